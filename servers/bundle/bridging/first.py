@@ -80,7 +80,8 @@ class FirstConnection:
         if isinstance(error, TimeoutError):
             reason = "it takes the connection, and does not answer"
         elif isinstance(error, OSError) and error.strerror:
-            reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+            told = base.reason_of(error)
+            reason = f"{error.filename}: {told}" if error.filename else told
         if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
             reason += self._advice
         return reason

@@ -8,6 +8,7 @@ requests of all of them go over it.
 
 import asyncio
 import logging
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,9 +45,15 @@ def reason_of(error: BaseException) -> str:
     """What went wrong, in one line of 200 characters at most, without paths of ours and what a URL may hold besides
     its scheme: clients are told."""
     found = first_error(error)
-    said = found.strerror if isinstance(found, OSError) and found.strerror else str(found)
-    text = " ".join(said.split()) or type(found).__name__
+    text = " ".join(_words(found).split()) or type(found).__name__
     return _URL.sub(r"\1…", text)[:200]
+
+
+def _words(error: BaseException) -> str:
+    if not isinstance(error, OSError) or error.errno is None:
+        return str(error)
+    # Errors of names have numbers of their own, below zero; event loops write their own text for the system's.
+    return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
 
 
 class Base:

@@ -134,7 +134,7 @@ def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: 
 
 def lost_error(name: str, error: Exception) -> RpcError:
     """What the client is told where no answer came that can be used. What is known of it goes to the log."""
-    _log.warning("a call of the server %s failed: %s", name, reason_of(error))
+    _log.warning("a call to the server %s failed: %s", name, reason_of(error))
     if isinstance(error, Unreached):
         return RpcError(f"the server {name} could not be reached; it did not get the request")
     return RpcError(f"the server {name} was lost while it answered; whether it did what was asked is not known")

@@ -1,8 +1,11 @@
 """The bridge's own connection: it is opened again whenever it is lost, and says how it is."""
 
+import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from socket import gaierror
 from typing import Any
 
 import anyio
@@ -144,7 +147,10 @@ async def test_a_server_that_has_no_ping_stays_up() -> None:
 async def test_a_reason_is_one_line_of_some_length() -> None:
     assert reason_of(ValueError()) == "ValueError"
     assert reason_of(ValueError("one\n two")) == "one two"
-    assert reason_of(FileNotFoundError(2, "No such file", "/home/me/program")) == "No such file"
+    assert reason_of(FileNotFoundError(errno.ENOENT, "gone", "/home/me/program")) == os.strerror(errno.ENOENT)
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 9)")
+    assert reason_of(refused) == os.strerror(errno.ECONNREFUSED)
+    assert reason_of(gaierror(-2, "Name or service not known")) == "Name or service not known"
     assert len(reason_of(ValueError("a" * 1_000))) == 200
     assert reason_of(ExceptionGroup("both", [ValueError("first"), ValueError("second")])) == "first"
 
