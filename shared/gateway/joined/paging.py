@@ -87,7 +87,7 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, list) and isinstance(before, list):
             joined[name] = before + value
     if "ttlMs" in first or "ttlMs" in second:
-        joined["ttlMs"] = min(fresh_ms_of(first, 0), fresh_ms_of(second, 0))
-    if "private" in (first.get("cacheScope"), second.get("cacheScope")):
+        joined["ttlMs"] = min(fresh_ms_of(first), fresh_ms_of(second))
+    if first.get("cacheScope") != second.get("cacheScope"):
         joined["cacheScope"] = "private"
     return joined

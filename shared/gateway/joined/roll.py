@@ -85,6 +85,7 @@ class Roll:
         self._is_refused = False
         self._age = self._attempts = 0
         self._patience = float("-inf")
+        self._patience_of: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
         self._asking = anyio.Lock()
 
     def forget(self) -> None:
@@ -92,6 +93,7 @@ class Roll:
         self.is_fresh = False
         self._age += 1
         self._patience = float("-inf")
+        self._patience_of.clear()
 
     def known(self, context: Context[Any]) -> Told:
         """What the client of `context` was told last, as far as that is known."""
@@ -109,7 +111,8 @@ class Roll:
         if not part.has(self.kind.row.capability[0]):
             return _NOTHING
         if part.differs_by_client:
-            return await self._learn(context) if anyio.current_time() >= self._patience else self._shown(context)
+            is_due = anyio.current_time() >= self._patience_with(context)
+            return await self._learn(context) if is_due else self._shown(context)
         if not self.is_fresh:
             attempts = self._attempts
             async with self._asking:
@@ -119,7 +122,13 @@ class Roll:
         return self._shown(context)
 
     def _shown(self, context: Context[Any]) -> Told:
+        if self._has_own(context):
+            # What another client was told may be about that one.
+            return self._last_of.get(context.link.session, _NOTHING)
         return _NOTHING if self._is_refused else self.known(context)
+
+    def _has_own(self, context: Context[Any]) -> bool:
+        return self.part.differs_by_client and context.peer.lasts
 
     async def _learn(self, context: Context[Any]) -> Told:
         age, told = self._age, None
@@ -129,12 +138,23 @@ class Roll:
         self.is_missing, self._is_refused = told is None, told is None and not waiting.cancelled_caught
         if told is None:
             if waiting.cancelled_caught:
-                self._patience = anyio.current_time() + PATIENCE_SECONDS
-            return self._shown(context)
+                self._be_patient(context)
+            return _NOTHING if self._is_refused else self._shown(context)
         self.last, self.is_fresh = told, self._age == age
-        if self.part.differs_by_client and context.peer.lasts:
+        if self._has_own(context):
             self._last_of[context.link.session] = told
         return told
+
+    def _patience_with(self, context: Context[Any]) -> float:
+        own = self._has_own(context)
+        return self._patience_of.get(context.link.session, float("-inf")) if own else self._patience
+
+    def _be_patient(self, context: Context[Any]) -> None:
+        until = anyio.current_time() + PATIENCE_SECONDS
+        if self._has_own(context):
+            self._patience_of[context.link.session] = until
+        else:
+            self._patience = until
 
 
 async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
@@ -146,8 +166,9 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
         page = await part.ask(context, kind.row, ListParams(cursor=cursor))
         for entry in _entries(kind, page):
             entries.setdefault(entry[kind.key], entry)
-        fresh_ms = min(fresh_ms, fresh_ms_of(page, fresh_ms))
-        is_public = is_public and page.get("cacheScope", "public") == "public"
+        # What says nothing of this, as servers of the handshake era, is neither for long nor for anyone.
+        fresh_ms = min(fresh_ms, fresh_ms_of(page))
+        is_public = is_public and page.get("cacheScope") == "public"
         cursor = cursor_in(page)
         if cursor in asked:
             # It was the last page, or the list has no end.
@@ -162,10 +183,10 @@ def cursor_in(page: Mapping[str, Any]) -> str | None:
     return cursor if isinstance(cursor, str) and cursor else None
 
 
-def fresh_ms_of(page: Mapping[str, Any], otherwise: int) -> int:
-    """For how many ms clients may keep a page, which may be a foreign server's; `otherwise` where it does not say."""
+def fresh_ms_of(page: Mapping[str, Any]) -> int:
+    """For how many ms clients may keep a page, which may be a foreign server's; 0 where it does not say."""
     said = page.get("ttlMs")
-    return said if isinstance(said, int) and said >= 0 else otherwise
+    return said if isinstance(said, int) and said >= 0 else 0
 
 
 def _entries(kind: Kind, page: Mapping[str, Any]) -> list[dict[str, Any]]:

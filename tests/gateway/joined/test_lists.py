@@ -281,3 +281,35 @@ async def test_an_entry_that_is_none_is_left_out() -> None:
     async with joined(a, b) as running, talking(running) as peer:
         opened(b).handlers["tools/list"] = listed
         assert await names(peer) == ["read", "load"]
+
+
+async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    async with (
+        joined(door) as running,
+        talking(running, NEWEST_HANDSHAKE) as first,
+        talking(running, NEWEST_HANDSHAKE) as second,
+    ):
+        assert await names(first) == ["read"]
+        slow = Lists(door)
+        with monkeypatch.context() as brief:
+            brief.setattr(roll, "LISTING_SECONDS", 0.01)
+            for _ in range(2):
+                assert await names(second) == []
+            assert slow.asked == 1
+        # That one client has to wait is nothing to the other.
+        slow.may.set()
+        assert await names(first) == ["read"]
+        assert slow.asked == 2
+
+
+async def test_a_list_that_says_nothing_of_it_is_not_for_anyone_to_keep() -> None:
+    door = member("a", "read")
+
+    async def listed(*_: Any) -> dict[str, Any]:
+        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}
+
+    async with joined(door) as running, talking(running, STATELESS) as peer:
+        opened(door).handlers["tools/list"] = listed
+        result = (await peer.request("tools/list"))["result"]
+        assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
