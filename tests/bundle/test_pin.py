@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from servers.bundle.pinning.showing import MAX_LINE, MAX_LINES, differences
-from servers.bundle.program import main
+from servers.bundle.program import main, program_name
 from shared.gateway.rules.pins import Pins
 
 pytestmark = pytest.mark.usefixtures("home_of_nobody")
@@ -86,7 +86,7 @@ def test_what_changed_is_shown(place: Place, capsys: pytest.CaptureFixture[str])
         "    arguments: x, y",
         "gone: b",
     ]
-    assert out[-1].endswith(f"pin other --config {place.path}/bundle.yaml --accept")
+    assert out[-1] == f"accept with: {program_name()} pin other --config {place.path}/bundle.yaml --accept"
 
 
 def test_some_can_be_accepted(place: Place) -> None:

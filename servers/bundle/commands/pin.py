@@ -96,8 +96,8 @@ def _judge(given: Namespace, one: Foreign, pins: Pins, tools: Tools) -> int:
     elif was_new:
         _print(["nothing is pinned yet: --accept does it now, or the first client of `serve`"])
     if found.withheld and given.accept is None:
-        words = [program_name(), "pin", one.name, "--config", str(given.config), "--accept"]
-        _print([f"accept with: {shell_line(words)}"])
+        words = shell_line(["pin", one.name, "--config", str(given.config), "--accept"])
+        _print([f"accept with: {program_name()} {words}"])
     return REFUSED if found.withheld else DONE
 
 

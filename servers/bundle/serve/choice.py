@@ -75,7 +75,7 @@ def choose(names: Sequence[str], catalog: Catalog, configuration: Configuration)
         reason = "this is the name of a server in the catalog; choose another where there is a command or a url"
         raise ValueError(f"{configuration.path}: servers.{name}: {reason}")
     names = _names(names, catalog, configuration)
-    entries = {name: catalog.entry(name) for name in names if name not in foreign}
+    entries = {name: _entry(name, catalog, configuration) for name in names if name not in foreign}
     modules = [entry.module for entry in entries.values()]
     for module in modules:
         if modules.count(module) > 1:
@@ -108,6 +108,16 @@ def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration)
             known = ", ".join(configured)
             raise ValueError(f"{configuration.path}: there is no server {name!r} in it; there are: {known}")
     return [name for name in configured if name in names or not names]
+
+
+def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
+    try:
+        return catalog.entry(name)
+    except ValueError as error:
+        if configuration.servers is None:
+            raise
+        reason = f"{error}; one of others has a command or a url"
+        raise ValueError(f"{configuration.path}: servers.{name}: {reason}") from None
 
 
 def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
