@@ -60,8 +60,10 @@ class Apart:
         server is not available."""
         link = context.link
         link.session.set_log_level(level)
-        for condition in context.running.conditions.standing.values():
-            link.session.log(context.call, condition.level, condition.data, condition.logger)
+        # A client of several servers that are joined is told there what holds at each of them.
+        if link.calls is context.running.calls:
+            for condition in context.running.conditions.standing.values():
+                link.session.log(context.call, condition.level, condition.data, condition.logger)
         if session is not None:
             session.level = level
             await say_level(await session.open(), level, ANSWER_SECONDS)

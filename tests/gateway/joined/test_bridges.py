@@ -193,3 +193,16 @@ async def test_lists_of_a_server_with_sessions_are_each_clients_own() -> None:
             assert await names(first) == ["show"]
             assert await names(second) == []
             assert await names(first) == ["show"]
+
+
+async def test_what_holds_there_is_told_once_with_a_level() -> None:
+    behind = Behind(mode=OLD)
+    with anyio.fail_after(3 * PATIENCE):
+        async with behind.serving() as upstream:
+            theirs = Door("theirs", bridge(upstream))
+            async with joined(theirs) as running:
+                assert theirs.running is not None
+                theirs.running.conditions.begin("test", "error", "it holds")
+                async with talking(running, NEWEST_HANDSHAKE) as peer:
+                    await peer.request("logging/setLevel", {"level": "error"})
+                    assert [one["params"]["data"] for one in peer.others if "data" in one["params"]] == ["it holds"]
