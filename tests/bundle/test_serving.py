@@ -157,8 +157,6 @@ def test_a_name_that_is_none_is_refused(configured: bool, tmp_path: Path) -> Non
 def test_a_server_in_the_file_that_is_not_in_the_catalog_is_refused(tmp_path: Path) -> None:
     said = r"servers\.other: .* in the catalog; .*; one of others has a command or a url"
     with pytest.raises(ValueError, match=said):
-        ValueError, match=r"servers\.other: .* in the catalog; .*; one of others has a command or a url"
-    ):
         chosen(tmp_path, "servers: {other: {}}")
 
 
