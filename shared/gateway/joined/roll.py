@@ -100,8 +100,8 @@ class Roll:
         return self._last_of.get(context.link.session, self.last) if self._last_of else self.last
 
     def had(self, name: str) -> bool:
-        """Whether `name` stood in it before the server closed, or failed."""
-        gone = self.part.running is None or self._is_refused
+        """Whether `name` stood in it before the server closed, or failed to list it."""
+        gone = self.part.running is None or self.is_missing
         return gone and any(entry[self.kind.key] == name for entry in self.last.entries)
 
     async def told(self, context: Context[Any]) -> Told:
@@ -122,7 +122,7 @@ class Roll:
         return self._shown(context)
 
     def _shown(self, context: Context[Any]) -> Told:
-        if self._has_own(context):
+        if self.part.differs_by_client:
             # What another client was told may be about that one.
             return self._last_of.get(context.link.session, _NOTHING)
         return _NOTHING if self._is_refused else self.known(context)
