@@ -119,7 +119,7 @@ class Directory:
         for a cursor that was not issued for this list."""
         own = self._rosters_of.get(context.link.session, {}).get(kind.what)
         # Who reads on is shown the list that was begun: it is not made anew for each of its pages.
-        if cursor is None or own is None or self.is_stale(kind):
+        if cursor is None or own is None or self._has_changed(kind):
             own = await self.roster(kind, context)
         return own.page(cursor, context.running.page_size, context.running.signer)
 

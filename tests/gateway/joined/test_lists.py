@@ -256,8 +256,13 @@ async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() ->
         asked.append(params.cursor)
         return {"tools": shown}
 
-    async with joined(door) as running, talking(running, NEWEST_HANDSHAKE) as peer:
+    async def fail(*_: Any) -> dict[str, Any]:
+        raise RpcError("not now")
+
+    failing = member("b", "load")
+    async with joined(door, failing) as running, talking(running, NEWEST_HANDSHAKE) as peer:
         opened(door).handlers["tools/list"] = listed
+        opened(failing).handlers["tools/list"] = fail
         pages = [(await peer.request("tools/list"))["result"]]
         while "nextCursor" in pages[-1]:
             pages.append((await peer.request("tools/list", {"cursor": pages[-1]["nextCursor"]}))["result"])
