@@ -20,7 +20,7 @@ from ...client.client import Client
 from ...client.options import ClientOptions
 from ...client.restart import Pauses
 from ...errors import McpError, MethodNotFound, PeerError, RpcError
-from ...kit.tasks import Crew, first_error, first_of
+from ...kit.tasks import Crew, Signal, first_error, first_of
 from ...protocol.http.retry_after import BUSY
 from ...protocol.session.client import ServerDescription
 from ...protocol.session.client_events import Asked, Notified
@@ -69,11 +69,12 @@ class Base:
         """Which era it lives in, or did the last time that it was up."""
         self.settled = anyio.Event()
         """Set when it was up or down for the first time."""
-        self._upstream = upstream
+        self.upstream = upstream
         self._answers = options.relay
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
         self._doubted = anyio.Event()
+        self._turned = Signal()
         self._watchers: dict[object, Callable[[], None]] = {}
         self._listeners: dict[object, Heard] = {}
 
@@ -86,8 +87,15 @@ class Base:
     def client(self) -> Client:
         """Its client. Raises RpcError -32603 with the reason while it is down."""
         if self._client is None:
-            raise RpcError(f"the server {self._upstream.name} is not available: {self.reason}")
+            raise RpcError(f"the server {self.upstream.name} is not available: {self.reason}")
         return self._client
+
+    async def come_up(self, seconds: float) -> None:
+        """Waits until it is up, `seconds` at most. Raises RpcError like `client` where it is not by then."""
+        with anyio.move_on_after(seconds):
+            while not self.up:
+                await self._turned.wait()
+        _ = self.client
 
     def watch(self, told: Callable[[], None]) -> Callable[[], None]:
         """Has `told` called after each time that it came up or went down, until what this gives is called."""
@@ -115,7 +123,7 @@ class Base:
 
     async def _live_once(self) -> None:
         try:
-            async with self._upstream.connect(self._options) as client:
+            async with self.upstream.connect(self._options) as client:
                 self.stateless, self.description = client.stateless, client.server
                 self._settle(client)
                 self._settle(None, await self._over(client))
@@ -123,7 +131,7 @@ class Base:
             self._settle(None, reason_of(error))
 
     def _failed(self, error: BaseException) -> None:
-        _log.error("the connection with the server %s failed", self._upstream.name, exc_info=error)
+        _log.error("the connection with the server %s failed", self.upstream.name, exc_info=error)
         self._settle(None, "the connection failed")
 
     async def _over(self, client: Client) -> str:
@@ -150,13 +158,14 @@ class Base:
     def _settle(self, client: Client | None, reason: str = "") -> None:
         has_changed = self.up is not (client is not None) or not self.settled.is_set()
         if client is not None:
-            _log.info("the server %s is there", self._upstream.name)
+            _log.info("the server %s is there", self.upstream.name)
         elif has_changed or reason != self.reason:
-            _log.warning("the server %s is not available: %s", self._upstream.name, reason)
+            _log.warning("the server %s is not available: %s", self.upstream.name, reason)
         self._client, self.reason = client, reason or self.reason
         self.settled.set()
         if not has_changed:
             return
+        self._turned.wake()
         for told in tuple(self._watchers.values()):
             told()
 

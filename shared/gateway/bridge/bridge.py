@@ -66,7 +66,7 @@ class Bridge:
         self._shared = SharedSession(self.tasks)
         self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())
         self.apart = Apart(upstream, self.base, self.tasks, opening)
-        self.own = OwnSessions(upstream, self.tasks, self.apart)
+        self.own = OwnSessions(self.base, self.tasks, self.apart)
         """The sessions of clients that have one each."""
         self._stateless = StatelessPlace(self.base)
         self._pool = Pool(upstream, self.tasks, self.base.heard)

@@ -22,11 +22,14 @@ from ...protocol.session.events import Told
 from ...protocol.wire.jsonrpc import Gap
 from ...server.connection import Connection
 from ...server.context import Context
+from .base import Base
 from .call_relay import CallRelay, ask_apart
 from .forwarding import caller_of, identity_of, params_of, settled, unopened_error
-from .upstream import Upstream
 
 __all__ = ["Ears", "OwnSession", "OwnSessions"]
+
+AWAY_SECONDS = 1.0
+"""How long a call waits for a server that is away: one that was started again is there by then."""
 
 _OF_TASKS = "notifications/tasks/"
 
@@ -63,11 +66,12 @@ class OwnSession:
     """The session of one client: a new one at the server where that was lost. It hears what becomes of the client's
     connection, and is the relay of its own."""
 
-    def __init__(self, upstream: Upstream, link: Connection, options: ClientOptions, tasks: Crew, ears: Ears) -> None:
+    def __init__(self, base: Base, link: Connection, options: ClientOptions, tasks: Crew, ears: Ears) -> None:
         self.link = link
         self.level: str | None = None
         """The log level that the client has asked for."""
-        self._upstream = upstream
+        self._base = base
+        self._upstream = base.upstream
         self._options = replace(options, relay=self, mode="handshake", reconnect=False, restart=False)
         self._tasks = tasks
         self._ears = ears
@@ -91,7 +95,10 @@ class OwnSession:
             self._tasks.start(self._live(self._life))
 
     async def open(self) -> Client:
-        """Its client, once it is open. Raises RpcError where it can't be opened in time, with the reason."""
+        """Its client, once it is open. Raises RpcError where it can't be opened in time, with the reason, and soon
+        where the server is away."""
+        if self.client is None:
+            await self._base.come_up(AWAY_SECONDS)
         self.begin()
         life = self._life
         if life is not None:
@@ -174,8 +181,8 @@ class OwnSession:
 class OwnSessions:
     """The sessions of all clients that have one."""
 
-    def __init__(self, upstream: Upstream, tasks: Crew, ears: Ears) -> None:
-        self._upstream = upstream
+    def __init__(self, base: Base, tasks: Crew, ears: Ears) -> None:
+        self._base = base
         self._tasks = tasks
         self._ears = ears
         self._by_link: dict[Connection, OwnSession] = {}
@@ -186,7 +193,7 @@ class OwnSessions:
         if found is None:
             identity = identity_of(link.session.peer)
             options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
-            found = OwnSession(self._upstream, link, options, self._tasks, self._ears)
+            found = OwnSession(self._base, link, options, self._tasks, self._ears)
             self._by_link[link] = found
             link.watchers = (*link.watchers, found, _Leaving(lambda: self._by_link.pop(link, None)))
         return found

@@ -146,7 +146,10 @@ async def test_a_change_of_the_tools_there_is_one_here(version: str, mode: str) 
 
 
 @EVERY_PAIR
-async def test_a_server_that_is_lost_leaves_ours_and_returns(version: str, mode: str) -> None:
+async def test_a_server_that_is_lost_leaves_ours_and_returns(
+    version: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.gateway.bridge.own_sessions.AWAY_SECONDS", 0.01)
     behind = Behind(mode=mode)
     async with behind_door(behind, version) as peer:
         if version == STATELESS:
