@@ -73,7 +73,10 @@ class HttpTransport:
                 self._begin(one)
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Begins a POST for each message; False, and none is begun, where one of them has to be waited for."""
+        """Begins a POST for each message; False, and none is begun, where one of them has to be waited for, or where
+        the session is over, which its client has yet to see."""
+        if self._inbox.is_over:
+            return False
         if any(isinstance(one.message, Notification) and one.message.method == _INITIALIZED for one in outgoing):
             return False
         for one in outgoing:
@@ -168,10 +171,12 @@ class HttpTransport:
     async def _listen(self) -> None:
         """Takes what belongs to no request, as long as the server offers a stream for it."""
         if await self._streams.follow(EventStream(MAX_MESSAGE), None):
-            # What is under way has an answer of its own: who forgot the session says that it was not done.
-            under_way = [post.task for post in self._posts.values() if post.task is not None]
-            if under_way:
-                await asyncio.wait(under_way, timeout=FAREWELL_SECONDS)
+            # What is under way has an answer of its own, as has what begins meanwhile: who forgot the session says
+            # that it was not done.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FAREWELL_SECONDS):
+                    while under_way := [post.task for post in self._posts.values() if post.task is not None]:
+                        await asyncio.wait(under_way)
             self._inbox.end(anyio.BrokenResourceError())
 
 

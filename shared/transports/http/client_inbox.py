@@ -22,6 +22,11 @@ class Inbox:
         self._news = Signal()
         self._room = Signal()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is added."""
+        return self._end is not None
+
     async def put(self, message: Message) -> None:
         """Adds a message; waits while there are enough. After the end it is dropped."""
         if self._end is not None:

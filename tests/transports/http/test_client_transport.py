@@ -375,6 +375,17 @@ async def test_calls_beyond_the_bound_wait_and_streams_do_not(monkeypatch: pytes
     assert most == 2
 
 
+async def test_nothing_is_begun_at_once_in_a_session_that_is_over() -> None:
+    """Its client has yet to see that, and then has what it wanted to send."""
+    script = handshake(GET=[stream("id: 1\nretry: 1\ndata:\n\n"), Answer(404)])
+    async with transport_to(script) as transport:
+        await shake_hands(transport)
+        while transport.try_send([Outgoing(Notification("notifications/x"), None)]):
+            await anyio.lowlevel.checkpoint()
+        with pytest.raises(anyio.BrokenResourceError):
+            await transport.receive()
+
+
 async def test_a_request_that_is_cancelled_closes_its_stream() -> None:
     closed = anyio.Event()
 
