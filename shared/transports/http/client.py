@@ -173,10 +173,9 @@ class HttpTransport:
         if await self._streams.follow(EventStream(MAX_MESSAGE), None):
             # What is under way has an answer of its own, as has what begins meanwhile: who forgot the session says
             # that it was not done.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FAREWELL_SECONDS):
-                    while under_way := [post.task for post in self._posts.values() if post.task is not None]:
-                        await asyncio.wait(under_way)
+            with anyio.move_on_after(FAREWELL_SECONDS):
+                while under_way := [post.task for post in self._posts.values() if post.task is not None]:
+                    await asyncio.wait(under_way)
             self._inbox.end(anyio.BrokenResourceError())
 
 
