@@ -5,21 +5,23 @@ Typed protocols, the records that pass through them, and nothing that runs.
 Several processes may serve one server together: its replicas. What they share is behind `Stores`. There a request may
 wait for what is `async`; what callbacks call never waits, and takes effect in the order of the calls. In memory none
 of it ever suspends; elsewhere what is `async` raises OSError where the others are out of reach. Nothing here is for
-what no part of the package shares yet: counts of requests, tasks, pages.
+what no part of the package shares yet: counts of requests, pages.
 
 What comes with stores that several processes share, and is not there yet: a lease, by which the others know that a
 replica has died, so that they end the streams of its calls and drop its readers; and who takes over the subscriptions
 of one that stops, which end with it now, while its session goes on.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .protocol.identity import Principal
 from .protocol.records import record
 from .protocol.session.events import Outgoing
 from .protocol.session.handshake import Snapshot
+from .protocol.types.tasks import TaskStatus
 from .protocol.wire.jsonrpc import Message
 
 if TYPE_CHECKING:  # what only HTTP needs
@@ -45,6 +47,9 @@ __all__ = [
     "SessionRecord",
     "SessionStore",
     "Stores",
+    "TaskLimits",
+    "TaskRecord",
+    "TaskStore",
     "Transport",
 ]
 
@@ -156,6 +161,9 @@ class Replica(Protocol):
 
     def log(self, limits: "ReplayLimits") -> "EventLog":
         """What streams keep, within limits, which are the same for all replicas."""
+
+    def tasks(self, limits: "TaskLimits") -> "TaskStore":
+        """The tasks of all replicas, within limits, which are the same for all."""
 
 
 @record
@@ -378,3 +386,71 @@ class EventStream(Protocol):
 
     def forget(self) -> None:
         """Gives up everything that it keeps."""
+
+
+@record
+class TaskLimits:
+    """Caps for the tasks of one server."""
+
+    total: int = 10_000
+    """Tasks that are kept, at work or ended."""
+    of_one_client: int = 1_000
+    """Those of them that one client has: one principal, or one session or address where nobody is authenticated."""
+    result_bytes: int = 64 * 1024 * 1024
+    """What all their results take as JSON."""
+    seconds: float = 3_600.0
+    """How long a task is kept from its creation on, and so how long it may work."""
+
+
+@record
+class TaskRecord:
+    """A task as its store has it. It is not changed: another one takes its place."""
+
+    id: str
+    """Not to be guessed: where nobody is authenticated, who knows it may have the task."""
+    form: str
+    """By which methods it may be asked for: those of the extension, or those of 2025-11-25."""
+    principal: str | None
+    """The key of whom it belongs to; None where nobody was authenticated."""
+    client: str
+    """A name for whoever has begun it, to whose share it counts."""
+    created: float
+    """Seconds since 1970, as `updated`."""
+    updated: float
+    seconds: float
+    """How long it is kept from its creation on."""
+    status: TaskStatus = "working"
+    message: str | None = None
+    """How far it is, or why it ended so, in words for a person."""
+    questions: Mapping[str, Any] = field(default_factory=dict)
+    """What it waits for, by key the method and params of a request to the client. A key is never used again."""
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    """What has come and was not taken yet, by key: `{"result": ...}`, or `{"error": ...}`."""
+    outcome: Mapping[str, Any] | None = None
+    """What came of it: `{"result": ...}`, or `{"error": ...}`."""
+    revision: int = 0
+    """How often it has changed."""
+
+
+class TaskStore(Protocol):
+    """The tasks of a server, until they expire. One that has expired is not found any more."""
+
+    async def create(self, task: "TaskRecord") -> bool:
+        """Keeps a new task. Done before its id is told to anybody; False where there are too many."""
+
+    async def get(self, id: str) -> "TaskRecord | None":
+        """The task of that id."""
+
+    async def replace(self, before: "TaskRecord", after: "TaskRecord") -> bool:
+        """Puts `after`, of the next revision, in the place of `before`; False where that is not what is kept. Raises
+        OverflowError where the results of all tasks would take more than may be kept."""
+
+    async def forget(self, id: str) -> None:
+        """Gives up a task."""
+
+    async def listed(self, principal: str) -> Sequence["TaskRecord"]:
+        """The tasks of a principal, the oldest first."""
+
+    def hear(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:
+        """Has `wake` called whenever that task was replaced, has expired or was given up, until the function that
+        this gives is called. Neither waits nor raises."""

@@ -194,6 +194,7 @@ async def run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -
         with anyio.CancelScope() as serving:
 
             def stop() -> None:
+                running.stop()
                 # A client that has ended its stream and sends a signal nevertheless has lost its patience.
                 (serving.cancel if transport.ended.is_set() else transport.stop)()
 

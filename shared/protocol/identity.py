@@ -8,9 +8,9 @@ from typing import Any, get_args
 from .records import record
 from .types.base import Implementation
 from .types.client import LogLevel
-from .versions import Version
+from .versions import NEWEST, V2024_11_05, Version
 
-__all__ = ["LOG_LEVELS", "Identity", "LogMessage", "Peer", "Principal", "declared"]
+__all__ = ["EVERYWHERE", "LOG_LEVELS", "Identity", "LogMessage", "Peer", "Principal", "Span", "declared"]
 
 LOG_LEVELS = get_args(LogLevel)
 """RFC 5424 severities, mildest first (2025-11-25, Utilities, Logging)."""
@@ -47,6 +47,31 @@ class Principal:
     belong to it."""
 
 
+@record
+class Span:
+    """Whom a capability is declared to: peers of the versions from `first` to `last`."""
+
+    first: Version = V2024_11_05
+    last: Version = NEWEST
+    principals_only: bool = False
+    """Nobody else than those that a transport has authenticated."""
+
+    def has(self, version: Version, principal: Principal | None) -> bool:
+        """Whether a peer of that version, which is `principal`, is told of it."""
+        fits = self.first.order <= version.order <= self.last.order
+        return fits and not (self.principals_only and principal is None)
+
+    def united(self, other: "Span") -> "Span":
+        """All whom one of the two has."""
+        first = min(self.first, other.first, key=lambda version: version.order)
+        last = max(self.last, other.last, key=lambda version: version.order)
+        return Span(first, last, self.principals_only and other.principals_only)
+
+
+EVERYWHERE = Span()
+"""All peers are told."""
+
+
 @dataclass(frozen=True)
 class Identity:
     """Name, instructions and capabilities, in the newest version's words; `shaping` fits them to older ones."""
@@ -55,8 +80,8 @@ class Identity:
     instructions: str | None = None
     """How to use the server, for the model; hosts cut it at 2 KiB."""
     capabilities: dict[str, Any] = field(default_factory=dict)
-    since: Mapping[tuple[str, ...], Version] = field(default_factory=dict)
-    """The version that an extension's methods came with, by its path among the capabilities."""
+    spans: Mapping[tuple[str, ...], Span] = field(default_factory=dict)
+    """Whom a capability is declared to, by its path; one that has no span, to everybody."""
     log_level: LogLevel | None = "info"
     """The mildest level that peers with a handshake get before they ask for one, which is the server's choice; None
     for no log messages at all."""
@@ -72,19 +97,27 @@ class Identity:
         """Whether the capability `path` is declared."""
         return declared(self.capabilities, path) not in (None, False)
 
-    def capabilities_in(self, version: Version) -> dict[str, Any]:
-        """What peers of a `version` with a handshake are told it can do.
+    def capabilities_in(self, version: Version, principal: Principal | None = None) -> dict[str, Any]:
+        """What a peer of that `version`, which is `principal`, is told it can do.
 
         The map of extensions is in the schema of 2026-07-28 only; older versions allow capabilities they don't know,
         and the hosts of extensions speak those versions. So all get it, but for those whose methods came later.
         """
-        extensions = {
-            name: settings
-            for name, settings in self.capabilities.get("extensions", {}).items()
-            if self.since.get(("extensions", name), version).order <= version.order
-        }
-        others = {name: item for name, item in self.capabilities.items() if name != "extensions"}
-        return {**others, "extensions": extensions} if extensions else others
+        told = self.capabilities
+        for path, span in self.spans.items():
+            if span is not EVERYWHERE and not span.has(version, principal):
+                told = _without(told, path)
+        return told if told.get("extensions", True) else _without(told, ("extensions",))
+
+
+def _without(capabilities: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """These capabilities but for what stands at `path`."""
+    name, rest = path[0], path[1:]
+    if name not in capabilities:
+        return capabilities
+    if rest:
+        return {**capabilities, name: _without(capabilities[name], rest)}
+    return {other: value for other, value in capabilities.items() if other != name}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +147,11 @@ class Peer:
     def lasts(self) -> bool:
         """Whether what is learned of it in one request holds in the next: it shook hands."""
         return not self.version.stateless
+
+    @property
+    def may_request_tasks(self) -> bool:
+        """Whether it may ask for a task by `params.task`."""
+        return self.version.task_requests
 
     def can(self, *path: str) -> bool:
         """Whether it declared this capability, e.g. `can("sampling", "tools")`."""

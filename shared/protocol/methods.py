@@ -75,12 +75,12 @@ MethodTable = Mapping[tuple[str, Version], Method]
 
 
 def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> MethodTable:
-    """Those of `methods` whose capability the server declares, in each version that has them. The last one of a name
-    counts."""
-    rows = {row.name: row for row in methods if identity.has(row.capability)}
+    """Those of `methods` whose capability the server declares, in each version that has them. Of several for the same
+    version the last one counts."""
     return {
         (row.name, version): row
-        for row in rows.values()
+        for row in methods
+        if identity.has(row.capability)
         for version in VERSIONS
         if row.first.order <= version.order <= row.last.order
     }

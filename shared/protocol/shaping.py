@@ -1,10 +1,11 @@
 """What a call came to, a result or an error, fitted to the version of the peer that gets it.
 
-Handlers build results of the newest version. For it, shaping only adds the envelope: `resultType`, the
-server's name in `_meta`, and caching hints. For older versions it takes away what they don't know, **by kind
+Handlers build results of the newest version. For it, shaping hardly does more than add the envelope: `resultType`,
+the server's name in `_meta`, and caching hints. For older versions it takes away what they don't know, **by kind
 of object and field, never by field name alone**: a tool's own argument may be called `title` too.
 
-`_SINCE` lists the fields that came after 2024-11-05, `_PARTS` where objects of a kind occur inside another.
+`_SINCE` lists the fields that came after 2024-11-05, `_ONLY` those of one version, `_PARTS` where objects of a kind
+occur inside another.
 Content that a version can't carry is put into words, so that nothing is lost without a trace.
 """
 
@@ -22,12 +23,13 @@ from ..errors import (
     RpcError,
     ToolError,
 )
+from .identity import Peer
 from .methods import Method
 from .types.base import SERVER_INFO
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared
 
-__all__ = ["CachedResult", "explain", "is_result", "is_well_formed", "shape", "shape_question"]
+__all__ = ["CachedResult", "explain", "is_result", "is_well_formed", "settle", "shape", "shape_question"]
 
 _LISTED = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
 
@@ -51,6 +53,8 @@ _SINCE: dict[str, dict[str, Version]] = {
     "ElicitParams": {"mode": V2025_11_25},
     "Progress": {"message": V2025_03_26},
 }
+
+_ONLY: dict[str, dict[str, Version]] = {"Tool": {"execution": V2025_11_25}}
 
 _PARTS: dict[str, dict[str, str]] = {
     "initialize": {"serverInfo": "Implementation", "capabilities": "ServerCapabilities"},
@@ -90,7 +94,7 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
     if isinstance(result, CachedResult):
         return _prepared(method, result, version, server_info)
     if version.stateless:
-        return _enveloped(method, result, server_info)
+        return _enveloped(method, _fit(method.name, result, version) if method.cacheable else result, server_info)
     if method.cacheable or _changes(method.name, version):
         result = {name: item for name, item in _fit(method.name, result, version).items() if name not in _ENVELOPE}
     if not isinstance(result.get("structuredContent", _OBJECT), dict):
@@ -154,6 +158,15 @@ def is_result(error: McpError, method: Method, version: Version) -> bool:
     return isinstance(error, ToolError | CallTimeout)
 
 
+def settle(outcome: dict[str, Any] | McpError, method: Method, peer: Peer) -> dict[str, Any] | RpcError:
+    """What came of a call, as the result or the error that `peer` is told; a result is still to be shaped."""
+    if isinstance(outcome, dict):
+        return outcome
+    if is_result(outcome, method, peer.version):
+        return {"content": [{"type": "text", "text": str(outcome)}], "isError": True}
+    return explain(outcome, peer.version)
+
+
 def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, Any]) -> dict[str, Any]:
     shaped = {"resultType": "complete", **result}
     meta = result.get("_meta")
@@ -166,14 +179,15 @@ def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, An
 
 @cache
 def _unknown_fields(kind: str, version: Version) -> frozenset[str]:
-    since = _SINCE.get(_KINDS.get(kind, kind), {})
-    return frozenset(name for name, first in since.items() if version.order < first.order)
+    since, only = _SINCE.get(_KINDS.get(kind, kind), {}), _ONLY.get(kind, {})
+    later = {name for name, first in since.items() if version.order < first.order}
+    return frozenset(later | {name for name, one in only.items() if one is not version})
 
 
 @cache
 def _changes(kind: str, version: Version) -> bool:
     """Whether anything at or below `kind` may have to change for `version`."""
-    if _unknown_fields(kind, version) or kind == "Tool":
+    if _unknown_fields(kind, version) or (kind == "Tool" and not version.stateless):
         return True
     if kind == "ContentBlock" and any(version.order < first.order for first in _BLOCKS_SINCE.values()):
         return True
@@ -191,7 +205,7 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
         if name in fitted:
             fitted[name] = _fit_part(part, fitted[name], version)
     schema = fitted.get("outputSchema")
-    if not isinstance(schema, dict) or schema.get("type") != "object":
+    if not version.stateless and (not isinstance(schema, dict) or schema.get("type") != "object"):
         fitted.pop("outputSchema", None)
     return fitted
 

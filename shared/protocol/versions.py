@@ -41,6 +41,9 @@ class Version:
     """A tool may say what its results are like, in `outputSchema`; before 2025-06-18 the word means nothing."""
     priming_events: bool = False
     """A stream may begin with an event that has an id and no data (SEP-1699)."""
+    task_requests: bool = False
+    """A request may ask to be run as a task, by `params.task` (2025-11-25, Tasks); elsewhere the word means
+    nothing."""
     resource_not_found: int = -32002
     """The code for a resource that does not exist."""
     missing_capability: int = -32600
@@ -55,7 +58,7 @@ V2025_03_26 = Version(
     "2025-03-26", 1, batching=True, version_header=False, argument_errors_are_results=False, output_schemas=False
 )
 V2025_06_18 = Version("2025-06-18", 2, argument_errors_are_results=False)
-V2025_11_25 = Version("2025-11-25", 3, priming_events=True)
+V2025_11_25 = Version("2025-11-25", 3, priming_events=True, task_requests=True)
 V2026_07_28 = Version("2026-07-28", 4, stateless=True, resource_not_found=-32602, missing_capability=-32021)
 
 VERSIONS = (V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28)

@@ -94,11 +94,12 @@ class Calls:
 
     def detach(self, call: Call, outlet: Outlet) -> None:
         """From now on `call`, which is answered already, outlives its request and its connection: it takes no place
-        there, and has no deadline. What comes of it is told to `outlet`. It ends by itself, by `cancel`, or with the
-        server."""
+        there, and none of its limits of time goes on. What comes of it is told to `outlet`. It ends by itself, by
+        `cancel`, or with the server."""
         link, call.link, call.outlet = call.link, None, outlet
         self._deadlines.stop(call)
-        call.scope.deadline = math.inf
+        for scope in (call.scope, *self._narrowed.get(call, ())):
+            scope.deadline = math.inf
         if link is not None:
             link.ended(call)
 

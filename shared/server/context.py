@@ -24,6 +24,7 @@ from ..protocol.session.questions import (
 )
 from ..protocol.types.client import CreateMessageResult, ElicitResult, LogLevel, Root
 from ..protocol.wire.jsonrpc import Failure, RequestId, Response
+from .call_task import CallTask
 from .changes import Changes
 from .functions import JsonSchema
 from .limits import CallLimits
@@ -135,7 +136,10 @@ class Context(Generic[State]):
         return self.call.peer.owner or self.link.client
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next."""
+        """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next. Of a
+        task it becomes what its status says."""
+        if self.call.task is not None:
+            await self.call.task.report(progress, total, message)
         self.link.session.progress(self.call, progress, total, message)
         await self._flush()
 
@@ -174,8 +178,9 @@ class Context(Generic[State]):
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
         """Asks the user to fill in a form; `key` names the question within this call.
 
-        Waits for the answer where the protocol allows it, else ends the call and finds the answer when the
-        client calls again: so **ask before you act**. Raises MissingCapability where the client has no forms.
+        Waits for the answer where the protocol allows it, or where the call has become a task, else ends the call
+        and finds the answer when the client calls again: so **ask before you act**. Raises MissingCapability where
+        the client has no forms.
         """
         schema = form_schema(form)
         answer: ElicitResult = (await self.inputs({key: elicit_form(message, schema)}))[key]
@@ -204,8 +209,17 @@ class Context(Generic[State]):
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Asks several questions at once; the answers as models, by key. Raises like `ask`, and PeerError
         where the client answers with an error."""
+        if (task := self._task) is not None:
+            answers = await task.ask(questions)
+            return {key: read_answer(question, answers[key]) for key, question in questions.items()}
         async with self._asked(questions) as asked:
             return {key: await self._settled(questions[key], one) for key, one in asked.items()}
+
+    @property
+    def _task(self) -> CallTask | None:
+        """What stands for the client, where the call has become a task."""
+        task: CallTask | None = self.call.task
+        return task if task is not None and task.is_detached else None
 
     async def _settled(self, question: Question, asked: Any) -> Any:
         if not isinstance(asked, int):
@@ -228,6 +242,8 @@ class Context(Generic[State]):
         RpcError with the error that the client answers with.
         """
         questions = {key: question_of(*request) for key, request in requests.items()}
+        if (task := self._task) is not None:
+            return await task.ask(questions)
         if not self.peer.lasts:
             raise end_round(questions, self.peer, carried)
         async with self._asked(questions) as asked:

@@ -5,26 +5,39 @@
 It is a `Features` with a name: what it offers is declared on it as on a server, and joins what the server declares.
 The methods of the protocol are one as well, CORE in `handlers`, so that nothing tells one kind from another.
 
-There are no further types of results, and no lifespan of an extension: they come with the first one that needs them.
+What lives as long as one run of the server is opened by the extension's lifespan, and found in `Running.opened`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError
+from ..protocol.identity import EVERYWHERE, Span
 from ..protocol.methods import OTHERWISE, Method
 from ..protocol.records import record
 from ..protocol.types.base import Params
-from ..protocol.versions import V2024_11_05, Version
+from ..protocol.types.resources import SubscriptionFilter
+from .context import Context
 from .features import Features, Handler, State
 
 if TYPE_CHECKING:
     from .running import Running
 
-__all__ = ["Around", "Capability", "Extension"]
+__all__ = ["Around", "Capability", "Extension", "Follow", "Lifespan", "Listens"]
 
 Around = Callable[[Method, Handler], Handler]
 """Given a method and who handles it, who handles it instead; this is asked once a run, when its first peer comes."""
+
+Lifespan = Callable[["Running[Any]"], AbstractAsyncContextManager[object]]
+"""Opens what one run needs, before its first peer comes, and closes it while all calls are still there."""
+Follow = Callable[[], Coroutine[Any, Any, None]]
+"""Tells a listen stream what comes, until it is cancelled or nothing more can come."""
+Listens = Callable[
+    ["Running[Any]", Context[Any], SubscriptionFilter], Awaitable[tuple[Mapping[str, object], Follow] | None]
+]
+"""Takes the filter of a listen stream: what it serves of that, as it is acknowledged, and what then tells of it; None
+where it serves nothing of it."""
 
 
 @record
@@ -35,8 +48,8 @@ class Capability:
     """Where it stands among the capabilities: `("tools",)`, or `("extensions", "org.example/own")`."""
     value: Callable[["Running[Any]"], Mapping[str, Any] | None]
     """What is declared, or None where this server does not have it."""
-    first: Version = V2024_11_05
-    """Of an extension, the version that its methods came with: peers of older ones are not told of it."""
+    span: Span = EVERYWHERE
+    """Whom it is declared to. Peers of versions older than its methods are not told of it."""
 
 
 class Extension(Features[State]):
@@ -53,11 +66,12 @@ class Extension(Features[State]):
         otherwise: Handler | None = None,
     ) -> None:
         """A server has one of each `name`. `methods` say in which versions they exist and which capability they
-        need, `handlers` who answers each of them. `around` is asked about all methods of the server; of several
-        extensions the last one is outermost. `otherwise` handles all methods that nobody else does, which are none of
-        the protocol's: the call has the name. Raises DeclarationError for a handler of no method."""
+        need, `handlers` who answers each of them, by the name of the method or of its `handler`. `around` is asked
+        about all methods of the server; of several extensions the last one is outermost. `otherwise` handles all
+        methods that nobody else does, which are none of the protocol's: the call has the name. Raises
+        DeclarationError for a handler of no method."""
         super().__init__()
-        strange = sorted(set(handlers or ()) - {method.name for method in methods})
+        strange = sorted(set(handlers or ()) - {method.handler for method in methods})
         if strange:
             raise DeclarationError(f"the extension {name!r} handles {strange[0]!r}, which is none of its methods")
         self.name = name
@@ -68,3 +82,7 @@ class Extension(Features[State]):
             self.handlers[OTHERWISE] = otherwise
         self.around = around
         self.declares = tuple(declares)
+        self.lifespan: Lifespan | None = None
+        """Opens what one run of the server needs."""
+        self.listens: Listens | None = None
+        """Is asked about each listen stream."""

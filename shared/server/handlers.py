@@ -4,10 +4,12 @@ Each takes the running server, the call's context and its validated params, and 
 version. The pages of lists that don't depend on who asks are kept in `Listings`.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidParams, ResourceNotFound
+from ..kit.tasks import background
 from ..protocol.methods import REQUESTS
 from ..protocol.pagination import cursor_at, page, position_of
 from ..protocol.session.subscriptions import LISTS, Listen
@@ -25,7 +27,7 @@ from ..protocol.types.tools import ListParams
 from .completion import completion
 from .conditional_reads import held_etag, tagged
 from .context import Context
-from .extension import Capability, Extension
+from .extension import Capability, Extension, Follow
 from .tools import call_tool
 
 if TYPE_CHECKING:
@@ -167,7 +169,13 @@ async def listen(running: "Running[Any]", context: Context[Any], params: ListenP
     if len(wanted.resource_subscriptions) > running.limits.subscriptions:
         raise InvalidParams(f"a stream may hold {running.limits.subscriptions} resource subscriptions at most")
     uris: dict[str, str] = {}
+    others: dict[str, object] = {}
+    follows: list[Follow] = []
     call = context.call
+    for extension in running.extensions:
+        if extension.listens is not None and (served := await extension.listens(running, context, wanted)):
+            others.update(served[0])
+            follows.append(served[1])
     try:
         for uri in dict.fromkeys(wanted.resource_subscriptions):
             with suppress(ResourceNotFound):
@@ -175,15 +183,26 @@ async def listen(running: "Running[Any]", context: Context[Any], params: ListenP
         lists = _wanted_lists(running, wanted)
         if "resources" in lists:
             await running.changes.want_resources()
-        session.acknowledge(call, Listen(call.id, lists, uris))
+        session.acknowledge(call, Listen(call.id, lists, uris, others))
         await context.link.flush()
-        await context.link.closing()
+        await _until_closing(context, follows)
         session.end_listen(call)
     finally:
         if not call.is_over:
             session.subscriptions.close(call.id)
         await running.changes.release(uris.values(), context.link.client)
     return {}
+
+
+async def _until_closing(context: Context[Any], follows: Sequence[Follow]) -> None:
+    """Tells what comes until the server ends the stream."""
+    if not follows:
+        await context.link.closing()
+        return
+    async with background() as tasks:
+        for follow in follows:
+            tasks.start_soon(follow)
+        await context.link.closing()
 
 
 def _wanted_lists(running: "Running[Any]", wanted: SubscriptionFilter) -> frozenset[str]:

@@ -1,5 +1,7 @@
 """What one peer may take of a server, whatever it sends, and what one call may cost."""
 
+from dataclasses import replace
+
 from ..protocol.records import record
 
 __all__ = ["CallLimits", "Limits"]
@@ -39,6 +41,10 @@ class CallLimits:
     """Wall time until the call is stopped."""
     entries: int = 10_000
     """List entries, rows, matches."""
+
+    def lasting(self, seconds: float) -> "CallLimits":
+        """The same for a call that may last so many `seconds`."""
+        return replace(self, seconds=seconds)
 
     def entries_within(self, asked: int | None) -> int:
         """`asked` entries, or the cap where that is less or nothing was asked."""

@@ -15,14 +15,13 @@ from pydantic import ValidationError
 
 from ..contracts import Observer
 from ..errors import DeclarationError
-from ..protocol.identity import Identity, Principal
+from ..protocol.identity import Identity, Principal, Span
 from ..protocol.methods import Method, MethodTable, method_table
 from ..protocol.session.events import Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Signer
 from ..protocol.types.base import Implementation
 from ..protocol.types.client import LogLevel
-from ..protocol.versions import Version
 from ..protocol.wire.jsonrpc import Message
 from .changes import Changes
 from .conditions import Conditions
@@ -51,6 +50,7 @@ class Running(Generic[State]):
         self.settings = settings
         self.limits = limits
         self.budget = budget
+        self.task_limits = server.task_limits
         self.page_size = server.page_size
         self.state: Any = None
         """What the lifespan yielded."""
@@ -74,6 +74,11 @@ class Running(Generic[State]):
         """Makes what counts for a new connection, where somebody wants the counts."""
         self.replica: Replica | None = None
         """What it shares with other runs of the server; None where it is alone."""
+        self.opened: dict[str, Any] = {}
+        """What the lifespan of each extension has given, by the name of the extension."""
+        self.stoppers: list[Callable[[], None]] = []
+        """Who hears that it is about to stop, while its clients are still there. They neither wait nor raise."""
+        self._is_stopping = False
         self._questions = count(1)
         self._said: Identity | None = None
         self.endpoints: list[tuple[str, int]] = []
@@ -89,7 +94,7 @@ class Running(Generic[State]):
     @cached_property
     def handlers(self) -> dict[str, Handler]:
         """Who handles each method; settled, like all that follows, when the first peer comes."""
-        rows = {row.name: row for row in self.features.methods}
+        rows = {row.handler: row for row in self.features.methods}
         return {name: self.surrounded(rows[name], handler) for name, handler in self.features.handlers.items()}
 
     def surrounded(self, row: Method, handler: Handler) -> Handler:
@@ -99,21 +104,28 @@ class Running(Generic[State]):
                 handler = extension.around(row, handler)
         return handler
 
+    def stop(self) -> None:
+        """It is about to stop: no more is read from its clients, and what belongs to none of them ends now."""
+        if not self._is_stopping:
+            self._is_stopping = True
+            for hear in self.stoppers:
+                hear()
+
     def describe(
         self,
         capabilities: Mapping[str, Any],
         instructions: str | None,
         info: Mapping[str, Any] | None = None,
         *,
-        since: Mapping[tuple[str, ...], Version] | None = None,
+        spans: Mapping[tuple[str, ...], Span] | None = None,
         log_level: LogLevel | None = None,
     ) -> None:
         """Has those who come from now on be told these capabilities and instructions, and as the server's name and
-        version `info`, in place of what is declared. It may be said again. `since` is as in `Identity`; `log_level`
+        version `info`, in place of what is declared. It may be said again. `spans` is as in `Identity`; `log_level`
         is the mildest that they get before they ask for one, where it is not the server's."""
         implementation = self.server.implementation if info is None else _implementation(info)
         level, standing = log_level or self.server.log_level, self.conditions.standing
-        self._said = Identity(implementation, instructions, dict(capabilities), since or {}, level, standing)
+        self._said = Identity(implementation, instructions, dict(capabilities), spans or {}, level, standing)
         for name in ("identity", "method_table"):
             self.__dict__.pop(name, None)
 
@@ -133,14 +145,13 @@ class Running(Generic[State]):
         if self._said is not None:
             return self._said
         capabilities: dict[str, Any] = dict(self.server.capabilities)
-        since: dict[tuple[str, ...], Version] = {}
-        for extension in self.extensions:
-            for one in extension.declares:
-                value = one.value(self)
-                if value is not None:
-                    capabilities, since[one.path] = _declared(capabilities, one.path, value), one.first
+        spans: dict[tuple[str, ...], Span] = {}
+        for one in (one for extension in self.extensions for one in extension.declares):
+            value = one.value(self)
+            if value is not None:
+                capabilities, spans[one.path] = _declared(capabilities, one.path, value), one.span
         server, standing = self.server, self.conditions.standing
-        return Identity(server.implementation, server.instructions, capabilities, since, server.log_level, standing)
+        return Identity(server.implementation, server.instructions, capabilities, spans, server.log_level, standing)
 
     @cached_property
     def method_table(self) -> MethodTable:
@@ -256,11 +267,11 @@ class Opening:
         instructions: str | None,
         info: Mapping[str, Any] | None = None,
         *,
-        since: Mapping[tuple[str, ...], Version] | None = None,
+        spans: Mapping[tuple[str, ...], Span] | None = None,
         log_level: LogLevel | None = None,
     ) -> None:
         """Has those who come from now on be told this in place of what is declared, as `Running.describe` does."""
-        self._running.describe(capabilities, instructions, info, since=since, log_level=log_level)
+        self._running.describe(capabilities, instructions, info, spans=spans, log_level=log_level)
 
     def greet(self, greeter: Callable[[Connection], None]) -> None:
         """Has `greeter`, which neither waits nor raises, hear of each client that has shaken hands."""

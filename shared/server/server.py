@@ -13,15 +13,17 @@ lifespan, which has the features of its own run in `opening.features`, and may c
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from ..contracts import TaskLimits
 from ..errors import DeclarationError, InputRequired, InternalError, McpError
 from ..kit.tasks import first_error
 from ..protocol.types.base import Implementation
 from ..protocol.types.client import LogLevel
+from ..protocol.types.tasks import TASKS
 from .calls import Calls
 from .extension import Extension
 from .features import Features
@@ -77,6 +79,8 @@ class Server(Features[State]):
         self.budget = CallLimits()
         self.limits = Limits()
         """What a call may cost and a peer may take, where `open` is told nothing else."""
+        self.task_limits = TaskLimits()
+        """What its tasks may take."""
         self.page_size = 100
         self.log_level: LogLevel | None = "info"
         """The mildest level of log messages that clients with a handshake get which never asked for one; None: they
@@ -177,12 +181,14 @@ class Server(Features[State]):
         )
         for extension in extensions:
             running.extend(extension)
+        _require_tasks(running)
         joined = nullcontext() if stores is None else stores.join()
         opened = nullcontext() if self._lifespan is None else self._lifespan(Opening(running))
         async with joined as running.replica, opened as running.state:
             running.calls = Calls(running)
             try:
-                yield running
+                async with _opened_extensions(running):
+                    yield running
             finally:
                 await running.calls.close()
 
@@ -200,3 +206,23 @@ class Server(Features[State]):
                 return self._translations[kind](error)
         log.error("a handler failed", exc_info=error)
         return InternalError("internal error")
+
+
+@asynccontextmanager
+async def _opened_extensions(running: Running[Any]) -> AsyncIterator[None]:
+    """As long as the block all extensions of `running` have what their lifespans open."""
+    async with AsyncExitStack() as stack:
+        for extension in running.extensions:
+            if extension.lifespan is not None:
+                running.opened[extension.name] = await stack.enter_async_context(extension.lifespan(running))
+        try:
+            yield
+        finally:
+            running.stop()
+
+
+def _require_tasks(running: Running[Any]) -> None:
+    """Raises DeclarationError where a tool may run as a task, and nobody makes tasks."""
+    for tool in running.features.tools.all():
+        if tool.options.task is not None and all(one.name != TASKS for one in running.extensions):
+            raise DeclarationError(f"tool {tool.name!r} may run as a task: give the server the extension `tasks()`")

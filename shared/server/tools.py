@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DeclarationError, ToolError, UnknownTool
 from ..protocol.records import record
 from ..protocol.types.base import Icon, Meta
-from ..protocol.types.tools import CallToolParams, Tool, ToolAnnotations
+from ..protocol.types.tools import CallToolParams, TaskSupport, Tool, ToolAnnotations, ToolExecution
 from .context import Context
 from .functions import Function
 from .results import Result
@@ -40,6 +40,8 @@ class ToolOptions:
     open_world: bool = False
     icons: list[Icon] | None = None
     meta: Meta | None = None
+    task: TaskSupport | None = None
+    """Whether it may run as a task, for clients that have tasks, or runs as one only."""
     input_schema: dict[str, Any] | None = None
     unavailable: Unavailable | None = None
 
@@ -73,6 +75,7 @@ class RegisteredTool:
             input_schema=options.input_schema or self.function.schema,
             output_schema=self.result.schema,
             annotations=_hints(options),
+            execution=None if options.task is None else ToolExecution(task_support=options.task),
             meta=options.meta,
         )
         return tool.to_wire()
@@ -120,11 +123,21 @@ class Tools:
 
     def listed(self, settings: Any) -> list[dict[str, Any]]:
         """The tools on offer under `settings`, as `tools/list` shows them."""
+        return [tool.listed for tool in self.on_offer(settings)]
+
+    def on_offer(self, settings: Any) -> list[RegisteredTool]:
+        """The tools on offer under `settings`."""
         return [
-            tool.listed
+            tool
             for tool in self._tools.values()
             if tool.options.unavailable is None or tool.options.unavailable(settings) is None
         ]
+
+    def task_support(self, name: str) -> TaskSupport | None:
+        """Whether the tool of that name may run as a task, or has to; None where that is not said, or there is no
+        such tool."""
+        tool = self._tools.get(name)
+        return None if tool is None else tool.options.task
 
     def find(self, name: str, settings: Any) -> RegisteredTool:
         """The tool of that name. Raises UnknownTool where there is none, ToolError where it is not offered."""

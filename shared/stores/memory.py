@@ -12,13 +12,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 
-from ..contracts import News, ReplayLimits, SessionRecord
+from ..contracts import News, ReplayLimits, SessionRecord, TaskLimits
 from ..kit.expiry import ExpiryQueue
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
 from ..protocol.session.handshake import Snapshot, merge
 from ..protocol.wire.jsonrpc import RequestId
 from .memory_log import MemoryLog
+from .memory_tasks import MemoryTasks
 
 __all__ = ["MemoryBus", "MemoryReplica", "MemorySessions", "Stores"]
 
@@ -49,6 +50,7 @@ class Stores:
         """The sessions that no replica has."""
         self.secret = os.urandom(32)
         self._log: MemoryLog | None = None
+        self._tasks: MemoryTasks | None = None
         self._numbers = count()
 
     @asynccontextmanager
@@ -70,6 +72,11 @@ class Stores:
         """What streams keep, within the limits of who asks first."""
         self._log = self._log or MemoryLog(limits)
         return self._log
+
+    def tasks(self, limits: TaskLimits) -> MemoryTasks:
+        """The tasks of all replicas, within the limits of who asks first."""
+        self._tasks = self._tasks or MemoryTasks(limits)
+        return self._tasks
 
     def tell(self, session: _Session, news: News, teller: int | None) -> None:
         """Tells the replicas that have a session, but for the teller."""
@@ -117,6 +124,10 @@ class MemoryReplica:
     def log(self, limits: ReplayLimits) -> MemoryLog:
         """What streams keep, within limits: those of the replica that was the first to say them."""
         return self._stores.log(limits)
+
+    def tasks(self, limits: TaskLimits) -> MemoryTasks:
+        """The tasks of all replicas, within limits: those of the replica that was the first to say them."""
+        return self._stores.tasks(limits)
 
 
 class MemorySessions:

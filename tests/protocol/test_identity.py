@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from shared.protocol.identity import LOG_LEVELS, Identity, Peer
+from shared.protocol.identity import LOG_LEVELS, Identity, Peer, Span
 from shared.protocol.types.base import Implementation
 from shared.protocol.versions import HANDSHAKE_VERSIONS, NEWEST, NEWEST_HANDSHAKE, V2026_07_28
 
@@ -12,8 +12,8 @@ LATER = "org.example/later"
 
 
 def told(capabilities, version):
-    since = {("extensions", LATER): V2026_07_28}
-    return Identity(Implementation(name="a", version="1"), None, capabilities, since).capabilities_in(version)
+    spans = {("extensions", LATER): Span(V2026_07_28)}
+    return Identity(Implementation(name="a", version="1"), None, capabilities, spans).capabilities_in(version)
 
 
 @pytest.mark.parametrize("version", HANDSHAKE_VERSIONS, ids=str)

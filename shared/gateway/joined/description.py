@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...protocol.identity import LOG_LEVELS, Identity
+from ...protocol.identity import LOG_LEVELS, Identity, Span
 from ...protocol.types.client import LogLevel
-from ...protocol.versions import Version
 from ...server.server import MAX_INSTRUCTIONS
 from .part import Part
 
-__all__ = ["capabilities_of", "instructions_of", "log_level_of", "since_of"]
+__all__ = ["capabilities_of", "instructions_of", "log_level_of", "spans_of"]
 
 _CHANGING: dict[str, Any] = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}}
 _CHANGING["resources"] = {"listChanged": True}
@@ -32,13 +31,13 @@ def capabilities_of(parts: Sequence[Part]) -> dict[str, Any]:
     return {name: {**value, **_CHANGING.get(name, {})} for name, value in united.items() if isinstance(value, dict)}
 
 
-def since_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Version]:
-    """Since which version clients are told of an extension: the oldest that one of its servers says."""
-    since: dict[tuple[str, ...], Version] = {}
+def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
+    """Whom a capability is declared to: all whom one of its servers tells of it."""
+    spans: dict[tuple[str, ...], Span] = {}
     for identity in _identities(parts):
-        for path, first in identity.since.items():
-            since[path] = min(first, since.get(path, first), key=lambda version: version.order)
-    return since
+        for path, span in identity.spans.items():
+            spans[path] = span if path not in spans else spans[path].united(span)
+    return spans
 
 
 def log_level_of(parts: Sequence[Part]) -> LogLevel | None:

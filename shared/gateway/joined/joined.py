@@ -13,7 +13,7 @@ from ...protocol.session.subscriptions import LISTS
 from ...protocol.types.resources import Resource
 from ...server.connection import Connection
 from ...server.running import Opening, Running
-from .description import capabilities_of, instructions_of, log_level_of, since_of
+from .description import capabilities_of, instructions_of, log_level_of, spans_of
 from .directory import Directory, Prefix
 from .foreign import Foreign, rows_of
 from .owners import Owners
@@ -119,12 +119,12 @@ class Joined:
     def _describe(self) -> None:
         rows = [*self._own_rows, *rows_of(self.parts)]
         said = (capabilities_of(self.parts), instructions_of(self.parts))
-        since, level = since_of(self.parts), log_level_of(self.parts)
-        if self._said == (rows, said, since, level):
+        spans, level = spans_of(self.parts), log_level_of(self.parts)
+        if self._said == (rows, said, spans, level):
             return
-        self._said = (rows, said, since, level)
+        self._said = (rows, said, spans, level)
         self._opening.features.methods[:] = rows
-        self._opening.describe(*said, since=since, log_level=level)
+        self._opening.describe(*said, spans=spans, log_level=level)
 
 
 class _Presence:

@@ -39,7 +39,12 @@ METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
 PARAM_PREFIX = "mcp-param-"
 
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
 """The param that `Mcp-Name` repeats; other methods have none, and a stray header is ignored."""
 
 MARK = "x-mcp-header"

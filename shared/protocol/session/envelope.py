@@ -62,12 +62,12 @@ def stateless_version(requested: str) -> Version:
     return version
 
 
-def discover(identity: Identity) -> dict[str, Any]:
-    """The result of `server/discover`. Only versions without a handshake are offered: a client that picks
+def discover(identity: Identity, peer: Peer) -> dict[str, Any]:
+    """The result of `server/discover` for `peer`. Only versions without a handshake are offered: a client that picks
     another one from this list would have to know that it must start over with `initialize`."""
     result: dict[str, Any] = {
         "supportedVersions": [version.date for version in _STATELESS],
-        "capabilities": identity.capabilities,
+        "capabilities": identity.capabilities_in(peer.version, peer.principal),
         "cacheScope": "public",
     }
     if identity.instructions is not None:

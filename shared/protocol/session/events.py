@@ -53,6 +53,8 @@ class Call:
     """What cancels the work on it."""
     outlet: Any = None
     """Who is told what comes of it."""
+    task: Any = None
+    """What makes a task of it, and then stands for its peer; None where it can become none."""
     _progress: float | None = None
 
     def advance(self, progress: float) -> bool:
@@ -70,7 +72,7 @@ class Call:
         raw = {name: value for name, value in params.to_wire().items() if name != "_meta"}
         if meta:
             raw["_meta"] = meta
-        return replace(self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None)
+        return replace(self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None, task=None)
 
 
 Outcome = dict[str, Any] | McpError | InputRequired

@@ -90,7 +90,7 @@ class Handshake:
         self.state = State.OPENING
         result: dict[str, Any] = {
             "protocolVersion": version.date,
-            "capabilities": identity.capabilities_in(version),
+            "capabilities": identity.capabilities_in(version, self._principal),
             "serverInfo": identity.server_info,
         }
         if identity.instructions is not None:
@@ -106,7 +106,7 @@ class Handshake:
             case "initialize":
                 return self.initialize(call.params, identity)
             case "server/discover":
-                return discover(identity)
+                return discover(identity, call.peer)
             case "logging/setLevel":
                 self.set_log_level(call.params.level)
         return {}

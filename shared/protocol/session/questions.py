@@ -44,6 +44,7 @@ __all__ = [
     "open_round",
     "question_of",
     "read_answer",
+    "requests_of",
     "require_capabilities",
     "sample",
     "sign_state",
@@ -161,8 +162,13 @@ def brought_answers(
 def end_round(questions: Mapping[str, Question], peer: Peer, carried: Any) -> InputRequired:
     """What ends a round of a call by which another server's `questions` are asked of `peer`; `carried`, which is not
     None, is there in the next one. Raises MissingCapability."""
+    return InputRequired(requests_of(questions, peer), carried)
+
+
+def requests_of(questions: Mapping[str, Question], peer: Peer) -> dict[str, dict[str, Any]]:
+    """The `questions` by key, as `peer` is asked them. Raises MissingCapability for what it has not declared."""
     require_capabilities(questions, peer)
-    return InputRequired(_as_sent(questions, peer.version), carried)
+    return _as_sent(questions, peer.version)
 
 
 def _as_sent(questions: Mapping[str, Question], version: Version) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from ...errors import InputRequired, InvalidRequest, McpError, RpcError
 from ..identity import Identity, LogMessage, Peer, Principal
 from ..methods import MethodTable
-from ..shaping import explain, is_result, shape, shape_question
+from ..shaping import settle, shape, shape_question
 from ..signing import Signer
 from ..types.base import SUBSCRIPTION_ID
 from ..types.client import CancelledParams, LogLevel
@@ -384,9 +384,7 @@ class ServerSession:
             except RpcError as error:
                 return error
             return {"resultType": "input_required", "inputRequests": outcome.requests, "requestState": state}
-        if is_result(outcome, call.method, call.peer.version):
-            return {"content": [{"type": "text", "text": str(outcome)}], "isError": True}
-        return explain(outcome, call.peer.version)
+        return settle(outcome, call.method, call.peer)
 
     def _reply(self, answer: Response | Failure) -> None:
         if self._batches is not None and self._batches.takes(answer):

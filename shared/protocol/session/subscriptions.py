@@ -30,13 +30,15 @@ class Listen:
     lists: frozenset[str] = frozenset()
     uris: dict[str, str] = field(default_factory=dict)
     """The client's spelling of each resource, to its key."""
+    others: dict[str, object] = field(default_factory=dict)
+    """What extensions serve of the filter."""
 
     def honoured(self) -> dict[str, object]:
         """What the acknowledgement says: the filter as far as it is served."""
         filter_: dict[str, object] = {f"{name}ListChanged": True for name in LISTS if name in self.lists}
         if self.uris:
             filter_["resourceSubscriptions"] = list(self.uris)
-        return filter_
+        return {**filter_, **self.others}
 
 
 class Subscriptions:

@@ -44,6 +44,7 @@ class SubscriptionFilter(Wire):
     prompts_list_changed: bool = False
     resources_list_changed: bool = False
     resource_subscriptions: Items[str] = Field(default_factory=list)
+    task_ids: Items[str] = Field(default_factory=list)
 
 
 class ListenParams(Params):

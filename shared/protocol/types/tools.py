@@ -1,13 +1,25 @@
 """Tools (2026-07-28, Server Features, Tools)."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from .base import Icon, Items, Meta, Params, Wire
 from .content import ContentBlock, TextContent
 
-__all__ = ["CallToolParams", "CallToolResult", "InputParams", "ListParams", "Tool", "ToolAnnotations"]
+__all__ = [
+    "CallToolParams",
+    "CallToolResult",
+    "InputParams",
+    "ListParams",
+    "TaskSupport",
+    "Tool",
+    "ToolAnnotations",
+    "ToolExecution",
+]
+
+TaskSupport = Literal["forbidden", "optional", "required"]
+"""Whether a tool may run as a task, or has to."""
 
 
 class ListParams(Params):
@@ -40,6 +52,12 @@ class ToolAnnotations(Wire):
     open_world_hint: bool | None = None
 
 
+class ToolExecution(Wire):
+    """How a tool may be called (2025-11-25 alone)."""
+
+    task_support: TaskSupport | None = None
+
+
 class Tool(Wire):
     """A tool as `tools/list` shows it. Schemas are JSON Schema 2020-12."""
 
@@ -50,6 +68,7 @@ class Tool(Wire):
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None = None
     annotations: ToolAnnotations | None = None
+    execution: ToolExecution | None = None
     meta: Meta | None = Field(default=None, alias="_meta")
 
 

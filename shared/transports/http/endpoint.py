@@ -104,6 +104,8 @@ class Endpoint:
     def stop(self) -> None:
         """Takes no more requests; what is under way is finished, streams are ended in order."""
         self._closed = _STOPPING
+        if self._sessions is not None:
+            self._running.stop()
         for one in self._stateless:
             one.end()
         for sessions in self._all_sessions:

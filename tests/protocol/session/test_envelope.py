@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import InvalidParams, RpcError
-from shared.protocol.identity import Identity, Principal
+from shared.protocol.identity import Identity, Peer, Principal
 from shared.protocol.session.envelope import (
     CLIENT_CAPABILITIES,
     CLIENT_INFO,
@@ -14,6 +14,7 @@ from shared.protocol.session.envelope import (
     discover,
 )
 from shared.protocol.types.base import Implementation
+from shared.protocol.versions import NEWEST
 
 ADA = Principal("ada")
 
@@ -80,6 +81,6 @@ def test_a_level_that_does_not_exist_is_refused(level):
 
 
 def test_discover_offers_what_the_error_offers():
-    found = discover(Identity(Implementation(name="a", version="1"), "Use it.", {"tools": {}}))
+    found = discover(Identity(Implementation(name="a", version="1"), "Use it.", {"tools": {}}), Peer(NEWEST))
     assert found["supportedVersions"] == ["2026-07-28"]
     assert (found["instructions"], found["capabilities"]) == ("Use it.", {"tools": {}})

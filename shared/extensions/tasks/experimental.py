@@ -1,0 +1,176 @@
+"""Tasks as they are a part of 2025-11-25, and of no other version (2025-11-25, Utilities, Tasks).
+
+The client says with the call that it wants a task, and asks for its result by `tasks/result`, which waits for that
+and meanwhile puts to the client what the task asks.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...contracts import TaskRecord
+from ...errors import InvalidParams, MethodNotFound, RpcError
+from ...protocol.identity import Span
+from ...protocol.methods import Method
+from ...protocol.pagination import page
+from ...protocol.types.base import first_fault
+from ...protocol.types.tasks import RELATED_TASK, ListTasksParams, TaskParams, TaskRequest, TaskStatus
+from ...protocol.types.tools import TaskSupport
+from ...protocol.versions import V2025_11_25
+from ...server.context import Context
+from ...server.extension import Capability
+from ...server.features import Handler
+from ...server.running import Running
+from . import states
+from .runner import POLL_MS, iso, tasks_of
+
+__all__ = ["FORM", "HANDLERS", "METHODS", "declares", "is_asked_for", "request_of"]
+
+_NAME = "experimental"
+_ALONE = Span(V2025_11_25, V2025_11_25)
+_ROW = partial(Method, first=V2025_11_25, last=V2025_11_25, capability=("tasks",))
+
+
+class _Form:
+    """How 2025-11-25 tells of a task."""
+
+    name = _NAME
+
+    def created(self, task: TaskRecord) -> dict[str, Any]:
+        """A `CreateTaskResult`."""
+        return {"task": _fields(task)}
+
+    def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
+        """A tool that fails is a task that fails."""
+        return "failed" if result.get("isError") else "completed"
+
+    def reported(self, context: Context[Any], task: TaskRecord, progress: float, total: float | None) -> None:
+        """Its progress goes on as long as it does, where the client gave a token."""
+
+    def moved(self, context: Context[Any], task: TaskRecord) -> None:
+        """`notifications/tasks/status`."""
+
+
+FORM = _Form()
+
+
+def _fields(task: TaskRecord) -> dict[str, Any]:
+    said = {} if task.message is None else {"statusMessage": task.message}
+    return {
+        "taskId": task.id,
+        "status": task.status,
+        **said,
+        "createdAt": iso(task.created),
+        "lastUpdatedAt": iso(task.updated),
+        "ttl": int(task.seconds * 1_000),
+        "pollInterval": POLL_MS,
+    }
+
+
+# Making tasks
+
+
+def is_asked_for(context: Context[Any]) -> bool:
+    """Whether the call is to be run as a task."""
+    return context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
+
+
+def request_of(context: Context[Any], name: str, support: TaskSupport | None) -> TaskRequest | None:
+    """How the call of the tool `name` is to be run as a task; None where it is not asked for.
+
+    Raises InvalidParams for a request that is none, and MethodNotFound where the tool has no tasks, or nothing else.
+    """
+    if not is_asked_for(context):
+        if support == "required" and context.peer.may_request_tasks:
+            raise MethodNotFound(f"the tool {name} runs as a task only: ask for one by params.task")
+        return None
+    if support in (None, "forbidden"):
+        raise MethodNotFound(f"the tool {name[:100]} does not run as a task: leave params.task out")
+    try:
+        return TaskRequest.model_validate(context.call.raw["task"])
+    except ValidationError as error:
+        raise InvalidParams(f"task: {first_fault(error)}") from None
+
+
+def declares(has_tasks: Callable[[Running[Any]], bool]) -> Sequence[Capability]:
+    """The capabilities; tasks are listed for those only who can be told from others."""
+    can: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+    return (
+        Capability(("tasks",), lambda running: can if has_tasks(running) else None, _ALONE),
+        Capability(
+            ("tasks", "list"),
+            lambda running: {} if has_tasks(running) else None,
+            Span(V2025_11_25, V2025_11_25, principals_only=True),
+        ),
+    )
+
+
+# Requests about tasks
+
+
+async def _get(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+    """`tasks/get`."""
+    return _fields(await tasks_of(running).find(params.task_id, _NAME, context.peer))
+
+
+async def _result(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+    """`tasks/result`: waits for the end of the task, and puts its questions to the client."""
+    tasks = tasks_of(running)
+    task = await tasks.find(params.task_id, _NAME, context.peer)
+    async with aclosing(tasks.follow(task.id)) as changes:
+        async for task in changes:
+            if states.is_over(task):
+                return _outcome(task)
+    raise InvalidParams("there is no such task; it may have expired")
+
+
+def _outcome(task: TaskRecord) -> dict[str, Any]:
+    if task.outcome is None:
+        raise RpcError(f"the task was {task.status}", code=InvalidParams.code)
+    if "error" in task.outcome:
+        error = task.outcome["error"]
+        raise RpcError(error["message"], code=error["code"], data=error.get("data"))
+    result = task.outcome["result"]
+    return {**result, "_meta": {**result.get("_meta", {}), RELATED_TASK: {"taskId": task.id}}}
+
+
+async def _list(running: Running[Any], context: Context[Any], params: ListTasksParams) -> dict[str, Any]:
+    """`tasks/list`."""
+    principal = context.peer.principal
+    if principal is None:
+        raise MethodNotFound("method not found: tasks/list")
+    listed = [task for task in await tasks_of(running).store.listed(principal.key) if task.form == _NAME]
+    shown, following = page(listed, params.cursor, name="tasks", size=running.page_size, signer=running.signer)
+    more = {} if following is None else {"nextCursor": following}
+    return {"tasks": [_fields(task) for task in shown], **more}
+
+
+async def _cancel(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+    """`tasks/cancel`. Raises InvalidParams where the task is over."""
+
+    def cancelled(task: TaskRecord, now: float) -> TaskRecord:
+        if states.is_over(task):
+            raise InvalidParams(f"the task is over already: {task.status}")
+        return states.cancelled(task, now)
+
+    tasks = tasks_of(running)
+    found = await tasks.find(params.task_id, _NAME, context.peer)
+    task = await tasks.change(found.id, cancelled)
+    return _fields(found if task is None else task)
+
+
+METHODS = (
+    _ROW("tasks/get", TaskParams, handler=f"tasks/get {_NAME}"),
+    _ROW("tasks/result", TaskParams),
+    _ROW("tasks/list", ListTasksParams, capability=("tasks", "list")),
+    _ROW("tasks/cancel", TaskParams, handler=f"tasks/cancel {_NAME}"),
+)
+HANDLERS: Mapping[str, Handler] = {
+    f"tasks/get {_NAME}": _get,
+    "tasks/result": _result,
+    "tasks/list": _list,
+    f"tasks/cancel {_NAME}": _cancel,
+}

@@ -1,0 +1,240 @@
+"""`tasks`: the extension that makes tasks of calls, and its form of 2026-07-28: io.modelcontextprotocol/tasks
+(SEP-2663). That of 2025-11-25 is in `experimental`; both have the same store."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from anyio import create_task_group
+
+from ...contracts import TaskRecord
+from ...errors import InternalError, InvalidParams, MissingCapability
+from ...protocol.identity import Peer, Span
+from ...protocol.methods import Method
+from ...protocol.types.base import SUBSCRIPTION_ID
+from ...protocol.types.resources import SubscriptionFilter
+from ...protocol.types.tasks import TASKS, TaskParams, TaskStatus, UpdateTaskParams
+from ...protocol.types.tools import CallToolParams, TaskSupport
+from ...protocol.versions import V2026_07_28
+from ...server.context import Context
+from ...server.extension import Capability, Extension, Follow
+from ...server.features import Handler
+from ...server.running import Running
+from . import experimental, states
+from .hosted import Form, HostedCall
+from .runner import POLL_MS, iso, living, principal_of, tasks_of
+
+__all__ = ["SYNCHRONOUS_SECONDS", "Support", "detailed", "tasks"]
+
+SYNCHRONOUS_SECONDS = 0.5
+"""How long a call is waited for before it becomes a task, where its tool does not have to run as one."""
+
+Support = Callable[[Running[Any], Context[Any], str], Awaitable[TaskSupport | None]]
+"""Whether the tool of that name may run as a task, for the client of a call. "optional" is for who can't tell: then
+the call becomes a task where it lasts."""
+
+_NAME = "extension"
+_PATH = ("extensions", TASKS)
+_NEEDED: dict[str, Any] = {"extensions": {TASKS: {}}}
+
+
+class _Form:
+    """How the extension tells of a task."""
+
+    name = _NAME
+
+    def created(self, task: TaskRecord) -> dict[str, Any]:
+        """A `CreateTaskResult`."""
+        return {"resultType": "task", **_fields(task)}
+
+    def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
+        """What fails in a tool is a result; only a JSON-RPC error is a failure of the task."""
+        return "completed"
+
+    def reported(self, context: Context[Any], task: TaskRecord, progress: float, total: float | None) -> None:
+        """There is no progress of tasks: their status is all that is told."""
+
+    def moved(self, context: Context[Any], task: TaskRecord) -> None:
+        """Who wants to hear of it listens."""
+
+
+FORM = _Form()
+
+
+def _fields(task: TaskRecord) -> dict[str, Any]:
+    said = {} if task.message is None else {"statusMessage": task.message}
+    return {
+        "taskId": task.id,
+        "status": task.status,
+        **said,
+        "createdAt": iso(task.created),
+        "lastUpdatedAt": iso(task.updated),
+        "ttlMs": max(int(task.seconds * 1_000), 1),
+        "pollIntervalMs": POLL_MS,
+    }
+
+
+def detailed(task: TaskRecord) -> dict[str, Any]:
+    """A `DetailedTask`: how it is, and with that what it asks, or what it has come to."""
+    fields = _fields(task)
+    if task.status == "input_required":
+        fields["inputRequests"] = dict(task.questions)
+    return {**fields, **(task.outcome or {})}
+
+
+# Making tasks
+
+
+def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None = None) -> Extension[Any]:
+    """The extension. A call becomes a task when it has lasted for so many seconds. `support` says which tools may run
+    as tasks, where these are not those of the server itself."""
+
+    def around(method: Method, handler: Handler) -> Handler:
+        if method.name != "tools/call":
+            return handler
+        host = partial(_host, handler=handler, support=support or _declared_support, after_seconds=after_seconds)
+
+        def call(running: Running[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
+            # No call but those that may become tasks takes any longer for it.
+            is_plain = support is None and running.features.tools.task_support(params.name) is None
+            if is_plain and not experimental.is_asked_for(context):
+                return handler(running, context, params)
+            return host(running, context, params)
+
+        return call
+
+    extension = Extension[Any](
+        TASKS,
+        methods=[
+            Method("tasks/get", TaskParams, first=V2026_07_28, capability=_PATH),
+            Method("tasks/update", UpdateTaskParams, first=V2026_07_28, capability=_PATH),
+            Method("tasks/cancel", TaskParams, first=V2026_07_28, capability=_PATH),
+            *experimental.METHODS,
+        ],
+        handlers={"tasks/get": _get, "tasks/update": _update, "tasks/cancel": _cancel, **experimental.HANDLERS},
+        around=around,
+        declares=[
+            Capability(_PATH, _capability, Span(V2026_07_28)),
+            *experimental.declares(lambda running: _capability(running) is not None),
+        ],
+    )
+    extension.lifespan, extension.listens = living, _listens
+    return extension
+
+
+def _capability(running: Running[Any]) -> dict[str, Any] | None:
+    listed = running.features.tools.on_offer(running.settings)
+    return {} if any(tool.options.task in ("optional", "required") for tool in listed) else None
+
+
+async def _declared_support(running: Running[Any], context: Context[Any], name: str) -> TaskSupport | None:
+    return running.features.tools.task_support(name)
+
+
+async def _host(
+    running: Running[Any],
+    context: Context[Any],
+    params: CallToolParams,
+    *,
+    handler: Handler,
+    support: Support,
+    after_seconds: float,
+) -> dict[str, Any]:
+    """Handles a call that may become a task. Raises MissingCapability where it would have to, for a client that has
+    no tasks."""
+    # What a server hands on to another one in its process is a task of the first, if any.
+    if context.call.task is not None or context.link.calls is not running.calls:
+        return await handler(running, context, params)
+    how = await support(running, context, params.name)
+    request = experimental.request_of(context, params.name, how)
+    form: Form | None = FORM if _has_extension(context.peer) else None
+    if request is not None:
+        form = experimental.FORM
+    if form is None or how in (None, "forbidden"):
+        if how == "required":
+            raise MissingCapability(_NEEDED)
+        return await handler(running, context, params)
+    seconds = tasks_of(running).limits.seconds
+    kept = seconds if request is None or request.ttl is None else min(request.ttl / 1_000, seconds)
+    hosted = HostedCall(tasks_of(running), context, form, kept)
+    context.call.task = hosted
+    if request is None and how == "optional":
+        hosted.detach_after(after_seconds)
+    elif not await hosted.detach():
+        raise InternalError("there are too many tasks; cancel some, or wait until they expire")
+    try:
+        budget = context.budget.lasting(kept)
+        result: dict[str, Any] = await handler(running, replace(context, budget=budget), params)
+        return result
+    finally:
+        hosted.stay()
+
+
+def _has_extension(peer: Peer) -> bool:
+    return not peer.lasts and peer.can(*_PATH)
+
+
+# Requests about tasks
+
+
+async def _get(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+    """`tasks/get`."""
+    return detailed(await _find(running, context, params.task_id))
+
+
+async def _update(running: Running[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
+    """`tasks/update`: answers to questions, of which some may be meant for none that is open."""
+    await _find(running, context, params.task_id)
+    answers = {key: {"result": answer} for key, answer in params.input_responses.items()}
+    await tasks_of(running).change(params.task_id, lambda task, now: states.answered(task, answers, now))
+    return {}
+
+
+async def _cancel(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+    """`tasks/cancel`: of a task that is over it changes nothing."""
+    await _find(running, context, params.task_id)
+    await tasks_of(running).change(params.task_id, states.cancelled)
+    return {}
+
+
+async def _find(running: Running[Any], context: Context[Any], id: str) -> TaskRecord:
+    _require_extension(context.peer)
+    return await tasks_of(running).find(id, _NAME, context.peer)
+
+
+def _require_extension(peer: Peer) -> None:
+    if not _has_extension(peer):
+        raise MissingCapability(_NEEDED)
+
+
+async def _listens(
+    running: Running[Any], context: Context[Any], wanted: SubscriptionFilter
+) -> tuple[Mapping[str, object], Follow] | None:
+    """Tells a listen stream of the tasks that it names, from how they are now."""
+    if not wanted.task_ids:
+        return None
+    _require_extension(context.peer)
+    if len(wanted.task_ids) > running.limits.subscriptions:
+        raise InvalidParams(f"a stream may tell of {running.limits.subscriptions} tasks at most")
+    found: list[str] = []
+    for id_ in dict.fromkeys(wanted.task_ids):
+        task = await tasks_of(running).store.get(id_)
+        if task is not None and task.form == _NAME and task.principal == principal_of(context.peer):
+            found.append(id_)
+
+    async def follow() -> None:
+        async with create_task_group() as following:
+            for id_ in found:
+                following.start_soon(_tell, running, context, id_)
+
+    return {"taskIds": found}, follow
+
+
+async def _tell(running: Running[Any], context: Context[Any], id: str) -> None:
+    async with aclosing(tasks_of(running).follow(id)) as changes:
+        async for task in changes:
+            params = {"_meta": {SUBSCRIPTION_ID: context.call.id}, **detailed(task)}
+            context.link.session.notify(context.call, "notifications/tasks", params)
+            await context.link.flush()

@@ -1,0 +1,126 @@
+"""The tasks of one running server: which are kept, which of them are at work here, and what is heard of each.
+
+    a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store
+    requests about a task ──▶ the store ──▶ whoever hears of it: the call, a listen stream, who waits for its result
+
+What is asked of a task, and what it says, goes through the store alone. So it makes no difference on which
+connection, or in which process that shares the store, a request about it comes.
+"""
+
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ...contracts import TaskRecord, TaskStore
+from ...errors import InvalidParams
+from ...kit.tasks import Crew, Signal
+from ...protocol.identity import Peer
+from ...protocol.types.tasks import TASKS
+from ...server.running import Running
+from ...stores.memory_tasks import MemoryTasks
+from .states import is_over
+
+if TYPE_CHECKING:
+    from .hosted import HostedCall
+
+__all__ = ["POLL_MS", "STOPPED", "Tasks", "iso", "living", "principal_of", "tasks_of"]
+
+log = logging.getLogger("shared.tasks")
+
+STOPPED = "the server was stopped"
+POLL_MS = 500
+"""Milliseconds that whoever asks how a task is should let pass before asking again."""
+LAST_WORDS_SECONDS = 5.0
+"""Time for what the store is to be told when the server stops."""
+
+
+def principal_of(peer: Peer) -> str | None:
+    """To whom a task of `peer` belongs. Without a principal it is who knows its id."""
+    return None if peer.principal is None else peer.principal.key
+
+
+def iso(seconds: float) -> str:
+    """A time since 1970 as ISO 8601 in UTC, with milliseconds."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def tasks_of(running: Running[Any]) -> "Tasks":
+    """The tasks of a server that has the extension."""
+    tasks: Tasks = running.opened[TASKS]
+    return tasks
+
+
+class Tasks:
+    """The tasks of one run of a server."""
+
+    def __init__(self, running: Running[Any], store: TaskStore) -> None:
+        self.running = running
+        self.store = store
+        self.limits = running.task_limits
+        self.crew = Crew(_failed)
+        """What has to wait for the store, on behalf of what must not wait."""
+        self.at_work: dict[str, HostedCall] = {}
+        """By id the calls of this process that are tasks, and not over."""
+
+    async def find(self, id: str, form: str, peer: Peer) -> TaskRecord:
+        """The task of that id and form, for `peer`. Raises InvalidParams where there is none of its own."""
+        task = await self.store.get(id)
+        if task is None or task.form != form or task.principal != principal_of(peer):
+            raise InvalidParams("there is no such task; it may have expired")
+        return task
+
+    async def change(self, id: str, change: Callable[[TaskRecord, float], TaskRecord]) -> TaskRecord | None:
+        """Has the task become what `change` makes of it and of the time; what it is then. None where it is gone.
+        Raises OverflowError where there is no room for its result."""
+        while (before := await self.store.get(id)) is not None:
+            after = change(before, time.time())
+            if after is before or await self.store.replace(before, after):
+                return after
+        return None
+
+    async def follow(self, id: str) -> AsyncGenerator[TaskRecord, None]:
+        """The task as it is, and whenever it has changed, until it is over or gone. Changes that come close together
+        are one."""
+        moved, seen = Signal(), -1
+        unhear = self.store.hear(id, moved.wake)
+        try:
+            while (task := await self.store.get(id)) is not None:
+                if task.revision == seen:
+                    await moved.wait()
+                    continue
+                seen = task.revision
+                yield task
+                if is_over(task):
+                    break
+        finally:
+            unhear()
+
+    def stop(self) -> None:
+        """The server is about to stop: what is at work here fails, and says why."""
+        for hosted in tuple(self.at_work.values()):
+            self.crew.start(hosted.fail(STOPPED))
+
+
+@asynccontextmanager
+async def living(running: Running[Any]) -> AsyncIterator[Tasks]:
+    """The tasks of `running`, in the stores that it shares with others, or in memory of its own."""
+    own = MemoryTasks(running.task_limits) if running.replica is None else None
+    store = own if running.replica is None else running.replica.tasks(running.task_limits)
+    assert store is not None
+    tasks = Tasks(running, store)
+    running.stoppers.append(tasks.stop)
+    try:
+        yield tasks
+    finally:
+        tasks.stop()
+        await tasks.crew.finish(LAST_WORDS_SECONDS)
+        await tasks.crew.stop()
+        if own is not None:
+            own.close()
+
+
+def _failed(error: BaseException) -> None:
+    log.error("a task could not be kept", exc_info=error)

@@ -1,0 +1,104 @@
+"""Tasks in the memory of one process."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..contracts import TaskLimits, TaskRecord
+from ..protocol.wire.jsonrpc import json_of
+
+__all__ = ["MemoryTasks"]
+
+Wake = Callable[[], None]
+
+
+class MemoryTasks:
+    """A `TaskStore` for one event loop. It ends by `close`; no method ever suspends."""
+
+    def __init__(self, limits: TaskLimits) -> None:
+        self._limits = limits
+        self._tasks: dict[str, TaskRecord] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._shares: Counter[str] = Counter()
+        self._sizes: dict[str, int] = {}
+        self._bytes = 0
+        self._heard: dict[str, tuple[Wake, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    async def create(self, task: TaskRecord) -> bool:
+        """Keeps a new task; False where there are too many."""
+        limits = self._limits
+        if len(self._tasks) >= limits.total or self._shares[task.client] >= limits.of_one_client:
+            return False
+        self._tasks[task.id] = task
+        self._shares[task.client] += 1
+        self._timers[task.id] = asyncio.get_running_loop().call_later(task.seconds, self._drop, task.id)
+        return True
+
+    async def get(self, id: str) -> TaskRecord | None:
+        """The task of that id."""
+        return self._tasks.get(id)
+
+    async def replace(self, before: TaskRecord, after: TaskRecord) -> bool:
+        """Puts `after` in the place of `before`; False where that is not what is kept. Raises OverflowError where
+        the results of all tasks would take more than may be kept."""
+        if self._tasks.get(before.id) is not before:
+            return False
+        if after.outcome is not before.outcome:
+            self._weigh(after.id, after.outcome)
+        self._tasks[after.id] = after
+        self._wake(after.id)
+        return True
+
+    async def forget(self, id: str) -> None:
+        """Gives up a task."""
+        self._drop(id)
+
+    async def listed(self, principal: str) -> Sequence[TaskRecord]:
+        """The tasks of a principal, the oldest first."""
+        return [task for task in self._tasks.values() if task.principal == principal]
+
+    def hear(self, id: str, wake: Wake) -> Callable[[], None]:
+        """Has `wake` called whenever that task was replaced, has expired or was given up, until the function that
+        this gives is called."""
+        self._heard[id] = (*self._heard.get(id, ()), wake)
+
+        def unhear() -> None:
+            left = tuple(one for one in self._heard.get(id, ()) if one is not wake)
+            if left:
+                self._heard[id] = left
+            else:
+                self._heard.pop(id, None)
+
+        return unhear
+
+    def close(self) -> None:
+        """Takes its timers away."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _weigh(self, id: str, outcome: Mapping[str, Any] | None) -> None:
+        size = 0 if outcome is None else len(json_of(outcome))
+        total = self._bytes - self._sizes.get(id, 0) + size
+        if total > self._limits.result_bytes:
+            raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
+        self._bytes, self._sizes[id] = total, size
+
+    def _drop(self, id: str) -> None:
+        task = self._tasks.pop(id, None)
+        if task is None:
+            return
+        self._timers.pop(id).cancel()
+        self._bytes -= self._sizes.pop(id, 0)
+        self._shares[task.client] -= 1
+        if not self._shares[task.client]:
+            del self._shares[task.client]
+        self._wake(id)
+
+    def _wake(self, id: str) -> None:
+        for wake in self._heard.get(id, ()):
+            wake()
