@@ -18,7 +18,6 @@ from ...protocol.methods import Method
 from ...protocol.pagination import page
 from ...protocol.types.base import first_fault
 from ...protocol.types.tasks import RELATED_TASK, ListTasksParams, TaskParams, TaskRequest, TaskStatus
-from ...protocol.types.tools import TaskSupport
 from ...protocol.versions import V2025_11_25
 from ...server.context import Context
 from ...server.extension import Capability
@@ -78,7 +77,7 @@ def is_asked_for(context: Context[Any]) -> bool:
     return context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
 
 
-def request_of(context: Context[Any], name: str, support: TaskSupport | None) -> TaskRequest | None:
+def request_of(context: Context[Any], name: str, support: str | None) -> TaskRequest | None:
     """How the call of the tool `name` is to be run as a task; None where it is not asked for.
 
     Raises InvalidParams for a request that is none, and MethodNotFound where the tool has no tasks, or nothing else.

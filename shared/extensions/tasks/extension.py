@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from anyio import create_task_group
 
@@ -31,9 +31,9 @@ __all__ = ["SYNCHRONOUS_SECONDS", "Support", "detailed", "tasks"]
 SYNCHRONOUS_SECONDS = 0.5
 """How long a call is waited for before it becomes a task, where its tool does not have to run as one."""
 
-Support = Callable[[Running[Any], Context[Any], str], Awaitable[TaskSupport | None]]
-"""Whether the tool of that name may run as a task, for the client of a call. "optional" is for who can't tell: then
-the call becomes a task where it lasts."""
+Support = Callable[[Running[Any], Context[Any], str], Awaitable[TaskSupport | Literal["handler decides"] | None]]
+"""Whether the tool of that name may run as a task, for the client of a call. Where its handler decides, that one says
+so in time, by `CallTask.detach`."""
 
 _NAME = "extension"
 _PATH = ("extensions", TASKS)
@@ -162,14 +162,21 @@ async def _host(
     context.call.task = hosted
     if request is None and how == "optional":
         hosted.detach_after(after_seconds)
-    elif not await hosted.detach():
-        raise InternalError("there are too many tasks; cancel some, or wait until they expire")
+    elif how != "handler decides":
+        await _detach(hosted)
     try:
         budget = context.budget.lasting(kept)
         result: dict[str, Any] = await handler(running, replace(context, budget=budget), params)
+        if request is not None:  # who asks for a task gets one, however little is left of it
+            await _detach(hosted)
         return result
     finally:
         hosted.stay()
+
+
+async def _detach(hosted: HostedCall) -> None:
+    if not await hosted.detach():
+        raise InternalError("there are too many tasks; cancel some, or wait until they expire")
 
 
 def _has_extension(peer: Peer) -> bool:
