@@ -5,8 +5,10 @@ Its domain is the protocol itself, so there is nothing here but features; they a
 
 from shared import Implementation, ResourceNotFound, Server, __version__
 from shared.extensions.skills import skills
+from shared.extensions.tasks import tasks
 
 from .features import answers, calls, prompts, questions, resources, schemas
+from .features import tasks as task_features
 from .features.skills import Guide
 
 app = Server[None](
@@ -24,11 +26,12 @@ app = Server[None](
         resources.features,
         questions.features,
         calls.features,
+        task_features.features,
         prompts.features,
         questions.rounds,
         schemas.features,
     ],
-    extensions=[skills(Guide())],
+    extensions=[skills(Guide()), tasks()],
 )
 app.log_level = None
 

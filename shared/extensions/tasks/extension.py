@@ -1,11 +1,11 @@
 """`tasks`: the extension that makes tasks of calls, and its form of 2026-07-28: io.modelcontextprotocol/tasks
 (SEP-2663). That of 2025-11-25 is in `experimental`; both have the same store."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from anyio import create_task_group
 
@@ -24,16 +24,12 @@ from ...server.features import Handler
 from ...server.running import Running
 from . import experimental, states
 from .hosted import Form, HostedCall
-from .runner import POLL_MS, iso, living, principal_of, tasks_of
+from .runner import POLL_MS, Support, SupportOf, iso, living, principal_of, tasks_of
 
-__all__ = ["SYNCHRONOUS_SECONDS", "Support", "detailed", "tasks"]
+__all__ = ["SYNCHRONOUS_SECONDS", "detailed", "support_at", "tasks"]
 
 SYNCHRONOUS_SECONDS = 0.5
 """How long a call is waited for before it becomes a task, where its tool does not have to run as one."""
-
-Support = Callable[[Running[Any], Context[Any], str], Awaitable[TaskSupport | Literal["handler decides"] | None]]
-"""Whether the tool of that name may run as a task, for the client of a call. Where its handler decides, that one says
-so in time, by `CallTask.detach`."""
 
 _NAME = "extension"
 _PATH = ("extensions", TASKS)
@@ -87,14 +83,14 @@ def detailed(task: TaskRecord) -> dict[str, Any]:
 # Making tasks
 
 
-def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None = None) -> Extension[Any]:
+def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: SupportOf | None = None) -> Extension[Any]:
     """The extension. A call becomes a task when it has lasted for so many seconds. `support` says which tools may run
     as tasks, where these are not those of the server itself."""
 
     def around(method: Method, handler: Handler) -> Handler:
         if method.name != "tools/call":
             return handler
-        host = partial(_host, handler=handler, support=support or _declared_support, after_seconds=after_seconds)
+        host = partial(_host, handler=handler, after_seconds=after_seconds)
 
         def call(running: Running[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
             # No call but those that may become tasks takes any longer for it.
@@ -120,13 +116,18 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
             *experimental.declares(lambda running: _capability(running) is not None),
         ],
     )
-    extension.lifespan, extension.listens = living, _listens
+    extension.lifespan, extension.listens = partial(living, support=support or _declared_support), _listens
     return extension
 
 
 def _capability(running: Running[Any]) -> dict[str, Any] | None:
     listed = running.features.tools.on_offer(running.settings)
     return {} if any(tool.options.task in ("optional", "required") for tool in listed) else None
+
+
+async def support_at(running: Running[Any], context: Context[Any], name: str) -> Support:
+    """Whether the tool `name` of a server may run as a task, for the client of a call."""
+    return await tasks_of(running).support(running, context, name) if TASKS in running.opened else None
 
 
 async def _declared_support(running: Running[Any], context: Context[Any], name: str) -> TaskSupport | None:
@@ -139,7 +140,6 @@ async def _host(
     params: CallToolParams,
     *,
     handler: Handler,
-    support: Support,
     after_seconds: float,
 ) -> dict[str, Any]:
     """Handles a call that may become a task. Raises MissingCapability where it would have to, for a client that has
@@ -147,7 +147,7 @@ async def _host(
     # What a server hands on to another one in its process is a task of the first, if any.
     if context.call.task is not None or context.link.calls is not running.calls:
         return await handler(running, context, params)
-    how = await support(running, context, params.name)
+    how = await support_at(running, context, params.name)
     request = experimental.request_of(context, params.name, how)
     form: Form | None = FORM if _has_extension(context.peer) else None
     if request is not None:

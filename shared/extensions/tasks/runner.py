@@ -9,16 +9,18 @@ connection, or in which process that shares the store, a request about it comes.
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...contracts import TaskRecord, TaskStore
 from ...errors import InvalidParams
 from ...kit.tasks import Crew, Signal
 from ...protocol.identity import Peer
 from ...protocol.types.tasks import TASKS
+from ...protocol.types.tools import TaskSupport
+from ...server.context import Context
 from ...server.running import Running
 from ...stores.memory_tasks import MemoryTasks
 from .states import is_over
@@ -26,7 +28,7 @@ from .states import is_over
 if TYPE_CHECKING:
     from .hosted import HostedCall
 
-__all__ = ["POLL_MS", "STOPPED", "Tasks", "iso", "living", "principal_of", "tasks_of"]
+__all__ = ["POLL_MS", "STOPPED", "Support", "SupportOf", "Tasks", "iso", "living", "principal_of", "tasks_of"]
 
 log = logging.getLogger("shared.tasks")
 
@@ -35,6 +37,12 @@ POLL_MS = 500
 """Milliseconds that whoever asks how a task is should let pass before asking again."""
 LAST_WORDS_SECONDS = 5.0
 """Time for what the store is to be told when the server stops."""
+
+
+Support = TaskSupport | Literal["handler decides"] | None
+"""Whether a tool may run as a task. Where its handler decides, that one says so in time, by `CallTask.detach`."""
+SupportOf = Callable[[Running[Any], Context[Any], str], Awaitable[Support]]
+"""That of the tool of a name, for the client of a call."""
 
 
 def principal_of(peer: Peer) -> str | None:
@@ -56,7 +64,8 @@ def tasks_of(running: Running[Any]) -> "Tasks":
 class Tasks:
     """The tasks of one run of a server."""
 
-    def __init__(self, running: Running[Any], store: TaskStore) -> None:
+    def __init__(self, running: Running[Any], store: TaskStore, support: SupportOf) -> None:
+        self.support = support
         self.running = running
         self.store = store
         self.limits = running.task_limits
@@ -105,12 +114,12 @@ class Tasks:
 
 
 @asynccontextmanager
-async def living(running: Running[Any]) -> AsyncIterator[Tasks]:
+async def living(running: Running[Any], support: SupportOf) -> AsyncIterator[Tasks]:
     """The tasks of `running`, in the stores that it shares with others, or in memory of its own."""
     own = MemoryTasks(running.task_limits) if running.replica is None else None
     store = own if running.replica is None else running.replica.tasks(running.task_limits)
     assert store is not None
-    tasks = Tasks(running, store)
+    tasks = Tasks(running, store, support)
     running.stoppers.append(tasks.stop)
     try:
         yield tasks

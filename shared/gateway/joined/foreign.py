@@ -21,12 +21,14 @@ from .roll import PROMPTS, TOOLS
 __all__ = ["Foreign", "rows_of"]
 
 
-def rows_of(parts: Sequence[Part]) -> list[Method]:
-    """The rows of all methods that one of them has besides the protocol's."""
+def rows_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
+    """The rows of all methods that one of them has besides the protocol's, and those of `own`, which are handled by
+    the gateway itself."""
+    ours = {row.name for row in own}
     rows: dict[str, Method] = {}
     for part in parts:
         for row in part.running.features.methods if part.running is not None else ():
-            if row.name not in PROTOCOLS_OWN and row.name != OTHERWISE:
+            if row.name not in PROTOCOLS_OWN and row.name not in ours:
                 rows.setdefault(row.name, replace(row, handler=OTHERWISE))
     return list(rows.values())
 

@@ -15,6 +15,9 @@ import anyio
 
 from ...client.names import check_server_name
 from ...errors import InvalidParams, McpError, UnknownTool
+from ...extensions.tasks import tasks
+from ...extensions.tasks.extension import support_at
+from ...extensions.tasks.runner import Support
 from ...protocol.methods import REQUESTS, SET_LEVEL
 from ...protocol.types.base import Implementation
 from ...protocol.types.client import SetLevelParams
@@ -50,7 +53,7 @@ def gateway(
         raise ValueError(f"two servers have the same name: {', '.join(names)}")
     server = Server[Joined](
         implementation or Implementation(name="mcp-server-bundle", version=__version__),
-        extensions=[_handing_on()],
+        extensions=[_handing_on(), tasks(support=_task_support)],
     )
     server.log_level = None
 
@@ -65,6 +68,13 @@ def gateway(
     server.on_unsubscribe(_unsubscribe)
     server.on_wanted(_want)
     return server
+
+
+async def _task_support(running: Running[Any], context: Context[Joined], name: str) -> Support:
+    directory = context.state.directory
+    place = directory.known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
+    part = None if place is None else place.part.running
+    return None if place is None or part is None else await support_at(part, context, place.own)
 
 
 def _handing_on() -> Extension[Joined]:

@@ -117,7 +117,7 @@ class Joined:
         await self.subscriptions.renew(part)
 
     def _describe(self) -> None:
-        rows = [*self._own_rows, *rows_of(self.parts)]
+        rows = [*self._own_rows, *rows_of(self.parts, self._own_rows)]
         said = (capabilities_of(self.parts), instructions_of(self.parts))
         spans, level = spans_of(self.parts), log_level_of(self.parts)
         if self._said == (rows, said, spans, level):

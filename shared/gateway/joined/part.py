@@ -131,7 +131,9 @@ class Part:
         call = context.call
         if call.round.carried is not None:
             call.round = self._reopened(call.round)
-        handed = Context(call, context.link, running, running.state, running.budget)
+        # What may become a task may last as long as that.
+        budget = running.budget if call.task is None else running.budget.lasting(context.budget.seconds)
+        handed = Context(call, context.link, running, running.state, budget)
         result: dict[str, Any] | None = None
         with running.calls.guest() as scope, _Explained(running, self.name, call):
             result = await handler(running, handed, params)

@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.everything.features import tasks
 from servers.everything.features.schemas import CONTACT_SCHEMA
 from tests.servers.everything.peer import HANDSHAKES, STATELESS, VERSIONS, Peer, bench
 
@@ -16,7 +17,13 @@ every_version = pytest.mark.parametrize(
     "version", [pytest.param(one, marks=pytest.mark.full) if one in MIDDLE else one for one in VERSIONS]
 )
 
-ARGUMENTS: dict[str, dict[str, Any]] = {"echo": {"text": "a"}, "long_call": {"seconds": 0.01, "steps": 2}}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "echo": {"text": "a"},
+    "greet": {"name": "a"},
+    "long_call": {"seconds": 0.01, "steps": 2},
+    "slow_compute": {"seconds": 0},
+    "confirm_delete": {"filename": "a"},
+}
 NOT_IN = {  # the version that a question is older than
     "elicit_every_field": "2025-11-25",
     "elicit_visit": "2025-11-25",
@@ -32,7 +39,11 @@ NOT_IN = {  # the version that a question is older than
     "test_input_required_result_request_state": "2025-06-18",
     "test_input_required_result_tampered_state": "2025-06-18",
     "test_streaming_elicitation": "2025-06-18",
+    "test_tool_with_task": "2025-06-18",
 }
+TASKS_ONLY = ("confirm_delete", "failing_job", "multi_input", "protocol_error_job")
+REFUSED = {"2025-11-25": -32601, "2026-07-28": -32021}
+"""How a client is refused that asks for no task, or has none; older ones by -32600."""
 
 
 def known(name: str, version: str) -> bool:
@@ -46,8 +57,9 @@ async def next_notification(peer: Peer, method: str) -> dict[str, Any]:
 
 
 @every_version
-async def test_every_tool_answers(version: str) -> None:
-    """With a result, but where the version has no such question, or the tool is there to fail."""
+async def test_every_tool_answers(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a result, but for tools that fail, run as tasks only, or ask what the version has no question for."""
+    monkeypatch.setattr(tasks, "SECONDS", 0)
     async with bench(version) as peer:
         failed = {}
         for tool in await peer.listed("tools"):
@@ -57,6 +69,7 @@ async def test_every_tool_answers(version: str) -> None:
             elif answer["result"].get("isError"):
                 failed[tool["name"]] = "isError"
     expected = {name: -32600 for name in NOT_IN if not known(name, version) and "prompt" not in name}
+    expected |= dict.fromkeys(TASKS_ONLY, REFUSED.get(version, -32600))
     assert failed == {**expected, "fail": -31000, "test_error_handling": "isError"}
 
 
