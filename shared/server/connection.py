@@ -183,6 +183,11 @@ class Connection:
         return len(self.session.waiting) + self._sending > self._running.limits.waiting_messages
 
     @property
+    def is_left(self) -> bool:
+        """Whether the peer is gone."""
+        return self._due is _nothing
+
+    @property
     def is_busy(self) -> bool:
         """Whether calls are under way, or the peer has subscriptions."""
         return bool(self.running or self.streams or self.session.subscriptions.subscribed)

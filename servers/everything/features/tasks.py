@@ -13,7 +13,7 @@ from .schemas import Name
 
 features = Features[None]()
 
-SECONDS = 1.0
+SECONDS = 0.75
 """What lasts long enough to become a task."""
 CONFIRM_SCHEMA = {"type": "object", "properties": {"confirm": {"type": "boolean"}}, "required": ["confirm"]}
 

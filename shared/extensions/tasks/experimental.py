@@ -13,17 +13,20 @@ from pydantic import ValidationError
 
 from ...contracts import TaskRecord
 from ...errors import InvalidParams, MethodNotFound, RpcError
+from ...kit.tasks import background
 from ...protocol.identity import Span
 from ...protocol.methods import Method
 from ...protocol.pagination import page
 from ...protocol.types.base import first_fault
-from ...protocol.types.tasks import RELATED_TASK, ListTasksParams, TaskParams, TaskRequest, TaskStatus
+from ...protocol.types.tasks import ListTasksParams, TaskParams, TaskRequest, TaskStatus
 from ...protocol.versions import V2025_11_25
 from ...server.context import Context
 from ...server.extension import Capability
 from ...server.features import Handler
 from ...server.running import Running
 from . import states
+from .experimental_questions import Asking, related
+from .hosted import Report
 from .runner import POLL_MS, iso, tasks_of
 
 __all__ = ["FORM", "HANDLERS", "METHODS", "declares", "is_asked_for", "request_of"]
@@ -46,11 +49,26 @@ class _Form:
         """A tool that fails is a task that fails."""
         return "failed" if result.get("isError") else "completed"
 
-    def reported(self, context: Context[Any], task: TaskRecord, progress: float, total: float | None) -> None:
+    def reported(self, context: Context[Any], id: str, report: Report) -> None:
         """Its progress goes on as long as it does, where the client gave a token."""
+        call = context.call
+        if call.token is None or not call.advance(report.progress):
+            return
+        said = {"progress": report.progress, "total": report.total, "message": report.message}
+        params = {name: value for name, value in said.items() if value is not None}
+        _tell(context, "notifications/progress", {"progressToken": call.token, **params, "_meta": related(id)})
 
     def moved(self, context: Context[Any], task: TaskRecord) -> None:
-        """`notifications/tasks/status`."""
+        """`notifications/tasks/status`, to the client that has begun it."""
+        _tell(context, "notifications/tasks/status", _fields(task))
+
+
+def _tell(context: Context[Any], method: str, params: dict[str, Any]) -> None:
+    """Tells the client that has begun a task, while it is there and takes what it is told."""
+    link = context.link
+    if not link.is_left and not link.is_behind:
+        link.session.tell(method, params)
+        link.soon()
 
 
 FORM = _Form()
@@ -119,21 +137,23 @@ async def _result(running: Running[Any], context: Context[Any], params: TaskPara
     """`tasks/result`: waits for the end of the task, and puts its questions to the client."""
     tasks = tasks_of(running)
     task = await tasks.find(params.task_id, _NAME, context.peer)
-    async with aclosing(tasks.follow(task.id)) as changes:
+    async with background() as group, aclosing(tasks.follow(task.id)) as changes:
+        asking = Asking(tasks, context, group)
         async for task in changes:
+            asking.look(task)
             if states.is_over(task):
                 return _outcome(task)
-    raise InvalidParams("there is no such task; it may have expired")
+    raise InvalidParams("the task has expired")
 
 
 def _outcome(task: TaskRecord) -> dict[str, Any]:
     if task.outcome is None:
-        raise RpcError(f"the task was {task.status}", code=InvalidParams.code)
+        raise RpcError(f"the task was {task.status}")
     if "error" in task.outcome:
         error = task.outcome["error"]
         raise RpcError(error["message"], code=error["code"], data=error.get("data"))
     result = task.outcome["result"]
-    return {**result, "_meta": {**result.get("_meta", {}), RELATED_TASK: {"taskId": task.id}}}
+    return {**result, "_meta": related(task.id, result.get("_meta"))}
 
 
 async def _list(running: Running[Any], context: Context[Any], params: ListTasksParams) -> dict[str, Any]:
@@ -163,7 +183,7 @@ async def _cancel(running: Running[Any], context: Context[Any], params: TaskPara
 
 METHODS = (
     _ROW("tasks/get", TaskParams, handler=f"tasks/get {_NAME}"),
-    _ROW("tasks/result", TaskParams),
+    _ROW("tasks/result", TaskParams, is_stream=True),
     _ROW("tasks/list", ListTasksParams, capability=("tasks", "list")),
     _ROW("tasks/cancel", TaskParams, handler=f"tasks/cancel {_NAME}"),
 )

@@ -23,7 +23,7 @@ from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
 from ...server.running import Running
 from . import experimental, states
-from .hosted import Form, HostedCall
+from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, Support, SupportOf, iso, living, principal_of, tasks_of
 
 __all__ = ["SYNCHRONOUS_SECONDS", "detailed", "support_at", "tasks"]
@@ -49,7 +49,7 @@ class _Form:
         """What fails in a tool is a result; only a JSON-RPC error is a failure of the task."""
         return "completed"
 
-    def reported(self, context: Context[Any], task: TaskRecord, progress: float, total: float | None) -> None:
+    def reported(self, context: Context[Any], id: str, report: Report) -> None:
         """There is no progress of tasks: their status is all that is told."""
 
     def moved(self, context: Context[Any], task: TaskRecord) -> None:
@@ -157,7 +157,7 @@ async def _host(
             raise MissingCapability(_NEEDED)
         return await handler(running, context, params)
     seconds = tasks_of(running).limits.seconds
-    kept = seconds if request is None or request.ttl is None else min(request.ttl / 1_000, seconds)
+    kept = seconds if request is None or request.ttl is None else min(max(request.ttl / 1_000, 1.0), seconds)
     hosted = HostedCall(tasks_of(running), context, form, kept)
     context.call.task = hosted
     if request is None and how == "optional":

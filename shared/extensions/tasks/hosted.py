@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...contracts import TaskRecord
 from ...errors import InputRequired, InternalError, PeerError, RpcError
@@ -23,10 +23,24 @@ from ...server.context import Context
 from . import states
 from .runner import Tasks, principal_of
 
-__all__ = ["Form", "HostedCall", "status_text"]
+__all__ = ["Form", "HostedCall", "Report"]
 
+REASON_CHARACTERS = 200
 REPORT_SECONDS = 0.2
 """What is reported sooner after the last report does not reach the store."""
+
+
+class Report(NamedTuple):
+    """How far a call is."""
+
+    progress: float
+    total: float | None
+    message: str | None
+
+    def __str__(self) -> str:
+        """In words: `importing, 40%`."""
+        share = f"{min(self.progress / self.total, 1):.0%}" if self.total else f"{self.progress:g}"
+        return f"{self.message}, {share}" if self.message else share
 
 
 class Form(Protocol):
@@ -40,7 +54,7 @@ class Form(Protocol):
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
         """How a task has ended that came to `result`."""
 
-    def reported(self, context: Context[Any], task: TaskRecord, progress: float, total: float | None) -> None:
+    def reported(self, context: Context[Any], id: str, report: Report) -> None:
         """Tells the peer of `context` besides how far its task is, where it wants that. Never waits."""
 
     def moved(self, context: Context[Any], task: TaskRecord) -> None:
@@ -110,14 +124,14 @@ class HostedCall:
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Takes note of how far the call is; of reports that come close together the first is kept."""
-        self._text = status_text(progress, total, message)
-        now = asyncio.get_running_loop().time()
-        if not self.is_detached or now < self._reported + REPORT_SECONDS:
+        report, now = Report(progress, total, message), asyncio.get_running_loop().time()
+        self._text = str(report)
+        if self.id not in self._tasks.at_work:
             return
-        self._reported = now
-        task = await self._change(partial(_report, self._text))
-        if task is not None:
-            self._form.reported(self._context, task, progress, total)
+        self._form.reported(self._context, self.id, report)
+        if now >= self._reported + REPORT_SECONDS:
+            self._reported = now
+            await self._change(partial(_report, self._text))
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """What is answered to `questions`, by key, as it came."""
@@ -160,7 +174,8 @@ class HostedCall:
         if isinstance(told, RpcError):
             self._tasks.crew.start(self._end("failed", _error_of(told), told.message))
         else:
-            self._tasks.crew.start(self._end(self._form.status_of(told), {"result": told}))
+            status = self._form.status_of(told)
+            self._tasks.crew.start(self._end(status, {"result": told}, _reason(told) if status == "failed" else None))
 
     async def fail(self, reason: str) -> None:
         """Gives the call up, and says why."""
@@ -212,10 +227,10 @@ class HostedCall:
             self._unhear()
 
 
-def status_text(progress: float, total: float | None, message: str | None) -> str:
-    """A report of progress in words: `importing, 40%`."""
-    share = f"{progress:g}" if not total else f"{min(progress / total, 1):.0%}"
-    return f"{message}, {share}" if message else share
+def _reason(result: Mapping[str, Any]) -> str | None:
+    """Why a tool has failed, as its result says."""
+    texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
+    return texts[0][:REASON_CHARACTERS] if texts else None
 
 
 def _report(text: str, task: TaskRecord, now: float) -> TaskRecord:

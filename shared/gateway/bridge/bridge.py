@@ -197,7 +197,7 @@ async def _ready(running: Running[Bridge]) -> str | None:
 
 
 def _around(method: Method, handler: Handler) -> Handler:
-    if method.is_stream:
+    if method.name == "subscriptions/listen":
         return _foreseeing(handler)
     return _forward if method.name in PROTOCOLS_OWN and method.name not in _OURS else handler
 

@@ -109,6 +109,8 @@ def question_of(method: str, params: dict[str, Any]) -> Question:
             return Question(method, params, ("roots",))
         case "sampling/createMessage":
             return sample(params)
+        case "tasks/result" | "tasks/cancel":
+            return Question(method, params, ("tasks",), V2025_11_25)
         case "elicitation/create" if params.get("mode", "form") == "url":
             return Question(method, params, ("elicitation", "url"), V2025_11_25)
         case "elicitation/create":

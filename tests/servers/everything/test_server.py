@@ -6,7 +6,6 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.everything.features import tasks
 from servers.everything.features.schemas import CONTACT_SCHEMA
 from tests.servers.everything.peer import HANDSHAKES, STATELESS, VERSIONS, Peer, bench
 
@@ -57,9 +56,8 @@ async def next_notification(peer: Peer, method: str) -> dict[str, Any]:
 
 
 @every_version
-async def test_every_tool_answers(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_tool_answers(version: str) -> None:
     """With a result, but for tools that fail, run as tasks only, or ask what the version has no question for."""
-    monkeypatch.setattr(tasks, "SECONDS", 0)
     async with bench(version) as peer:
         failed = {}
         for tool in await peer.listed("tools"):
