@@ -91,8 +91,10 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
 
 
 def is_asked_for(context: Context[Any]) -> bool:
-    """Whether the call is to be run as a task."""
-    return context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
+    """Whether the call is to be run as a task. Where no tasks are declared that is ignored (2025-11-25, Tasks,
+    Capability Negotiation)."""
+    asked = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
+    return asked and context.running.identity.has(("tasks", "requests", "tools", "call"))
 
 
 def request_of(context: Context[Any], name: str, support: str | None) -> TaskRequest | None:

@@ -16,17 +16,17 @@ from ...protocol.methods import Method
 from ...protocol.types.base import SUBSCRIPTION_ID
 from ...protocol.types.resources import SubscriptionFilter
 from ...protocol.types.tasks import TASKS, TaskParams, TaskStatus, UpdateTaskParams
-from ...protocol.types.tools import CallToolParams, TaskSupport
+from ...protocol.types.tools import CallToolParams
 from ...protocol.versions import V2026_07_28
 from ...server.context import Context
 from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
 from ...server.running import Running
 from . import experimental, states
-from .hosted import Form, HostedCall, Report
-from .runner import POLL_MS, Support, SupportOf, iso, living, principal_of, tasks_of
+from .hosted import Form, HostedCall
+from .runner import POLL_MS, Support, iso, living, principal_of, tasks_of
 
-__all__ = ["SYNCHRONOUS_SECONDS", "detailed", "support_at", "tasks"]
+__all__ = ["SYNCHRONOUS_SECONDS", "detailed", "tasks"]
 
 SYNCHRONOUS_SECONDS = 0.5
 """How long a call is waited for before it becomes a task, where its tool does not have to run as one."""
@@ -116,22 +116,13 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: SupportOf | No
             *experimental.declares(lambda running: _capability(running) is not None),
         ],
     )
-    extension.lifespan, extension.listens = partial(living, support=support or _declared_support), _listens
+    extension.lifespan, extension.listens = partial(living, support=support), _listens
     return extension
 
 
 def _capability(running: Running[Any]) -> dict[str, Any] | None:
     listed = running.features.tools.on_offer(running.settings)
     return {} if any(tool.options.task in ("optional", "required") for tool in listed) else None
-
-
-async def support_at(running: Running[Any], context: Context[Any], name: str) -> Support:
-    """Whether the tool `name` of a server may run as a task, for the client of a call."""
-    return await tasks_of(running).support(running, context, name) if TASKS in running.opened else None
-
-
-async def _declared_support(running: Running[Any], context: Context[Any], name: str) -> TaskSupport | None:
-    return running.features.tools.task_support(name)
 
 
 async def _host(
@@ -147,7 +138,7 @@ async def _host(
     # What a server hands on to another one in its process is a task of the first, if any.
     if context.call.task is not None or context.link.calls is not running.calls:
         return await handler(running, context, params)
-    how = await support_at(running, context, params.name)
+    how = await tasks_of(running).support_of(context, params.name)
     request = experimental.request_of(context, params.name, how)
     form: Form | None = FORM if _has_extension(context.peer) else None
     if request is not None:
@@ -220,7 +211,7 @@ async def _listens(
     running: Running[Any], context: Context[Any], wanted: SubscriptionFilter
 ) -> tuple[Mapping[str, object], Follow] | None:
     """Tells a listen stream of the tasks that it names, from how they are now."""
-    if not wanted.task_ids:
+    if not wanted.task_ids or not running.identity.has(_PATH):
         return None
     _require_extension(context.peer)
     if len(wanted.task_ids) > running.limits.subscriptions:

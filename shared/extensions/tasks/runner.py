@@ -28,7 +28,7 @@ from .states import is_over
 if TYPE_CHECKING:
     from .hosted import HostedCall
 
-__all__ = ["POLL_MS", "STOPPED", "Support", "SupportOf", "Tasks", "iso", "living", "principal_of", "tasks_of"]
+__all__ = ["POLL_MS", "STOPPED", "Support", "Tasks", "ToolTasks", "iso", "living", "principal_of", "tasks_of"]
 
 log = logging.getLogger("shared.tasks")
 
@@ -37,6 +37,12 @@ POLL_MS = 500
 """Milliseconds that whoever asks how a task is should let pass before asking again."""
 LAST_WORDS_SECONDS = 5.0
 """Time for what the store is to be told when the server stops."""
+
+ToolTasks = TaskSupport | Literal["handler decides"] | None
+"""Whether calls of a tool may run as tasks. Where its handler decides, that one says so in time, by
+`CallTask.detach`."""
+Support = Callable[[Running[Any], Context[Any], str], Awaitable[ToolTasks]]
+"""Tells this of the tool of that name, for the client of a call."""
 
 
 Support = TaskSupport | Literal["handler decides"] | None
@@ -64,15 +70,22 @@ def tasks_of(running: Running[Any]) -> "Tasks":
 class Tasks:
     """The tasks of one run of a server."""
 
-    def __init__(self, running: Running[Any], store: TaskStore, support: SupportOf) -> None:
-        self.support = support
+    def __init__(self, running: Running[Any], store: TaskStore, support: Support | None = None) -> None:
         self.running = running
         self.store = store
+        self.support = support
+        """Tells which tools may run as tasks; None where these are those of the server that were declared so."""
         self.limits = running.task_limits
         self.crew = Crew(_failed)
         """What has to wait for the store, on behalf of what must not wait."""
         self.at_work: dict[str, HostedCall] = {}
         """By id the calls of this process that are tasks, and not over."""
+
+    async def support_of(self, context: Context[Any], name: str) -> ToolTasks:
+        """Whether the tool of that name may run as a task for the call of `context`."""
+        if self.support is None:
+            return self.running.features.tools.task_support(name)
+        return await self.support(self.running, context, name)
 
     async def find(self, id: str, form: str, peer: Peer) -> TaskRecord:
         """The task of that id and form, for `peer`. Raises InvalidParams where there is none of its own."""
@@ -114,8 +127,9 @@ class Tasks:
 
 
 @asynccontextmanager
-async def living(running: Running[Any], support: SupportOf) -> AsyncIterator[Tasks]:
-    """The tasks of `running`, in the stores that it shares with others, or in memory of its own."""
+async def living(running: Running[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
+    """The tasks of `running`, in the stores that it shares with others, or in memory of its own. `support` says which
+    tools may run as tasks, where these are not those of the server itself."""
     own = MemoryTasks(running.task_limits) if running.replica is None else None
     store = own if running.replica is None else running.replica.tasks(running.task_limits)
     assert store is not None

@@ -13,17 +13,19 @@ its time costs those that call others nothing.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import anyio
 
 from ...client.names import SEPARATOR, full_name, own_name
+from ...protocol.identity import declared
 from ...protocol.pagination import page
 from ...protocol.records import record
 from ...protocol.session.server import ServerSession
 from ...protocol.shaping import CachedResult
 from ...protocol.signing import Signer
+from ...protocol.types.tools import TaskSupport
 from ...server.context import Context
 from .part import Part
 from .roll import PROMPTS, TEMPLATES, TOOLS, Kind, Roll, Told
@@ -39,6 +41,8 @@ class Place:
 
     part: Part
     own: str
+    task: TaskSupport | None = None
+    """Whether it is listed as a tool that may run as a task."""
 
 
 class Roster:
@@ -64,7 +68,7 @@ class Roster:
         if self._kind.key == "name" and (own in shared or own in self.places):
             name = full_name(part.name, own)
         if name not in self.places:
-            self.places[name] = Place(part, own)
+            self.places[name] = Place(part, own, _task_support_in(entry))
             self._entries.append(entry if name == own else {**entry, "name": name})
         elif self._kind.key != "name":
             self._entries.append(entry)
@@ -171,8 +175,9 @@ class Directory:
     def _full(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
         for roll in self._rolls[kind.what]:
             if name.startswith(f"{roll.part.name}{SEPARATOR}"):
-                own = own_name(name, (entry[kind.key] for entry in roll.known(context).entries))
-                return None if own is None else Place(roll.part, own)
+                entries = {entry[kind.key]: entry for entry in roll.known(context).entries}
+                own = own_name(name, entries)
+                return None if own is None else Place(roll.part, own, _task_support_in(entries[own]))
         return None
 
     def _closed(self, kind: Kind, name: str) -> Place | None:
@@ -180,6 +185,11 @@ class Directory:
             if roll.had(name):
                 return Place(roll.part, name)
         return None
+
+
+def _task_support_in(entry: dict[str, Any]) -> TaskSupport | None:
+    said = declared(entry, ("execution", "taskSupport"))
+    return said if said in get_args(TaskSupport) else None
 
 
 async def _told(rolls: Sequence[Roll], context: Context[Any]) -> list[Told]:

@@ -22,8 +22,7 @@ __all__ = ["Foreign", "rows_of"]
 
 
 def rows_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
-    """The rows of all methods that one of them has besides the protocol's, and those of `own`, which are handled by
-    the gateway itself."""
+    """The rows of all methods that one of them has besides those of `own`, which are answered here."""
     ours = {row.name for row in own}
     rows: dict[str, Method] = {}
     for part in parts:

@@ -16,8 +16,7 @@ import anyio
 from ...client.names import check_server_name
 from ...errors import InvalidParams, McpError, UnknownTool
 from ...extensions.tasks import tasks
-from ...extensions.tasks.extension import support_at
-from ...extensions.tasks.runner import Support
+from ...extensions.tasks.runner import ToolTasks
 from ...protocol.methods import REQUESTS, SET_LEVEL
 from ...protocol.types.base import Implementation
 from ...protocol.types.client import SetLevelParams
@@ -121,6 +120,14 @@ async def _call_tool(running: Running[Any], context: Context[Joined], params: Ca
     if found is None or found == place:
         raise UnknownTool(f"unknown tool: {params.name[:100]}{absent(context.state.parts)}")
     return await _at(found, context, params)
+
+
+async def _task_support(running: Running[Any], context: Context[Joined], name: str) -> ToolTasks:
+    directory = context.state.directory
+    if not any(part.has_tasks for part in context.state.parts):
+        return None
+    place = directory.known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
+    return None if place is None else await place.part.task_support(context, place.own, place.task)
 
 
 async def _get_prompt(running: Running[Any], context: Context[Joined], params: GetPromptParams) -> dict[str, Any]:

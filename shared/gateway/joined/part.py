@@ -12,12 +12,15 @@ from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
 from ...errors import InputRequired, InvalidParams, MethodNotFound, RpcError, ToolError
+from ...extensions.tasks.runner import ToolTasks, tasks_of
 from ...ops.logs import server_name
 from ...protocol.methods import Method, row_for
 from ...protocol.session.events import Call
 from ...protocol.session.questions import Round
 from ...protocol.types.base import Params
 from ...protocol.types.resources import ListenParams, SubscriptionFilter, UriParams
+from ...protocol.types.tasks import TASKS
+from ...protocol.types.tools import TaskSupport
 from ...server.context import Context
 from ...server.features import Handler
 from ...server.running import Running
@@ -77,6 +80,21 @@ class Part:
         running = self.running
         return None if running is None else row_for(running.method_table, method, context.peer)
 
+    @property
+    def has_tasks(self) -> bool:
+        """Whether it is open, and calls of its tools may become tasks."""
+        running = self.running
+        return running is not None and TASKS in running.opened
+
+    async def task_support(self, context: Context[Any], name: str, listed: TaskSupport | None) -> ToolTasks:
+        """Whether its tool of that name, which is `listed` so, may run as a task for the call of `context`."""
+        running = self.running
+        if running is None or TASKS not in running.opened:
+            return None
+        tasks = tasks_of(running)
+        # What it lists is within its rules, by which a tool may have another name than it was declared with.
+        return listed if tasks.support is None else await tasks.support_of(_handed(running, context), name)
+
     def refusal(self, method: str) -> RpcError | ToolError:
         """Why such a request can't be served now."""
         reason = self.member.reason
@@ -131,12 +149,9 @@ class Part:
         call = context.call
         if call.round.carried is not None:
             call.round = self._reopened(call.round)
-        # What may become a task may last as long as that.
-        budget = running.budget if call.task is None else running.budget.lasting(context.budget.seconds)
-        handed = Context(call, context.link, running, running.state, budget)
         result: dict[str, Any] | None = None
         with running.calls.guest() as scope, _Explained(running, self.name, call):
-            result = await handler(running, handed, params)
+            result = await handler(running, _handed(running, context), params)
             if result is None:
                 raise TypeError(f"what handles {row.name} returned None")
         if scope.cancelled_caught or result is None:
@@ -151,6 +166,14 @@ class Part:
             raise InvalidParams("this requestState belongs to a request that went to another server")
         carried = round_.carried
         return Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
+
+
+def _handed(running: Running[Any], context: Context[Any]) -> Context[Any]:
+    """`context` as the call sees it at `running`: with the time that it has anyway, where it may become a task."""
+    call, budget = context.call, running.budget
+    if call.task is not None:
+        budget = budget.lasting(context.budget.seconds)
+    return Context(call, context.link, running, running.state, budget)
 
 
 class _Explained:
