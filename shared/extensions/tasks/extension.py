@@ -23,7 +23,7 @@ from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
 from ...server.running import Running
 from . import experimental, states
-from .hosted import Form, HostedCall
+from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, Support, iso, living, principal_of, tasks_of
 
 __all__ = ["SYNCHRONOUS_SECONDS", "detailed", "tasks"]
@@ -83,7 +83,7 @@ def detailed(task: TaskRecord) -> dict[str, Any]:
 # Making tasks
 
 
-def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: SupportOf | None = None) -> Extension[Any]:
+def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None = None) -> Extension[Any]:
     """The extension. A call becomes a task when it has lasted for so many seconds. `support` says which tools may run
     as tasks, where these are not those of the server itself."""
 

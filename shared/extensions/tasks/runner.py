@@ -45,12 +45,6 @@ Support = Callable[[Running[Any], Context[Any], str], Awaitable[ToolTasks]]
 """Tells this of the tool of that name, for the client of a call."""
 
 
-Support = TaskSupport | Literal["handler decides"] | None
-"""Whether a tool may run as a task. Where its handler decides, that one says so in time, by `CallTask.detach`."""
-SupportOf = Callable[[Running[Any], Context[Any], str], Awaitable[Support]]
-"""That of the tool of a name, for the client of a call."""
-
-
 def principal_of(peer: Peer) -> str | None:
     """To whom a task of `peer` belongs. Without a principal it is who knows its id."""
     return None if peer.principal is None else peer.principal.key

@@ -69,13 +69,6 @@ def gateway(
     return server
 
 
-async def _task_support(running: Running[Any], context: Context[Joined], name: str) -> Support:
-    directory = context.state.directory
-    place = directory.known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
-    part = None if place is None else place.part.running
-    return None if place is None or part is None else await support_at(part, context, place.own)
-
-
 def _handing_on() -> Extension[Joined]:
     """Every method of the protocol, and all others, handled by the server that it is about."""
     rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
