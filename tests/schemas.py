@@ -38,6 +38,8 @@ OPEN_DEFINITIONS = frozenset({"GetTaskPayloadResult"})
 ADDED: dict[str, Schema] = {
     "ServerCapabilities": {"extensions": {"type": "object"}},
     "ClientCapabilities": {"extensions": {"type": "object"}, "elicitation": {"type": "object"}},
+    # SEP-2663 adds a filter of its own.
+    "SubscriptionFilter": {"taskIds": {"type": "array", "items": {"type": "string"}}},
 }
 # Methods of official extensions, which the core schema of 2026-07-28 does not know, and of one that a test declares.
 EXTENSION = re.compile(r"(notifications/)?(tasks|skills|stars)(/|$)|resources/directory/")

@@ -82,7 +82,8 @@ class MemoryTasks:
         self._timers.clear()
 
     def _weigh(self, id: str, outcome: Mapping[str, Any] | None) -> None:
-        size = 0 if outcome is None else len(json_of(outcome))
+        # An error is small, and has to fit: it may say that a result did not.
+        size = len(json_of(outcome)) if outcome is not None and "result" in outcome else 0
         total = self._bytes - self._sizes.get(id, 0) + size
         if total > self._limits.result_bytes:
             raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")

@@ -140,12 +140,18 @@ async def _result(running: Running[Any], context: Context[Any], params: TaskPara
     tasks = tasks_of(running)
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:
+        group.start_soon(_until_closing, context)
         asking = Asking(tasks, context, group)
         async for task in changes:
             asking.look(task)
             if states.is_over(task):
                 return _outcome(task)
     raise InvalidParams("the task has expired")
+
+
+async def _until_closing(context: Context[Any]) -> None:
+    await context.link.closing()
+    raise RpcError("the connection is about to end; ask for the result on another one")
 
 
 def _outcome(task: TaskRecord) -> dict[str, Any]:

@@ -59,6 +59,8 @@ class Asking:
             except MissingCapability:
                 return  # another client of the owner may have it
             except PeerError as error:
+                if self._context.link.answers.is_finished:
+                    return  # nobody has answered: the client is gone
                 data = {} if error.data is None else {"data": error.data}
                 answer = {"error": {"code": error.code, "message": error.message, **data}}
             except RpcError:
@@ -74,7 +76,7 @@ class Asking:
             return answer
         its_id, result = {"taskId": theirs.get("taskId")}, None
         try:
-            result = await self._request("tasks/result", {**its_id, "_meta": meta})
+            result = await self._request("tasks/result", its_id)
         finally:
             if result is None:  # it is not wanted any more
                 with CancelScope(shield=True), move_on_after(FAREWELL_SECONDS):

@@ -47,6 +47,10 @@ NAMED_BY = {
 }
 """The param that `Mcp-Name` repeats; other methods have none, and a stray header is ignored."""
 
+OPTIONAL_NAMES = ("tasks/get", "tasks/update", "tasks/cancel")
+"""Methods of an extension, whose text asks clients for `Mcp-Name`; the core does not know them. Some clients leave it
+out, and where nothing is said nothing can mislead a proxy: only a difference is refused."""
+
 MARK = "x-mcp-header"
 """The keyword of a schema that names the header which repeats an argument."""
 MARKED_TYPES = ("string", "integer", "boolean")
@@ -94,7 +98,8 @@ def _check_routing(headers: Headers, request: Request) -> None:
     named_by = NAMED_BY.get(request.method)
     name = request.params.get(named_by) if named_by is not None else None
     # A name that is no string can't be repeated; the params' own check refuses it.
-    if isinstance(name, str) and _decoded(headers, NAME_HEADER) != name:
+    may_lack = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
+    if isinstance(name, str) and not may_lack and _decoded(headers, NAME_HEADER) != name:
         raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
 
 
