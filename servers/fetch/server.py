@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared.extensions.tasks import tasks
 
 from .errors import FetchError
 from .features import pages, tools
@@ -22,6 +23,7 @@ app = Server[State](
     settings=Settings,
     capabilities={"logging": {}},
     include=[tools.features, pages.features],
+    extensions=[tasks()],
 )
 app.log_level = None
 

@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
 from shared.extensions.client_roots import narrow_to_roots
+from shared.extensions.tasks import tasks
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 
 from .errors import FilesError, explained
@@ -34,7 +35,7 @@ app = Server[Files](
     settings=Settings,
     capabilities={"logging": {}},
     include=[search.tools, read.tools, watch.tools, edit.tools, resources.features],
-    extensions=[reports.gone_roots],
+    extensions=[reports.gone_roots, tasks()],
 )
 app.log_level = None
 app.on_subscribe(resources.subscribe)

@@ -27,7 +27,7 @@ from anyio import to_thread
 from pydantic_core import to_json
 
 from servers.sqlite.engine.database import Database, temporary_directory
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.limits import Job, StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.query.pages import fetch
 from servers.sqlite.query.query import Query
@@ -127,7 +127,9 @@ class Exports:
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         self._end.close()
 
-    async def make(self, database: Database, query: Query, format_: FormatName, who: str | None) -> Export:
+    async def make(
+        self, database: Database, query: Query, format_: FormatName, who: str | None, job: Job | None = None
+    ) -> Export:
         """Writes all rows of the `query` to a file that belongs to `who`.
 
         Raises SqliteError: `too_large` where that has more bytes than the operator allows, `no_space`, and what a
@@ -140,7 +142,7 @@ class Exports:
         with ExitStack() as unless_whole:
             # Where the process that wrote it was killed, nobody else takes it away.
             unless_whole.callback(path.unlink, missing_ok=True)
-            rows, size = await database.read(partial(_write, path, query, format_, self._max_bytes))
+            rows, size = await database.read(partial(_write, path, query, format_, self._max_bytes), job)
             unless_whole.pop_all()
         export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
         if (gone := self._too_many(who)) is not None:
@@ -225,4 +227,5 @@ class _Batches:
         while batch := fetch(self._cursor, _BATCH_ROWS, _BATCH_BYTES):
             self._deadline.check()
             self.rows += len(batch)
+            self._deadline.tell(self.rows, None, f"{self.rows:,} rows")
             yield batch

@@ -12,6 +12,7 @@ from functools import partial
 import anyio
 
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared.extensions.tasks import tasks
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.ops.footprint import share_one_arena, stay_small
 from shared.server.thread_turns import Turns
@@ -40,6 +41,7 @@ app = Server[Opened](
     settings=Settings,
     capabilities={"logging": {}},
     include=[one.features for one in (resources, schema, insights, export, query, write)],
+    extensions=[tasks()],
 )
 app.log_level = None
 app.on_subscribe(resources.subscribe)
@@ -56,22 +58,22 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
     share_one_arena()
     async with (
         open_databases(settings.sources, settings.limits, settings.readers, create=settings.create) as databases,
-        anyio.create_task_group() as tasks,
+        anyio.create_task_group() as group,
     ):
         for database in databases:
             database.readers.on_exhausted = partial(snapshots.press, database)
             for pool in database.pools:
                 pool.on_returned = used.set
-        tasks.start_soon(snapshots.run)
-        tasks.start_soon(stay_small, used)
-        watch = Watch(databases, tasks, opening.changes.resource, opening.changes.resources)
+        group.start_soon(snapshots.run)
+        group.start_soon(stay_small, used)
+        watch = Watch(databases, group, opening.changes.resource, opening.changes.resources)
         watch.on_polling = opening.conditions.set_polling
         with Exports(settings.max_export) as exports:
             turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
             opened = Opened(databases, snapshots, watch, exports, settings, insights.Insights(), turns)
-            await tasks.start(canned.serve, opening, opened)
+            await group.start(canned.serve, opening, opened)
             yield opened
-        tasks.cancel_scope.cancel()
+        group.cancel_scope.cancel()
 
 
 @app.on_ready

@@ -26,7 +26,7 @@ class Settings(BaseModel):
     demo: bool = Field(False, description="make a small shop called demo for first steps, which ends with the server")
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
     create: bool = Field(False, description="make database files that do not exist")
-    timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement is stopped")
+    timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement is stopped that is no task")
     busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for the lock of another process")
     max_rows: int = Field(10_000, ge=1, description="rows that one answer may have")
     max_page: int = Field(100_000, ge=2_000, le=900_000, description="bytes of rows that one answer may have")

@@ -120,6 +120,11 @@ class Context(Generic[State]):
         return self.call.peer
 
     @property
+    def may_be_task(self) -> bool:
+        """Whether the call is a task, or becomes one where it lasts: it may then take all the seconds of `budget`."""
+        return self.call.task is not None
+
+    @property
     def settings(self) -> Any:
         """What the operator has set: an instance of the server's model."""
         return self.running.settings

@@ -74,7 +74,7 @@ async def fetch(
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece))
 
 
-@features.tool(title="Fetch several pages", read_only=True, open_world=True)
+@features.tool(title="Fetch several pages", read_only=True, open_world=True, task="optional")
 async def fetch_many(
     ctx: Ctx, urls: UrlsArgument, max_length: MaxLengthArgument = 20_000, format: FormatArgument = "markdown"
 ) -> Text:

@@ -97,7 +97,7 @@ async def search_files(
     return search_text(found)
 
 
-@tools.tool(title="Search content", read_only=True)
+@tools.tool(title="Search content", read_only=True, task="optional")
 async def search_content(
     ctx: Ctx,
     path: PathArgument,

@@ -21,7 +21,7 @@ import anyio
 from anyio import to_thread
 
 from servers.sqlite.engine.handle import OPENINGS, Handle, Work
-from servers.sqlite.engine.limits import Limits, StatementDeadline, Uninterruptible
+from servers.sqlite.engine.limits import Job, Limits, StatementDeadline, Uninterruptible
 from servers.sqlite.engine.opening import Mode, OpenOptions
 from servers.sqlite.engine.process import WorkerProcess
 from servers.sqlite.errors import SqliteError
@@ -64,24 +64,25 @@ class Connection(aiosqlite.Connection):
         # A thread in an endless instruction must not keep the process alive.
         self._thread.daemon = True
 
-    async def run(self, work: Work[T], elsewhere: Work[T] | None = None) -> T:
-        """Does `work`, within the time of a statement; where that can't be interrupted, a process that can be killed
-        does it, or what is to be done `elsewhere` instead.
+    async def run(self, work: Work[T], elsewhere: Work[T] | None = None, job: Job | None = None) -> T:
+        """Does `work`, within the time of a statement or of its `job`; where that can't be interrupted, a process
+        that can be killed does it, or what is to be done `elsewhere` instead. Since such processes are few, work has
+        the time of a statement there, whatever its job.
 
         Raises SqliteError for what SQLite refuses, and `timeout` where it takes too long. When the caller is
         cancelled, SQLite stops at its next look at the clock.
         """
         try:
-            return await self._run(work)
+            return await self._run(work, job)
         except Uninterruptible:
             pass
         if await self._worker.ensure_started():
             self.opening = next(OPENINGS)
         return await self._worker.run(elsewhere or work)
 
-    async def _run(self, work: Work[T]) -> T:
-        seconds = self._limits.seconds
-        deadline = StatementDeadline(seconds, self._limits.busy_seconds)
+    async def _run(self, work: Work[T], job: Job | None) -> T:
+        seconds = self._limits.seconds if job is None else job.seconds
+        deadline = StatementDeadline(seconds, self._limits.busy_seconds, job)
         self._at_work = deadline
         loop = asyncio.get_running_loop()
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from servers.sqlite.engine.connection import Connection, Work
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.limits import Job, Limits
 from servers.sqlite.engine.opening import Mode
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.sql import find_declared_types
@@ -68,10 +68,10 @@ class Database:
         can come between."""
         self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
-    async def read(self, work: Work[T]) -> T:
+    async def read(self, work: Work[T], job: Job | None = None) -> T:
         """Does `work` with a connection that can't change the database. Raises SqliteError."""
         async with self.readers.lent() as connection:
-            return await connection.run(work)
+            return await connection.run(work, job=job)
 
     async def find_declared_types(self, query: str, schema_version: int) -> Sequence[str | None]:
         """The declared types of the columns of `query`, as `find_declared_types` finds them; each is found once."""

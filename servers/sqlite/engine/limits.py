@@ -55,6 +55,24 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
     connection.execute(f"PRAGMA hard_heap_limit = {limits.memory_mebibytes * _MEBIBYTE}")
 
 
+class Reached(NamedTuple):
+    """How far a job is."""
+
+    done: int
+    total: int | None
+    """Which `done` grows to; None where nobody knows."""
+    words: str
+
+
+class Job:
+    """A piece of work that may take longer than a statement. Its thread says how far it is, and others look."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        """How long it may take."""
+        self.reached: Reached | None = None
+
+
 class Uninterruptible(Exception):
     """The work calls what can't be interrupted, so that it must be done where it can be killed. Nothing is done."""
 
@@ -62,8 +80,9 @@ class Uninterruptible(Exception):
 class StatementDeadline:
     """The end of one piece of work: SQLite and the work itself ask whether it has come."""
 
-    def __init__(self, seconds: float, busy_seconds: float) -> None:
+    def __init__(self, seconds: float, busy_seconds: float, job: Job | None = None) -> None:
         now = time.monotonic()
+        self._job = job
         self.seconds = seconds
         self._end = self._until = now + seconds
         self._busy_end = now + min(busy_seconds, seconds)
@@ -92,6 +111,11 @@ class StatementDeadline:
             self.check()
         finally:
             self._until = self._end
+
+    def tell(self, done: int, total: int | None, words: str) -> None:
+        """Says how far the work is, to whoever wants to know."""
+        if self._job is not None:
+            self._job.reached = Reached(done, total, words)
 
     def check(self) -> None:
         """Raises SqliteError `timeout` or `cancelled` where it is time to stop."""

@@ -114,7 +114,7 @@ class _Canned:
 
 def _make_tool(definition: Definition) -> RegisteredTool:
     parameters = [_make_parameter(one) for one in definition.parameters]
-    options = ToolOptions(description=definition.description, read_only=not definition.writable)
+    options = ToolOptions(description=definition.description, read_only=not definition.writable, task="optional")
     if definition.writable:
         function = signed(partial(_change, definition), definition.name, parameters, Data[WriteResult])
     else:

@@ -2,18 +2,20 @@
 use them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import anyio
 from pydantic import Field, WithJsonSchema
 
 from shared import Context
 from shared.server.thread_turns import Turns
 
 from ..engine.database import Database, Databases
+from ..engine.limits import Job
 from ..errors import SqliteError
 from ..exports import Exports
 from ..query.pages import AnswerLimits
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 
 LOGGER = "sqlite"
 """Who speaks in log messages."""
+_REPORT_EVERY = 0.5
+"""Seconds between two reports of progress."""
+
+T = TypeVar("T")
 
 # What hosts and models are told of a parameter. Some hosts can't convey null, a value of any type, or an object whose
 # names are not known; whoever sends these is understood all the same.
@@ -64,6 +70,37 @@ def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
     settings = ctx.state.settings
     rows = settings.max_rows if max_rows is None else min(max_rows, settings.max_rows)
     return AnswerLimits(rows, min(settings.max_page, ctx.budget.result_bytes), settings.max_cell)
+
+
+def job_of(ctx: Ctx) -> Job:
+    """The work of a call: a task takes as long as the client has it kept, all else as long as a statement."""
+    return Job(ctx.budget.seconds if ctx.may_be_task else ctx.state.settings.timeout)
+
+
+async def tell_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
+    """What `work` gives; meanwhile the client is told how far the `job` is. Raises SqliteError as `work` does."""
+    found: T | SqliteError
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_report, ctx, job)
+        try:
+            found = await work()
+        except SqliteError as error:
+            found = error
+        finally:
+            tasks.cancel_scope.cancel()
+    if isinstance(found, SqliteError):
+        # Raised here, since a task group would wrap it.
+        raise found
+    return found
+
+
+async def _report(ctx: Ctx, job: Job) -> None:
+    told = 0
+    while True:
+        await anyio.sleep(_REPORT_EVERY)
+        if job.reached is not None and job.reached.done > told:
+            told, total, words = job.reached
+            await ctx.progress(told, total, words)
 
 
 def turn_to_read(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:

@@ -1,6 +1,7 @@
 """The tool that exports what a query gives, and exports as resources, for the client that made them."""
 
 from codecs import getincrementaldecoder
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -25,6 +26,8 @@ from .context import (
     Opened,
     ParametersArgument,
     QueryArgument,
+    job_of,
+    tell_progress,
     turn_to_read,
 )
 
@@ -36,7 +39,7 @@ Contents = TextResourceContents | BlobResourceContents
 features = Features[Opened]()
 
 
-@features.tool(title="Export", read_only=True)
+@features.tool(title="Export", read_only=True, task="optional")
 async def export(
     ctx: Ctx,
     query: QueryArgument,
@@ -50,8 +53,10 @@ async def export(
     """
     source = ctx.state.databases.get(database)
     asked = Query(query, bind(parameters))
+    job = job_of(ctx)
     async with turn_to_read(ctx, source):
-        made = await ctx.state.exports.make(source, asked, format, ctx.peer.owner)
+        make = partial(ctx.state.exports.make, source, asked, format, ctx.peer.owner, job)
+        made = await tell_progress(ctx, job, make)
     uri = format_uri(made)
     rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
     link = ResourceLink(

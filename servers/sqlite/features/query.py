@@ -25,6 +25,7 @@ from .context import (
     Opened,
     ParametersArgument,
     QueryArgument,
+    job_of,
     limit_answer,
     turn_to_read,
 )
@@ -49,7 +50,7 @@ class QueryResult(TypedDict):
     rows: list[tuple[Any, ...]]
 
 
-@features.tool(title="Read query", read_only=True)
+@features.tool(title="Read query", read_only=True, task="optional")
 async def read_query(
     ctx: Ctx,
     query: QueryArgument,
@@ -70,8 +71,9 @@ async def answer_query(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
     """The next rows of a query, in both forms. Raises SqliteError."""
+    limits = limit_answer(ctx, max_rows)
     async with turn_to_read(ctx, source):
-        found = await ctx.state.snapshots.read(source, query, limit_answer(ctx, max_rows), ctx.peer.owner, cursor)
+        found = await ctx.state.snapshots.read(source, query, limits, ctx.peer.owner, cursor, job_of(ctx))
         declared = await source.find_declared_types(query.sql, found.answer.schema_version)
     result = make_result(found, declared)
     count = len(result["rows"])

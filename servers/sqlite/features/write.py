@@ -27,7 +27,9 @@ from .context import (
     Opened,
     check_files,
     check_writable,
+    job_of,
     limit_answer,
+    tell_progress,
     turn_to_read,
     turn_to_write,
 )
@@ -55,7 +57,7 @@ class _Agreement(BaseModel):
     """Nothing to fill in: to accept it is to agree."""
 
 
-@features.tool(title="Write query", unavailable=check_writable)
+@features.tool(title="Write query", unavailable=check_writable, task="optional")
 async def write_query(
     ctx: Ctx,
     query: OneOrSeveral,
@@ -69,8 +71,7 @@ async def write_query(
     statements = _make_statements(query, parameters)
     if not dry_run:
         return await execute_statements(ctx, source, statements, max_rows)
-    async with turn_to_write(ctx, source):
-        done = await write(source, partial(execution.dry_run, statements, _limit_response(ctx, max_rows)))
+    done = await _write(ctx, source, partial(execution.dry_run, statements, _limit_response(ctx, max_rows)))
     return Data(done.value, done.text)
 
 
@@ -85,7 +86,7 @@ async def create_table(
     return done.text
 
 
-@features.tool(title="Import CSV", unavailable=check_writable, destructive=False)
+@features.tool(title="Import CSV", unavailable=check_writable, destructive=False, task="optional")
 async def import_csv(
     ctx: Ctx,
     table: Annotated[str, Field(description="where the rows go; made where it is not there")],
@@ -113,13 +114,14 @@ async def import_csv(
     return format_import(await run_agreed(ctx, source, what, act, csv, form))
 
 
-@features.tool(title="Back up", unavailable=check_files, destructive=False)
+@features.tool(title="Back up", unavailable=check_files, destructive=False, task="optional")
 async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
     """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
     source = ctx.state.databases.get(database)
     work = partial(back_up, _require_files(ctx), source.name)
+    job = job_of(ctx)
     async with turn_to_read(ctx, source):
-        return format_backup(await source.read(work))
+        return format_backup(await tell_progress(ctx, job, partial(source.read, work, job)))
 
 
 async def execute_statements(
@@ -175,17 +177,21 @@ async def run_agreed(
     """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
     all that is `unsaid`. Raises SqliteError where the user does not agree, or can't be asked."""
     limit = ctx.state.settings.confirm
-    async with turn_to_write(ctx, source):
-        done = await write(source, partial(act, Consent(limit)))
+    done = await _write(ctx, source, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
     # The key names these very changes: consent to some is none to others.
     key = hashlib.sha256(repr((source.name, what, unsaid, done)).encode("utf-8", "replace")).hexdigest()[:16]
     await _ask(ctx, key, f"Change {source.name}? {done}:\n{_shorten(what)}", done)
-    async with turn_to_write(ctx, source):
-        done = await write(source, partial(act, Consent(limit, done)))
+    done = await _write(ctx, source, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)
     return done
+
+
+async def _write(ctx: Ctx, source: Database, work: Callable[[Session], T]) -> T:
+    job = job_of(ctx)
+    async with turn_to_write(ctx, source):
+        return await tell_progress(ctx, job, partial(write, source, work, job))
 
 
 async def _ask(ctx: Ctx, key: str, message: str, figures: Figures) -> None:

@@ -17,7 +17,7 @@ import anyio
 
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.sqlite.engine.limits import Job, StatementDeadline
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.query.pages import AnswerLimits, Page
 from servers.sqlite.query.query import Answer, Query, Remainder, resume, run_query
@@ -71,7 +71,13 @@ class Snapshots:
         self._some = anyio.Event()
 
     async def read(
-        self, database: Database, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None
+        self,
+        database: Database,
+        query: Query,
+        limits: AnswerLimits,
+        who: str | None,
+        cursor: str | None,
+        job: Job | None = None,
     ) -> Found:
         """The first rows of `query`, or with a `cursor` those after the rows that came with it.
 
@@ -79,9 +85,8 @@ class Snapshots:
         """
         asked = hashlib.sha256(repr((who, database.name, query)).encode("utf-8", "replace")).digest()
         if cursor is None:
-            return await self._read(
-                database, await database.readers.take(), partial(run_query, query, limits), asked, None
-            )
+            connection = await database.readers.take()
+            return await self._read(database, connection, partial(run_query, query, limits), asked, None, job)
         stand = self._stands.get(cursor)
         if stand is None or stand.asked != asked:
             reason = "the cursor is not one that this query gave, or it is too old"
@@ -89,10 +94,10 @@ class Snapshots:
         kept = self._kept.pop(cursor, None)
         if kept is not None:
             work = partial(resume, stand.answer, kept.rest, limits)
-            return await self._read(database, kept.connection, work, asked, stand)
+            return await self._read(database, kept.connection, work, asked, stand, job)
         connection = await database.readers.take(stand.connection)
         work = partial(run_query, query._replace(offset=stand.offset), limits)
-        return await self._read(database, connection, work, asked, stand)
+        return await self._read(database, connection, work, asked, stand, job)
 
     async def run(self) -> None:
         """Lets statements go whose time is over, until it is cancelled; then all others."""
@@ -123,11 +128,17 @@ class Snapshots:
                 return
 
     async def _read(
-        self, database: Database, connection: Connection, work: Work[Answer], asked: bytes, stand: _Position | None
+        self,
+        database: Database,
+        connection: Connection,
+        work: Work[Answer],
+        asked: bytes,
+        stand: _Position | None,
+        job: Job | None,
     ) -> Found:
         keeps = False
         try:
-            answer = await connection.run(work)
+            answer = await connection.run(work, job=job)
             changed = stand is not None and (
                 stand.changed
                 or stand.opening != connection.opening

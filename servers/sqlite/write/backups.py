@@ -64,8 +64,9 @@ def format_backup(done: Backup) -> str:
 
 
 def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadline) -> None:
-    def step(status: int, _: int, __: int) -> None:
+    def step(status: int, left: int, pages: int) -> None:
         deadline.check()
+        deadline.tell(pages - left, pages, "copying")
         if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not deadline.pause():
             raise SqliteError("busy", "another process holds a lock on the database", "Try again.")
 

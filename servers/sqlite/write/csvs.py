@@ -16,7 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.errors import SqliteError
 from shared.kit.rooted.directories import entry_in, open_directory, open_to_read
 
@@ -45,10 +44,11 @@ class CsvFormat(NamedTuple):
 class Records:
     """The rows of a text, once: lists of fields, all of the same number. Raises SqliteError where it is no CSV."""
 
-    def __init__(self, text: TextIO, form: CsvFormat, deadline: StatementDeadline) -> None:
+    def __init__(self, text: TextIO, form: CsvFormat, on_batch: Callable[[], None]) -> None:
+        """`on_batch` is called after some rows, and raises where it is time to stop."""
         csv.field_size_limit(form.field_bytes)
         self._reader = csv.reader(text, delimiter=form.delimiter, strict=True)
-        self._deadline = deadline
+        self._on_batch = on_batch
         self.count = 0
         """Rows so far, without the header."""
         first = self._next()
@@ -72,7 +72,7 @@ class Records:
             if self.count > _MOST_ROWS:
                 raise SqliteError("too_large", f"there are more than {_MOST_ROWS:,} rows", "Import them in parts.")
             if self.count % _BATCH == 0:
-                self._deadline.check()
+                self._on_batch()
             yield row
             row = self._next()
 
@@ -127,6 +127,17 @@ def open_named(directory: Path, name: str) -> Iterator[int]:
         yield handle.descriptor
     finally:
         os.close(handle.descriptor)
+
+
+def measure(text: TextIO) -> tuple[int, Callable[[], int]]:
+    """How long a text is that was just opened, and what says how far it has been read: in bytes, or in characters of
+    one that is in memory."""
+    if isinstance(text, io.StringIO):
+        size = text.seek(0, os.SEEK_END)
+        text.seek(0)
+        return size, text.tell
+    descriptor = text.fileno()
+    return os.fstat(descriptor).st_size, partial(os.lseek, descriptor, 0, os.SEEK_CUR)
 
 
 def infer_types(records: Records) -> list[str]:

@@ -11,7 +11,7 @@ from servers.sqlite.engine.limits import retry_locked
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.texts import fence, format_name, format_names, format_row
-from servers.sqlite.write.csvs import CsvFormat, Opener, Records, infer_types
+from servers.sqlite.write.csvs import CsvFormat, Opener, Records, infer_types, measure
 from servers.sqlite.write.session import Consent, Figures, Session
 
 _NAMES = 1_000
@@ -46,16 +46,13 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
     An empty field is NULL. Raises SqliteError, which names the row.
     """
     began = time.monotonic()
+    is_there = bool(retry_locked(session.deadline, partial(_list_columns, session, wanted.table)))
     # To look through the whole text for types takes a while, in which others may write.
-    types = (
-        []
-        if retry_locked(session.deadline, partial(_list_columns, session, wanted.table))
-        else _infer_types(session, wanted)
-    )
+    types = [] if is_there else _infer_types(session, wanted)
     with session.transaction():
         there = _list_columns(session, wanted.table)
         before = session.connection.total_changes
-        with _open_rows(session, wanted) as records:
+        with _open_rows(session, wanted, _ONLY if is_there else _LAST) as records:
             if there:
                 columns = _match(records, there)
                 rows: Iterator[Sequence[Any]] = ([field or None for field in row] for row in records)
@@ -80,21 +77,42 @@ def format_import(done: Imported) -> str:
     return f"{rows} imported into {into}; {done.seconds * 1_000:.4g} ms\n{told}"
 
 
+class _Pass(NamedTuple):
+    """One time that the text is read."""
+
+    before: int
+    """How often it was read before."""
+    passes: int
+    words: str
+
+
+_FIRST, _LAST = _Pass(0, 2, "rows looked at"), _Pass(1, 2, "rows imported")
+_ONLY = _LAST._replace(before=0, passes=1)
+
+
 @contextmanager
-def _open_rows(session: Session, wanted: Import) -> Iterator[Records]:
+def _open_rows(session: Session, wanted: Import, which: _Pass) -> Iterator[Records]:
+    deadline = session.deadline
     with wanted.text() as text:
-        records = Records(text, wanted.form, session.deadline)
+        size, position = measure(text)
+
+        def tell() -> None:
+            deadline.check()
+            done = which.before * size + position()
+            deadline.tell(done, which.passes * size, f"{records.count:,} {which.words}")
+
+        records = Records(text, wanted.form, tell)
         try:
             yield records
         except (sqlite3.Error, SqliteError, UnicodeError):
-            session.deadline.where = records.where
+            deadline.where = records.where
             raise
         except ValueError:
             raise SqliteError("bad_csv", "the file was changed while it was imported", "Try again.") from None
 
 
 def _infer_types(session: Session, wanted: Import) -> list[str]:
-    with _open_rows(session, wanted) as records:
+    with _open_rows(session, wanted, _FIRST) as records:
         return infer_types(records)
 
 

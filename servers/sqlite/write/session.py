@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from servers.sqlite.engine.database import Committed, Database, ignore_commit
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.limits import Job, StatementDeadline, retry_locked
 from servers.sqlite.engine.opening import GuardedConnection
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.errors import SqliteError
@@ -107,7 +107,7 @@ class Session:
             self.execute_own("COMMIT")
 
 
-async def write(database: Database, work: Callable[[Session], T]) -> T:
+async def write(database: Database, work: Callable[[Session], T], job: Job | None = None) -> T:
     """Does `work` with the connection that changes `database`. Raises SqliteError, which says where it happened.
 
     What can't be interrupted is done by another process. Its commits are noticed like those of any other.
@@ -117,7 +117,7 @@ async def write(database: Database, work: Callable[[Session], T]) -> T:
         partial(_run_in_session, work, ignore_commit),
     )
     async with database.writer() as writer:
-        return await writer.run(here, elsewhere)
+        return await writer.run(here, elsewhere, job)
 
 
 def _run_in_session(
