@@ -18,7 +18,7 @@ from shared.transports.stdio import StdioTransport
 ROOT = Path(__file__).resolve().parents[1]
 AUTHOR = ROOT / "servers/filesystem/features/read.py"
 FILE_WORK = ROOT / "shared/kit/rooted"
-MAX_FILES, MAX_FUNCTIONS = 12, 28
+MAX_FILES, MAX_FUNCTIONS = 12, 30
 Pipe = tuple[Callable[[dict[str, object]], None], Callable[[], dict[str, object]]]
 
 

@@ -15,9 +15,10 @@ from .functions import Function
 from .results import Result
 
 if TYPE_CHECKING:
+    from .features import Handler
     from .running import Running
 
-__all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable", "call_tool", "signed"]
+__all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable", "call_tool", "hosted_by", "signed"]
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
@@ -149,6 +150,19 @@ class Tools:
             if reason is not None:
                 raise ToolError(reason)
         return tool
+
+
+def hosted_by(host: "Handler", handler: "Handler") -> "Handler":
+    """Has `host` handle the calls that may become tasks, or ask to, and `handler` all others, which take no longer
+    for it."""
+
+    def call(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
+        is_plain = running.features.tools.task_support(params.name) is None
+        if is_plain and (context.call.raw or {}).get("task") is None:
+            return handler(running, context, params)
+        return host(running, context, params)
+
+    return call
 
 
 async def call_tool(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:

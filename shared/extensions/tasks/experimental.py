@@ -29,7 +29,7 @@ from .experimental_questions import Asking, related
 from .hosted import Report
 from .runner import POLL_MS, iso, tasks_of
 
-__all__ = ["FORM", "HANDLERS", "METHODS", "declares", "is_asked_for", "request_of"]
+__all__ = ["FORM", "HANDLERS", "METHODS", "declares", "request_of"]
 
 _NAME = "experimental"
 _ALONE = Span(V2025_11_25, V2025_11_25)
@@ -90,7 +90,7 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
 # Making tasks
 
 
-def is_asked_for(context: Context[Any]) -> bool:
+def _is_asked_for(context: Context[Any]) -> bool:
     """Whether the call is to be run as a task. Where no tasks are declared that is ignored (2025-11-25, Tasks,
     Capability Negotiation)."""
     asked = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
@@ -102,7 +102,7 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
 
     Raises InvalidParams for a request that is none, and MethodNotFound where the tool has no tasks, or nothing else.
     """
-    if not is_asked_for(context):
+    if not _is_asked_for(context):
         if support == "required" and context.peer.may_request_tasks:
             raise MethodNotFound(f"the tool {name} runs as a task only: ask for one by params.task")
         return None

@@ -1,7 +1,7 @@
 """`tasks`: the extension that makes tasks of calls, and its form of 2026-07-28: io.modelcontextprotocol/tasks
 (SEP-2663). That of 2025-11-25 is in `experimental`; both have the same store."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from ...server.context import Context
 from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
 from ...server.running import Running
+from ...server.tools import hosted_by
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, Support, iso, living, principal_of, tasks_of
@@ -91,15 +92,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
         if method.name != "tools/call":
             return handler
         host = partial(_host, handler=handler, after_seconds=after_seconds)
-
-        def call(running: Running[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
-            # No call but those that may become tasks takes any longer for it.
-            is_plain = support is None and running.features.tools.task_support(params.name) is None
-            if is_plain and not experimental.is_asked_for(context):
-                return handler(running, context, params)
-            return host(running, context, params)
-
-        return call
+        return host if support is not None else hosted_by(host, handler)
 
     extension = Extension[Any](
         TASKS,

@@ -38,8 +38,10 @@ class Report(NamedTuple):
     message: str | None
 
     def __str__(self) -> str:
-        """In words: `importing, 40%`."""
-        share = f"{min(self.progress / self.total, 1):.0%}" if self.total else f"{self.progress:g}"
+        """In words: `importing, 40%`; where no total is known, the message alone."""
+        if not self.total:
+            return self.message or f"{self.progress:g}"
+        share = f"{min(self.progress / self.total, 1):.0%}"
         return f"{self.message}, {share}" if self.message else share
 
 
