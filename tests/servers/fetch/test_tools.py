@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from tests.interop.pages import PIXEL
 from tests.servers.peers import ERAS, Peer
-from tests.wire import with_envelope
+from tests.wire import PATIENCE, with_envelope
 
 from .serving import asked_over_http, served, two_sessions
 from .sites import Asked, Route, Site, answer, opened_site, redirect
@@ -247,6 +247,24 @@ async def test_a_page_is_a_resource_and_listed_afterwards(peer: Peer, site: Site
     (resource,) = (one for one in listed["result"]["resources"] if one["uri"] == url)
     assert resource.get("title", "Brot") == "Brot"
     assert missing["error"]["message"].startswith("blocked_")
+
+
+async def test_a_cancelled_task_ends_its_connections(site: Site) -> None:
+    asked, closed = anyio.Event(), anyio.Event()
+
+    async def silent(request: Asked, _: asyncio.StreamWriter) -> None:
+        asked.set()
+        await request.until_closed()
+        closed.set()
+
+    call = {"name": "fetch_many", "arguments": {"urls": [site.url(added(site, silent))]}, "task": {}}
+    async with served() as peer:
+        task = (await peer.request("tools/call", **call))["result"]["task"]["taskId"]
+        with anyio.fail_after(PATIENCE):
+            await asked.wait()
+            cancelled = await peer.request("tasks/cancel", taskId=task)
+            await closed.wait()
+    assert cancelled["result"]["status"] == "cancelled"
 
 
 async def test_the_list_of_tools_is_small(peer: Peer) -> None:

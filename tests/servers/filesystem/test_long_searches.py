@@ -1,6 +1,7 @@
 """A search in a thread: it reports how far it is, ends when nobody waits, and gives its errors as they are."""
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
@@ -9,7 +10,9 @@ import pytest
 from servers.filesystem.errors import FilesError
 from servers.filesystem.features import search as tools
 from servers.filesystem.features.search import _searched
+from servers.filesystem.server import app
 from shared.server.thread_turns import Turns
+from tests.servers.peers import inside, text_of
 
 PATIENCE = 30
 
@@ -66,3 +69,12 @@ async def test_an_error_comes_as_it_is():
 
     with pytest.raises(FilesError, match="does not exist"):
         await _searched(Caller(), search)
+
+
+async def test_a_search_may_run_as_a_task(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a needle\n")
+    params = {"name": "search_content", "arguments": {"path": ".", "pattern": "needle"}, "task": {}}
+    async with inside(app, tmp_path) as peer:
+        task = (await peer.request("tools/call", **params))["result"]["task"]["taskId"]
+        found = await peer.request("tasks/result", taskId=task)
+    assert "a.txt" in text_of(found["result"])

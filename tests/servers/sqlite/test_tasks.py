@@ -1,0 +1,206 @@
+"""What takes long runs as a task: it may last longer than a statement, says how far it is, and leaves nothing half
+done where it is given up."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.sqlite.engine.limits import Job, Limits, Reached
+from servers.sqlite.errors import SqliteError
+from servers.sqlite.exports import Exports
+from servers.sqlite.features import context
+from servers.sqlite.features.context import job_of, tell_progress
+from servers.sqlite.query.query import Query
+from servers.sqlite.server import app
+from servers.sqlite.settings import Settings
+from servers.sqlite.write import importing
+from servers.sqlite.write.backups import back_up
+from servers.sqlite.write.csvs import CsvFormat, Opener, open_file, open_text
+from servers.sqlite.write.importing import Import
+from servers.sqlite.write.session import Consent, write
+from tests.server.peer import Peer, talking
+from tests.servers.sqlite.writing import opened
+
+ENDLESS = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n"
+A_MILLION = ENDLESS.replace("FROM n)", "FROM n LIMIT 1000000)")
+CSV = "n\n" + "1\n" * 3_000
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A database with a table that takes rows, and one that takes for ever over the first."""
+    path = tmp_path / "data.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "PRAGMA journal_mode = wal; CREATE TABLE quick (n); CREATE TABLE slow (n);"
+            f"CREATE TRIGGER slowly AFTER INSERT ON slow BEGIN SELECT ({ENDLESS}); END;"
+        )
+    return path
+
+
+@asynccontextmanager
+async def served(path: Path, **settings: Any) -> AsyncIterator[Peer]:
+    async with talking(app, settings=Settings(databases=[path], allow_write=True, **settings)) as peer:
+        yield peer
+
+
+async def begun(peer: Peer, tool: str, **arguments: Any) -> str:
+    """The id of the task that a call has become."""
+    params = {"name": tool, "arguments": arguments, "task": {}}
+    answer = await peer.request("tools/call", params)
+    id_: str = answer["result"]["task"]["taskId"]
+    return id_
+
+
+async def text_of(peer: Peer, task: str) -> str:
+    """What comes of a task."""
+    answer = await peer.request("tasks/result", {"taskId": task})
+    text: str = answer["result"]["content"][0]["text"]
+    return text
+
+
+def count(path: Path, table: str) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        found: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return found
+
+
+async def test_an_import_as_a_task_gives_what_the_call_would(path: Path) -> None:
+    async with served(path) as peer:
+        task = await begun(peer, "import_csv", table="quick", csv=CSV)
+        assert (await text_of(peer, task)).startswith("3,000 rows imported into a table that was there")
+    assert count(path, "quick") == 3_000
+
+
+async def test_others_read_while_a_task_imports(path: Path) -> None:
+    async with served(path) as peer:
+        await begun(peer, "import_csv", table="slow", csv=CSV)
+        assert "\n[0]\n" in await peer.text("read_query", query="SELECT count(*) FROM slow")
+
+
+async def test_a_cancelled_import_leaves_the_database_whole_and_lets_others_write(path: Path) -> None:
+    async with served(path) as peer:
+        task = await begun(peer, "import_csv", table="slow", csv=CSV)
+        cancelled = await peer.request("tasks/cancel", {"taskId": task})
+        assert cancelled["result"]["status"] == "cancelled"
+        assert (await peer.text("write_query", query="INSERT INTO quick VALUES (1)")).startswith("committed")
+    assert (count(path, "slow"), count(path, "quick")) == (0, 1)
+
+
+async def test_a_server_that_stops_while_a_task_imports_leaves_the_database_whole(path: Path) -> None:
+    async with served(path) as peer:
+        await begun(peer, "import_csv", table="slow", csv=CSV)
+    assert count(path, "slow") == 0
+
+
+async def test_a_query_in_a_task_may_last_longer_than_a_statement(path: Path) -> None:
+    async with served(path, timeout=0.01) as peer:
+        assert (await peer.text("read_query", query=A_MILLION)).startswith("timeout: ")
+        assert "\n[1000000]\n" in await text_of(peer, await begun(peer, "read_query", query=A_MILLION))
+
+
+async def test_a_backup_and_an_export_run_as_tasks(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    async with served(path, files=tmp_path / "files") as peer:
+        assert "integrity check" in await text_of(peer, await begun(peer, "backup"))
+        export = await peer.request(
+            "tasks/result", {"taskId": await begun(peer, "export", query="SELECT 1 UNION SELECT 2")}
+        )
+    assert export["result"]["content"][1]["text"].startswith("2 rows, ")
+
+
+# How long, and how far
+
+
+class Caller:
+    """A context that notes down what is reported."""
+
+    def __init__(self, may_be_task: bool = False) -> None:
+        self.may_be_task = may_be_task
+        self.budget = Limits(seconds=3_600)
+        self.state = self
+        self.settings = Settings(databases=[Path("data.db")], timeout=20)
+        self.reports: list[Reached] = []
+        self.enough = anyio.Event()
+
+    async def progress(self, done: int, total: int | None, words: str) -> None:
+        self.reports.append(Reached(done, total, words))
+        self.enough.set()
+
+
+@pytest.mark.parametrize(("may_be_task", "seconds"), [(True, 3_600), (False, 20)])
+def test_only_a_task_may_last_longer_than_a_statement(may_be_task: bool, seconds: float) -> None:
+    caller: Any = Caller(may_be_task)
+    assert job_of(caller).seconds == seconds
+
+
+async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "_REPORT_EVERY", 0)
+    job, caller = Job(20), Caller()
+    job.reached = Reached(5, 10, "rows")
+
+    async def work() -> str:
+        await caller.enough.wait()
+        return "done"
+
+    told: Any = caller
+    assert await tell_progress(told, job, work) == "done"
+    assert caller.reports == [(5, 10, "rows")]
+
+
+async def test_an_error_comes_as_it_is() -> None:
+    async def work() -> None:
+        raise SqliteError("busy", "locked")
+
+    caller: Any = Caller()
+    with pytest.raises(SqliteError, match="locked"):
+        await tell_progress(caller, Job(20), work)
+
+
+@pytest.fixture
+def from_text(tmp_path: Path) -> Callable[[], Opener]:
+    return lambda: open_text(CSV)
+
+
+@pytest.fixture
+def from_file(tmp_path: Path) -> Callable[[], Opener]:
+    (tmp_path / "rows.csv").write_text(CSV)
+    return lambda: open_file(tmp_path, "rows.csv")
+
+
+@pytest.mark.parametrize("source", ["from_text", "from_file"])
+@pytest.mark.parametrize(("table", "passes"), [("quick", 1), ("new", 2)])
+async def test_an_import_says_how_far_it_is(
+    path: Path, source: str, table: str, passes: int, request: pytest.FixtureRequest
+) -> None:
+    opener: Opener = request.getfixturevalue(source)()
+    job = Job(20)
+    async with opened(path) as database:
+        await write(database, partial(importing.import_csv, Import(table, opener, CsvFormat()), Consent()), job)
+    assert job.reached == Reached(passes * len(CSV), passes * len(CSV), "3,000 rows imported")
+
+
+async def test_an_export_says_how_many_rows_it_has(path: Path) -> None:
+    job = Job(20)
+    query = Query(ENDLESS.replace("FROM n)", "FROM n LIMIT 2500)").replace("count(*)", "n"), ())
+    async with opened(path) as database:
+        with Exports(1_000_000) as exports:
+            await exports.make(database, query, "csv", None, job)
+    assert job.reached == Reached(2_500, None, "2,500 rows")
+
+
+async def test_a_backup_says_how_many_pages_it_has(path: Path, tmp_path: Path) -> None:
+    job = Job(20)
+    async with opened(path) as database:
+        await database.read(partial(back_up, tmp_path, "data"), job)
+    assert job.reached is not None
+    assert (job.reached.done, job.reached.words) == (job.reached.total, "copying")
