@@ -16,6 +16,8 @@
     ├── InvalidResult           a server's result breaks its model or the schema it was to keep to
     ├── ResourceNotFound        the peer asked for a resource that does not exist; code by version
     ├── MissingCapability       the call needs something the client did not declare; code by version
+    ├── TaskLost                the server does not know a task any more: it was restarted, or the task expired
+    │   └── TaskCancelled       the task was cancelled, by whomever
     └── ToolError               the tool could not do it; becomes a result that the model reads
     InputRequired               (BaseException) ends a call to ask the client; never an error
 
@@ -41,6 +43,8 @@ __all__ = [
     "PeerError",
     "ResourceNotFound",
     "RpcError",
+    "TaskCancelled",
+    "TaskLost",
     "ToolError",
     "UnknownTool",
 ]
@@ -149,6 +153,14 @@ class MissingCapability(McpError):
     def __init__(self, required: dict[str, Any]) -> None:
         super().__init__(f"the client did not declare the capability this call needs: {', '.join(required)}")
         self.required = required
+
+
+class TaskLost(McpError):
+    """There is no result of a task, and none to come: its server does not know it any more."""
+
+
+class TaskCancelled(TaskLost):
+    """There is no result of a task, as it was cancelled."""
 
 
 class ToolError(McpError):

@@ -8,6 +8,7 @@ What a program calls: `client.py`, whose typed calls stand in `typed.py`, and `g
 - a lost connection is opened again: `link.py`; a dead one is noticed: `heartbeat.py`;
 - a request has its result, after rounds, visits and repetitions: `requests.py`; what may be repeated, and when, as
   `Retry-After` says: `retry.py`;
+- a call that became a task is followed to its end: `following.py`, `task_support.py`;
 - a request runs out of time, and is cancelled: `connection.py`;
 - results are kept: `cache.py`, `cached.py`, `flight.py`;
 - changes are heard: `changes.py`, one connection long `subscription.py`;
@@ -18,7 +19,7 @@ What a program calls: `client.py`, whose typed calls stand in `typed.py`, and `g
 - skills are read and verified: `skills.py`, `skill_checks.py`.
 """
 
-from ..errors import InvalidAnswer, InvalidArguments, InvalidResult, McpError, PeerError
+from ..errors import InvalidAnswer, InvalidArguments, InvalidResult, McpError, PeerError, TaskCancelled, TaskLost
 from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.elicitation import ElicitForm, ElicitUrl
 from ..protocol.types.prompts import PromptReference, ResourceReference
@@ -31,6 +32,7 @@ from .changes import Change, Changes
 from .client import Client
 from .connect import connect, connect_http, connect_sse, connect_stdio, connect_websocket
 from .errors import SessionLost, Unreached
+from .following import TaskState
 from .group import ClientGroup, UnknownServer
 from .listing import Listed, Listing
 from .member import GroupServer, ServerStatus, group_server
@@ -72,6 +74,9 @@ __all__ = [
     "ServerStatus",
     "SessionLost",
     "SkillRefused",
+    "TaskCancelled",
+    "TaskLost",
+    "TaskState",
     "Tool",
     "UnknownServer",
     "Unreached",

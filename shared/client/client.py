@@ -25,6 +25,7 @@ from .cache import ResponseCache
 from .cached import CachedRequests
 from .changes import Change, Changes
 from .connection import Connection
+from .following import OnTask
 from .handlers import Handlers
 from .link import Link
 from .options import ClientOptions, Handler, Progress
@@ -139,21 +140,23 @@ class Client(TypedCalls, Entered):
         *,
         timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
         on_progress: Progress | None = None,
+        on_task: OnTask | None = None,
     ) -> dict[str, Any]:
         """The result of any request. Questions that the server answers with are put to the handlers, and the
         request is made again with their answers, up to 10 rounds.
 
         Where a connection was lost that is to be opened again, this is done first. A request that has failed is made
         again, up to 4 times in all, where it did not come to the server, or where it is safe to repeat. The tools are
-        listed, and one of them is called once more, where a header was to repeat an argument.
+        listed, and one of them is called once more, where a header was to repeat an argument. A call that its server
+        makes a task is followed to its end, however long that takes; `on_task` hears how it is.
 
         Raises PeerError for an error answer; TimeoutError when a round took longer than `timeout` seconds with all
         that was made again, not counting our own answers; ConnectionError when the connection is lost; McpError for
-        questions that were not declared or have no end. A request that is given up or cancelled is cancelled at the
-        server too. What `permit` raises of the options, Denied for one.
+        questions that were not declared or have no end, TaskLost for a task without one. A request that is given up
+        or cancelled is cancelled at the server too. What `permit` raises of the options, Denied for one.
         """
         await self._permitted(method, params or {})
-        return await self._requests(method, params, timeout=timeout, on_progress=on_progress)
+        return await self._requests(method, params, timeout=timeout, on_progress=on_progress, on_task=on_task)
 
     async def exchange(
         self,

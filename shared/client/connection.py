@@ -127,6 +127,7 @@ class Connection:
         self._hear = hear
         self._relay = relay
         self._waiting: dict[RequestId, Waiter] = {}
+        self._listening: dict[RequestId, Callable[[Notified], None]] = {}
         self._questions: dict[RequestId, anyio.CancelScope] = {}
         self._ready = Signal()
         self._drained = Signal()
@@ -215,6 +216,18 @@ class Connection:
                 self.flush()
             if self._closed is not None:
                 self._drained.wake()
+
+    @contextmanager
+    def listening(self, on_notice: Callable[[Notified], None]) -> Iterator[str]:
+        """A token for the progress of what outlives its request: all that comes for it in the block is given to
+        `on_notice`."""
+        token = self.session.progress_token()
+        self._listening[token] = on_notice
+        try:
+            yield token
+        finally:
+            del self._listening[token]
+            self.session.forget_token(token)
 
     async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
         """Waits for the end of a request. The time in which we owe the server an answer does not count.
@@ -361,6 +374,9 @@ class Connection:
     def _notified(self, event: Notified) -> None:
         if event.stream is not None and (theirs := self._waiting.get(event.stream)) and theirs.relay is not None:
             theirs.relay.heard(event)
+            return
+        if event.about in self._listening:
+            self._listening[event.about](event)
             return
         if event.about is not None:
             waiter = self._waiting.get(event.about)

@@ -9,6 +9,7 @@ from ..protocol.types.client import CreateMessageResult, ElicitResult, Root
 from ..protocol.types.elicitation import ElicitForm, ElicitUrl
 from ..protocol.types.resources import CONDITIONAL_READS
 from ..protocol.types.sampling import CreateMessageParams
+from ..protocol.types.tasks import TASKS
 from ..protocol.versions import Version, versions_between
 from ..version import __version__
 from .cache import CACHE_BYTES, ResponseCache
@@ -72,6 +73,9 @@ class ClientOptions:
     check_arguments: bool = False
     """Whether arguments are checked against the schema of their tool before they are sent: a model's mistake is then
     told without a way to the server. It takes the extra `client`."""
+    tasks: bool = True
+    """Whether servers may make tasks of calls that last (SEP-2663, and tasks of 2025-11-25). They are followed to
+    their ends: callers get the result as ever, however long it takes and on whatever connection it comes."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """Declared besides what follows from the handlers, or in place of it."""
     relay: Relay | None = None
@@ -119,4 +123,6 @@ class ClientOptions:
         if self.relay is None and (self.cache_bytes if self.cache is None else self.cache.max_bytes):
             capabilities["extensions"] = {CONDITIONAL_READS: {}, **capabilities.get("extensions", {})}
         info = {"name": self.name, "version": self.version} if self.info is None else self.info
-        return ClientIdentity(dict(info), capabilities, self.log_level)
+        # Who relays says of each caller whether it has tasks.
+        extensions: dict[str, Any] = {TASKS: {}} if self.tasks and self.relay is None else {}
+        return ClientIdentity(dict(info), capabilities, self.log_level, extensions)

@@ -6,20 +6,22 @@ again, and what is safe to repeat is repeated.
 
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import anyio
 
-from ..errors import McpError, PeerError
+from ..errors import McpError, MethodNotFound, PeerError
 from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.session.questions import MAX_ROUNDS
+from .following import OnTask, TaskState, Way, follow, read_state
 from .handlers import Handlers
 from .link import Link
 from .options import Progress
 from .plain import PlainCalls
 from .relay import Caller
 from .retry import Retries, is_unlisted
+from .task_support import TaskSupport
 from .visits import visits_wanted
 
 __all__ = ["Requests"]
@@ -36,6 +38,7 @@ class Requests:
         self._handlers = handlers
         self._asked_back = asked_back
         self._retries = Retries()
+        self._support = TaskSupport()
 
     async def __call__(
         self,
@@ -44,23 +47,115 @@ class Requests:
         *,
         timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
         on_progress: Progress | None = None,
+        on_task: OnTask | None = None,
     ) -> dict[str, Any]:
         """The result. Raises what `Client.request` does."""
         on_notice = None if on_progress is None else _reporting(on_progress)
         asked: dict[str, Any] = {} if params is None else {**params}
+        if method != "tools/call":
+            return await self._settled(method, asked, timeout, on_notice)
+        try:
+            return await self._called(asked, timeout, on_notice, on_task)
+        except PeerError as error:
+            if not await self._runs_as_task_only(asked, error, timeout):
+                raise
+        return await self._called(asked, timeout, on_notice, on_task)
+
+    # Calls that are tasks
+
+    async def _called(
+        self, asked: dict[str, Any], seconds: float | None, on_notice: OnNotice | None, on_task: OnTask | None
+    ) -> dict[str, Any]:
+        """The result of a tool, at the end of its task where it is one."""
+        connection = await self._link.current(seconds)
+        task: dict[str, Any] | None = None
+        if self._may_ask_for_task and self._support.of(asked) == "required":
+            task = {}
+        with ExitStack() as stack:
+            if task is not None and on_notice is not None:
+                # Its progress goes on when the call is answered by its task.
+                token = stack.enter_context(connection.listening(on_notice))
+                asked, on_notice = {**asked, "_meta": {**asked.get("_meta", {}), "progressToken": token}}, None
+            result, state = await self.begun(asked, seconds, task, on_notice)
+            return result if state is None else await follow(state.id, self.way(seconds, on_task), state)
+
+    async def begun(
+        self,
+        asked: dict[str, Any],
+        seconds: float | None,
+        task: dict[str, Any] | None,
+        on_notice: OnNotice | None = None,
+    ) -> tuple[dict[str, Any], TaskState | None]:
+        """What a call of a tool is answered, and the task that it is from then on, if any: where the server makes one
+        of it, or is asked to, as `task` says. Raises what `Client.request` does."""
+        params = asked if task is None else {**asked, "task": task}
+        result = await self._settled("tools/call", params, seconds, on_notice)
+        if self._link.connection.session.stateless:
+            told = result if result.get("resultType") == "task" else None
+        else:
+            told = result.get("task") if task is not None else None
+        return result, read_state("tools/call", told) if isinstance(told, dict) else None
+
+    def way(self, seconds: float | None, on_task: OnTask | None = None) -> Way:
+        """How the task of a call is followed; each answer may take so many seconds."""
+
+        async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+            result = await self._round(method, params, None if method == "tasks/result" else seconds, None)
+            assert isinstance(result, dict)  # no others have rounds
+            return result
+
+        async def answer(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            inputs = await self._link.connection.inputs(InputWanted(0, {key: (method, params)}, None))
+            result: dict[str, Any] = inputs["inputResponses"][key]
+            return result
+
+        return Way(ask, answer, not self._link.connection.session.stateless, on_task, self._pause)
+
+    async def _pause(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self._link.connection.gone.wait()
+
+    @property
+    def _may_ask_for_task(self) -> bool:
+        server = self._link.connection.session.server
+        return self._link.options.tasks and server is not None and server.runs_tools_as_tasks
+
+    async def support(self, asked: Mapping[str, Any], seconds: float | None) -> str | None:
+        """Whether the tool that is called may be asked for a task ("optional"), or has to be ("required"); the list
+        is read where it is not known, in so many seconds."""
+        await self._link.current(seconds)
+        if not self._may_ask_for_task:
+            return None
+        if self._support.of(asked) is None:
+            with anyio.move_on_after(seconds):
+                await PlainCalls(self).list_tools()
+        return self._support.of(asked)
+
+    async def _runs_as_task_only(self, asked: Mapping[str, Any], error: PeerError, seconds: float | None) -> bool:
+        """Whether a call was refused as it was not to be a task, and as nobody had told that it has to be one."""
+        if error.code != MethodNotFound.code or "task" in asked or self._support.of(asked) is not None:
+            return False
+        with suppress(McpError, OSError):
+            return await self.support(asked, seconds) == "required"
+        return False
+
+    # Rounds
+
+    async def _settled(
+        self, method: str, asked: dict[str, Any], seconds: float | None, on_notice: OnNotice | None
+    ) -> dict[str, Any]:
         inputs: dict[str, Any] = {}
         has_visited = False
         for _ in range(MAX_ROUNDS):
             try:
-                result = await self._round(method, {**asked, **inputs} if inputs else asked, timeout, on_notice)
+                result = await self._round(method, {**asked, **inputs} if inputs else asked, seconds, on_notice)
             except PeerError as error:
-                if has_visited or not await self._visited(error, timeout):
+                if has_visited or not await self._visited(error, seconds):
                     raise
                 has_visited = True
                 continue
             if not isinstance(result, InputWanted):
-                if method == "tools/list":
-                    self._retries.learn(result)
+                self._learn(method, result)
                 return result
             self._asked_back(method, asked)
             inputs = await self._link.connection.inputs(result)
@@ -71,9 +166,14 @@ class Requests:
     ) -> dict[str, Any] | InputWanted:
         """One round of a request. Raises what `Client.exchange` does."""
         result = await self._round(method, params, seconds, None, caller)
-        if method == "tools/list" and isinstance(result, dict):
-            self._retries.learn(result)
+        if isinstance(result, dict):
+            self._learn(method, result)
         return result
+
+    def _learn(self, method: str, result: dict[str, Any]) -> None:
+        if method == "tools/list":
+            self._retries.learn(result)
+            self._support.learn(result)
 
     async def _visited(self, error: PeerError, seconds: float | None) -> bool:
         """Whether the user has visited the pages that the server refused a request for."""

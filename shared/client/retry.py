@@ -28,6 +28,7 @@ _SAFE = frozenset(
     {
         *("completion/complete", "ping", "prompts/get", "prompts/list", "resources/list", "resources/read"),
         *("resources/templates/list", "server/discover", "tools/list"),
+        *("tasks/get", "tasks/update", "tasks/cancel"),
         *("skills/list", "skills/get", "resources/directory/read"),
     }
 )

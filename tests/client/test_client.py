@@ -172,7 +172,7 @@ async def test_each_side_knows_the_extensions_of_the_other(mode: str) -> None:
 
     small, extensions = Small(), {"org.example/view": {"kinds": ["text/html"]}}
     small.app.tool()(known)
-    async with small.connected(mode=mode, capabilities={"extensions": extensions}) as client:
+    async with small.connected(mode=mode, tasks=False, capabilities={"extensions": extensions}) as client:
         assert client.server.can("extensions", "org.example/view")
         assert json.loads(text_of(await client.plain.call_tool("known"))) == {CONDITIONAL_READS: {}, **extensions}
 

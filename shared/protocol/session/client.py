@@ -15,7 +15,7 @@ answers to nothing, late progress and malformed input are dropped, and an answer
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -29,6 +29,7 @@ from ..types.base import (
     SERVER_INFO,
     SUBSCRIPTION_ID,
 )
+from ..types.tasks import TASKS
 from ..versions import NEWEST, VERSIONS, Version, find_version
 from ..wire.dialects.spellings import server_info, standard_method
 from ..wire.jsonrpc import (
@@ -81,10 +82,15 @@ class ClientIdentity:
     capabilities: dict[str, Any]
     log_level: str | None = None
     """The mildest log message wanted with stateless requests; None for none at all."""
+    extensions: dict[str, Any] = field(default_factory=dict)
+    """Declared with stateless requests alone, besides those among the capabilities."""
 
     def envelope(self, version: Version) -> dict[str, Any]:
         """What every stateless request says in `_meta` (2026-07-28, Basic Protocol)."""
-        envelope = {PROTOCOL_VERSION: version.date, CLIENT_CAPABILITIES: self.capabilities, CLIENT_INFO: self.info}
+        can = self.capabilities
+        if self.extensions:
+            can = {**can, "extensions": {**can.get("extensions", {}), **self.extensions}}
+        envelope = {PROTOCOL_VERSION: version.date, CLIENT_CAPABILITIES: can, CLIENT_INFO: self.info}
         return envelope if self.log_level is None else {**envelope, LOG_LEVEL: self.log_level}
 
 
@@ -108,6 +114,12 @@ class ServerDescription:
         version = find_version(self.version)
         return version is not None and version.output_schemas
 
+    @property
+    def runs_tools_as_tasks(self) -> bool:
+        """Whether a call may ask to be run as a task, by `params.task`."""
+        version = find_version(self.version)
+        return version is not None and version.task_requests and self.can("tasks", "requests", "tools", "call")
+
 
 class Era(Enum):
     """How to go on after `server/discover`."""
@@ -122,6 +134,7 @@ class Era(Enum):
 class _Sent:
     method: str
     progress: bool
+    takes_tasks: bool = False
 
 
 def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
@@ -158,6 +171,7 @@ class ClientSession:
         self._owed = 0
         self._last_id = 0
         self._asked_again = False
+        self._tokens: set[str] = set()
 
     @property
     def stateless(self) -> bool:
@@ -280,11 +294,27 @@ class ClientSession:
         self._last_id += 1
         id_ = self._last_id
         meta = {**_meta(params), **({"progressToken": id_} if progress else {})}
+        takes_tasks = False
         if self._mode.stateless:
-            meta |= (caller or self._identity).envelope(self._mode)
-        self._sent[id_] = _Sent(method, progress)
+            envelope = (caller or self._identity).envelope(self._mode)
+            meta |= envelope
+            # The server decides which of the calls become tasks (SEP-2663); it does so for tools alone.
+            can = declared(envelope[CLIENT_CAPABILITIES], ("extensions", TASKS))
+            takes_tasks = method == "tools/call" and can is not None
+        self._sent[id_] = _Sent(method, progress, takes_tasks)
         self._send(Request(id_, method, {**params, "_meta": meta} if meta else params))
         return id_
+
+    def progress_token(self) -> str:
+        """A token of progress that outlives the request which it is sent with, until it is given back."""
+        self._last_id += 1
+        token = f"task-{self._last_id}"
+        self._tokens.add(token)
+        return token
+
+    def forget_token(self, token: str) -> None:
+        """Gives the token back: what still comes for it is dropped."""
+        self._tokens.discard(token)
 
     def log_level(self, level: str) -> None:
         """Says with stateless requests from now on that log messages of this `level` are wanted."""
@@ -363,7 +393,7 @@ class ClientSession:
         if sent is None:
             return None
         kind = answer.result.get("resultType", "complete") if self._mode.stateless else "complete"
-        if kind == "complete":
+        if kind == "complete" or (kind == "task" and sent.takes_tasks):
             return Answered(answer.id, answer)
         wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
         return wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of no known type")
@@ -381,6 +411,8 @@ class ClientSession:
             return self._withdrawn(_as_id(params.get("requestId")), params.get("reason"))
         if method == "notifications/progress":
             token = _as_id(params.get("progressToken"))
+            if token in self._tokens:
+                return Notified(method, params, token)
             sent = None if token is None else self._sent.get(token)
             return Notified(method, params, token) if sent is not None and sent.progress else None
         if SUBSCRIPTION_ID not in _meta(params):
