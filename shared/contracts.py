@@ -397,7 +397,7 @@ class TaskLimits:
     of_one_client: int = 1_000
     """Those of them that one client has: one principal, or one session or address where nobody is authenticated."""
     result_bytes: int = 64 * 1024 * 1024
-    """What all their results take as JSON."""
+    """What all their results take as JSON; errors of a kilobyte always have room."""
     seconds: float = 3_600.0
     """How long a task is kept from its creation on, and so how long it may work."""
 
@@ -443,7 +443,8 @@ class TaskStore(Protocol):
 
     async def replace(self, before: "TaskRecord", after: "TaskRecord") -> bool:
         """Puts `after`, of the next revision, in the place of `before`; False where that is not what is kept. Raises
-        OverflowError where the results of all tasks would take more than may be kept."""
+        OverflowError where the results of all tasks would take more than may be kept, but never for an outcome of at
+        most 1,024 bytes."""
 
     async def forget(self, id: str) -> None:
         """Gives up a task."""

@@ -100,6 +100,8 @@ class Calls:
         self._deadlines.stop(call)
         for scope in (call.scope, *self._narrowed.get(call, ())):
             scope.deadline = math.inf
+        if (pause := self._pauses.get(call)) is not None:
+            pause.left.clear()
         if link is not None:
             link.ended(call)
 
@@ -204,6 +206,7 @@ class Calls:
         finally:
             deadlines.pop(call, None)
             del self._tasks[call]
+            call.task = None
             if call.link is not None:
                 call.link.ended(call)
             if self._ended is not None:

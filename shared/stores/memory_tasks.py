@@ -12,6 +12,9 @@ __all__ = ["MemoryTasks"]
 
 Wake = Callable[[], None]
 
+SMALL_BYTES = 1_024
+"""What takes no more always has room: why a task has failed can be told whatever the others have come to."""
+
 
 class MemoryTasks:
     """A `TaskStore` for one event loop. It ends by `close`; no method ever suspends."""
@@ -85,7 +88,7 @@ class MemoryTasks:
         # An error is small, and has to fit: it may say that a result did not.
         size = len(json_of(outcome)) if outcome is not None and "result" in outcome else 0
         total = self._bytes - self._sizes.get(id, 0) + size
-        if total > self._limits.result_bytes:
+        if size > SMALL_BYTES and total > self._limits.result_bytes:
             raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
         self._bytes, self._sizes[id] = total, size
 
@@ -93,7 +96,8 @@ class MemoryTasks:
         task = self._tasks.pop(id, None)
         if task is None:
             return
-        self._timers.pop(id).cancel()
+        if (timer := self._timers.pop(id, None)) is not None:
+            timer.cancel()
         self._bytes -= self._sizes.pop(id, 0)
         self._shares[task.client] -= 1
         if not self._shares[task.client]:

@@ -25,7 +25,7 @@ from ...server.running import Running
 from ...server.tools import hosted_by
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
-from .runner import POLL_MS, Support, iso, living, principal_of, tasks_of
+from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, principal_of, tasks_of
 
 __all__ = ["SYNCHRONOUS_SECONDS", "detailed", "tasks"]
 
@@ -147,20 +147,27 @@ async def _host(
     if request is None and how == "optional":
         hosted.detach_after(after_seconds)
     elif how != "handler decides":
-        await _detach(hosted)
+        await _detach(hosted, tasks_of(running))
     try:
         budget = context.budget.lasting(kept)
         result: dict[str, Any] = await handler(running, replace(context, budget=budget), params)
         if request is not None:  # who asks for a task gets one, however little is left of it
-            await _detach(hosted)
+            await _detach(hosted, tasks_of(running))
         return result
     finally:
         hosted.stay()
 
 
-async def _detach(hosted: HostedCall) -> None:
-    if not await hosted.detach():
-        raise InternalError("there are too many tasks; cancel some, or wait until they expire")
+async def _detach(hosted: HostedCall, tasks: Tasks) -> None:
+    if await hosted.detach():
+        return
+    if tasks.is_stopping:
+        raise InternalError(STOPPED)
+    limits = tasks.limits
+    raise InternalError(
+        f"there are too many tasks: {limits.of_one_client:,} of one client and {limits.total:,} of all is the most; "
+        "let some of them expire"
+    )
 
 
 def _has_extension(peer: Peer) -> bool:

@@ -9,6 +9,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -27,7 +28,7 @@ __all__ = ["Form", "HostedCall", "Report"]
 
 REASON_CHARACTERS = 200
 REPORT_SECONDS = 0.2
-"""What is reported sooner after the last report does not reach the store."""
+"""How often what a call reports reaches the store at most."""
 
 
 class Report(NamedTuple):
@@ -68,19 +69,26 @@ class HostedCall:
 
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
         """The task is kept for so many `seconds`."""
-        self.is_detached = False
         self.id = secrets.token_urlsafe(24)
+        now = time.time()
         self._tasks = tasks
         self._context = context
         self._form = form
-        self._seconds = seconds
-        self._timer: asyncio.TimerHandle | None = None
-        self._is_writing = False
+        self._known = TaskRecord(
+            *(self.id, form.name, principal_of(context.call.peer), context.owner, now, now, seconds)
+        )
+        """The task as it was when this was last told of it."""
         self._moved = Signal()
+        self._timer: asyncio.TimerHandle | None = None
+        self._becoming: asyncio.Task[None] | None = None
+        self.is_detached = False
+        self._is_looking = False
+        self._is_done = False
         self._unhear: Callable[[], None] | None = None
         self._keys: set[str] = set()
         self._text: str | None = None
         self._reported = 0.0
+        self._reporting: asyncio.TimerHandle | None = None
 
     # Becoming a task
 
@@ -93,57 +101,72 @@ class HostedCall:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _detach_soon(self) -> None:
-        self._tasks.crew.start(self._detach_late())
-
-    async def _detach_late(self) -> None:
-        await self.detach()
-
     async def detach(self) -> bool:
-        """Makes a task of the call, which is answered by that; False where there are too many, or it is over."""
-        if self.is_detached:
-            return True
-        context, store, now = self._context, self._tasks.store, time.time()
+        """Makes a task of the call, which is answered by that; False where there are too many, or it is over, or the
+        server stops. Raises what the store raises."""
+        if not self.is_detached:
+            # A call that is cancelled here must not leave a task that nobody works on.
+            await asyncio.shield(self._detach_soon())
+        return self.is_detached
+
+    def _detach_soon(self) -> asyncio.Task[None]:
+        if self._becoming is None or self._becoming.done():
+            self._becoming = self._tasks.crew.start(self._become())
+        return self._becoming
+
+    async def _become(self) -> None:
+        context, tasks, now = self._context, self._tasks, time.time()
         call, link = context.call, context.link
-        task = TaskRecord(
-            *(self.id, self._form.name, principal_of(call.peer), context.owner, now, now, self._seconds),
-            message=self._text,
-        )
+        task = replace(self._known, created=now, updated=now, message=self._text)
         # It is kept before its peer hears of it (SEP-2663, Durable Creation).
-        if call.is_over or not await store.create(task):
-            return False
-        if call.is_over:
-            await store.forget(self.id)
-            return False
-        self.is_detached = True
+        if self.is_detached or self._is_late() or not await tasks.store.create(task):
+            return
+        if self._is_late():
+            await tasks.store.forget(self.id)
+            return
+        self._known, self.is_detached = task, True
+        self._unhear = tasks.store.hear(self.id, self._heard)
+        tasks.at_work[self.id] = self
         link.session.finish(call, self._form.created(task))
         link.calls.detach(call, self)
-        self._tasks.at_work[self.id] = self
-        self._unhear = store.hear(self.id, self._heard)
-        return True
+        await self._look()  # who may list it may have cancelled it already
+
+    def _is_late(self) -> bool:
+        return self._context.call.is_over or self._tasks.is_stopping
 
     # What the call says
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Takes note of how far the call is; of reports that come close together the first is kept."""
-        report, now = Report(progress, total, message), asyncio.get_running_loop().time()
+        """Takes note of how far the call is. Of reports that come close together the last reaches the store."""
+        report = Report(progress, total, message)
         self._text = str(report)
         if self.id not in self._tasks.at_work:
             return
         self._form.reported(self._context, self.id, report)
-        if now >= self._reported + REPORT_SECONDS:
-            self._reported = now
-            await self._change(partial(_report, self._text))
+        if self._reporting is None:
+            loop = asyncio.get_running_loop()
+            due = self._reported + REPORT_SECONDS
+            if loop.time() < due:
+                self._reporting = loop.call_at(due, self._write_report)
+            else:
+                self._write_report()
+
+    def _write_report(self) -> None:
+        # The call does not wait for the store, nor fail with it.
+        self._reporting, self._reported = None, asyncio.get_running_loop().time()
+        self._tasks.crew.start(self._change(partial(_report, self._text or "")))
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """What is answered to `questions`, by key, as it came."""
         keys = {self._fresh(key): key for key in questions}
         requests = requests_of({fresh: questions[key] for fresh, key in keys.items()}, self._context.peer)
-        await self._change(lambda task, now: states.asked(task, requests, now))
         try:
-            answers = await self._answers(set(requests))
+            await self._change(lambda task, now: states.asked(task, requests, now))
+            while not requests.keys() <= self._known.answers.keys():
+                await self._moved.wait()  # where it is cancelled or gone the call is given up
+            answers = self._known.answers
         finally:
-            self._tasks.crew.start(self._withdraw(requests))
+            self._tasks.crew.start(self._change(lambda task, now: states.withdrawn(task, requests, now)))
         return {key: _result_in(answers[fresh]) for fresh, key in keys.items()}
 
     def _fresh(self, key: str) -> str:
@@ -155,21 +178,11 @@ class HostedCall:
         self._keys.add(fresh)
         return fresh
 
-    async def _answers(self, keys: set[str]) -> Mapping[str, Any]:
-        while True:
-            task = await self._tasks.store.get(self.id)
-            if task is not None and keys <= task.answers.keys():
-                return task.answers
-            # One that is cancelled or gone is about to be given up.
-            await self._moved.wait()
-
-    async def _withdraw(self, keys: Mapping[str, Any]) -> None:
-        await self._change(lambda task, now: states.withdrawn(task, keys, now))
-
     # What comes of it
 
     def finish(self, call: Call, outcome: Outcome) -> None:
         """Takes what came of the call."""
+        self._is_done = True
         if isinstance(outcome, InputRequired):
             outcome = InternalError("the call asked for input when it had become a task; call again")
         told = settle(outcome, call.method, call.peer)
@@ -180,9 +193,9 @@ class HostedCall:
             self._tasks.crew.start(self._end(status, {"result": told}, _reason(told) if status == "failed" else None))
 
     async def fail(self, reason: str) -> None:
-        """Gives the call up, and says why."""
-        await self._end("failed", _error_of(InternalError(reason)), reason)
-        self._give_up()
+        """Gives the call up, and says why; one that has come to its end keeps that."""
+        if not self._is_done:
+            await self._end("failed", _error_of(InternalError(reason)), reason)
 
     async def _end(self, status: TaskStatus, outcome: Mapping[str, Any], message: str | None = None) -> None:
         try:
@@ -191,42 +204,45 @@ class HostedCall:
             text = str(error)
             await self._change(lambda task, now: states.ended(task, "failed", _error(text), now, text))
         finally:
-            self._close()
+            self._give_up()
 
-    async def _change(self, change: Callable[[TaskRecord, float], TaskRecord]) -> TaskRecord | None:
-        self._is_writing = True
-        try:
-            before = await self._tasks.store.get(self.id)
-            task = await self._tasks.change(self.id, change)
-        finally:
-            self._is_writing = False
-        if task is not None and before is not None and task.status != before.status:
-            self._form.moved(self._context, task)
-        return task
+    async def _change(self, change: Callable[[TaskRecord, float], TaskRecord]) -> None:
+        self._note(await self._tasks.change(self.id, change))
 
     # What others say of it
 
     def _heard(self) -> None:
-        if not self._is_writing:
+        # Whoever looks in a moment sees this as well.
+        if not self._is_looking:
+            self._is_looking = True
             self._tasks.crew.start(self._look())
 
     async def _look(self) -> None:
-        task = await self._tasks.store.get(self.id)
-        if task is None or states.is_over(task):
-            if task is not None and self.id in self._tasks.at_work:
-                self._form.moved(self._context, task)
+        self._is_looking = False
+        self._note(await self._tasks.store.get(self.id))
+
+    def _note(self, task: TaskRecord | None) -> None:
+        """The task is so now, or gone. What was read before something newer is no news."""
+        if task is None:
             self._give_up()
-        else:
-            self._moved.wake()
+        elif task.revision > self._known.revision:
+            before, self._known = self._known, task
+            if task.status != before.status:
+                self._form.moved(self._context, task)
+            if states.is_over(task):
+                self._give_up()
+            else:
+                self._moved.wake()
 
     def _give_up(self) -> None:
-        self._context.link.calls.cancel(self._context.call)
-        self._close()
-
-    def _close(self) -> None:
+        """Nothing more becomes of the task: what still works on it ends."""
         self._tasks.at_work.pop(self.id, None)
         if self._unhear is not None:
             self._unhear()
+        if self._reporting is not None:
+            self._reporting.cancel()
+        if not self._is_done:
+            self._context.link.calls.cancel(self._context.call)
 
 
 def _reason(result: Mapping[str, Any]) -> str | None:

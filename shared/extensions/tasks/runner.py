@@ -7,6 +7,7 @@ What is asked of a task, and what it says, goes through the store alone. So it m
 connection, or in which process that shares the store, a request about it comes.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...contracts import TaskRecord, TaskStore
 from ...errors import InvalidParams
-from ...kit.tasks import Crew, Signal
+from ...kit.tasks import Crew
 from ...protocol.identity import Peer
 from ...protocol.types.tasks import TASKS
 from ...protocol.types.tools import TaskSupport
@@ -74,6 +75,7 @@ class Tasks:
         """What has to wait for the store, on behalf of what must not wait."""
         self.at_work: dict[str, HostedCall] = {}
         """By id the calls of this process that are tasks, and not over."""
+        self.is_stopping = False
 
     async def support_of(self, context: Context[Any], name: str) -> ToolTasks:
         """Whether the tool of that name may run as a task for the call of `context`."""
@@ -100,10 +102,14 @@ class Tasks:
     async def follow(self, id: str) -> AsyncGenerator[TaskRecord, None]:
         """The task as it is, and whenever it has changed, until it is over or gone. Changes that come close together
         are one."""
-        moved, seen = Signal(), -1
-        unhear = self.store.hear(id, moved.wake)
+        moved, seen = asyncio.Event(), -1
+        unhear = self.store.hear(id, moved.set)
         try:
-            while (task := await self.store.get(id)) is not None:
+            while True:
+                moved.clear()  # before the look: a store may take its time, and things change meanwhile
+                task = await self.store.get(id)
+                if task is None:
+                    break
                 if task.revision == seen:
                     await moved.wait()
                     continue
@@ -115,7 +121,8 @@ class Tasks:
             unhear()
 
     def stop(self) -> None:
-        """The server is about to stop: what is at work here fails, and says why."""
+        """The server is about to stop: what is at work here fails, and says why, and no call becomes a task."""
+        self.is_stopping = True
         for hosted in tuple(self.at_work.values()):
             self.crew.start(hosted.fail(STOPPED))
 
