@@ -8,7 +8,8 @@ What a program calls: `client.py`, whose typed calls stand in `typed.py`, and `g
 - a lost connection is opened again: `link.py`; a dead one is noticed: `heartbeat.py`;
 - a request has its result, after rounds, visits and repetitions: `requests.py`; what may be repeated, and when, as
   `Retry-After` says: `retry.py`;
-- a call that became a task is followed to its end: `following.py`, `task_support.py`;
+- a call that became a task is followed to its end: `following.py`, `task_support.py`; one that was
+  started works on meanwhile: `started.py`;
 - a request runs out of time, and is cancelled: `connection.py`;
 - results are kept: `cache.py`, `cached.py`, `flight.py`;
 - changes are heard: `changes.py`, one connection long `subscription.py`;
@@ -40,6 +41,7 @@ from .options import ClientOptions
 from .permit import Act, Denied
 from .skill_checks import SkillRefused
 from .skills import LoadedSkill, ServerSkills
+from .started import StartedTool
 
 __all__ = [
     "Act",
@@ -74,6 +76,7 @@ __all__ = [
     "ServerStatus",
     "SessionLost",
     "SkillRefused",
+    "StartedTool",
     "TaskCancelled",
     "TaskLost",
     "TaskState",

@@ -7,7 +7,7 @@
 Params and results of `request`, `notify` and `plain` are dictionaries, as on the wire.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -20,6 +20,7 @@ from ..kit.tasks import Entered
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
 from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.types.client import LogLevel
+from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import Gap
 from .cache import ResponseCache
 from .cached import CachedRequests
@@ -34,8 +35,9 @@ from .plain import PlainCalls
 from .relay import Caller
 from .requests import Requests
 from .restart import Start
+from .started import StartedTool
 from .subscription import change_of
-from .typed import TypedCalls
+from .typed import SECONDS, TypedCalls
 
 __all__ = ["Client"]
 
@@ -157,6 +159,51 @@ class Client(TypedCalls, Entered):
         """
         await self._permitted(method, params or {})
         return await self._requests(method, params, timeout=timeout, on_progress=on_progress, on_task=on_task)
+
+    async def start_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        kept_seconds: float | None = None,
+        timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
+    ) -> StartedTool:
+        """Calls a tool, and does not wait for it where its server makes a task of the call. Servers of 2026-07-28
+        decide that and how long the task is kept, result and all; those of 2025-11-25 are asked for a task where the
+        tool may be one, which is kept for `kept_seconds` or as long as the server likes.
+
+        Questions that come before there is a task are answered here. Raises as `call_tool` does.
+        """
+        params = await self._call_of(name, arguments, timeout)
+        await self._permitted("tools/call", params)
+        task: dict[str, Any] | None = None
+        if await self._requests.support(params, timeout) in ("optional", "required"):
+            task = {} if kept_seconds is None else {"ttl": int(kept_seconds * 1_000)}
+        answered, state = await self._requests.begun(params, timeout, task)
+        if state is None:
+            return self._started({"tool": name, "result": answered}, timeout)
+        return self._started({"tool": name, "taskId": state.id}, timeout)
+
+    def take_up(
+        self,
+        saved: Mapping[str, Any],
+        *,
+        timeout: float | None = SECONDS,
+    ) -> StartedTool:
+        """Goes on with a tool that was started before, by this client or another one of the same server and user:
+        `saved` is what `StartedTool.saved` gave. Raises ValueError where it is not."""
+        id_, answered = saved.get("taskId"), saved.get("result")
+        if not isinstance(id_, str) and not isinstance(answered, dict):
+            raise ValueError("this was not saved of a tool that was started")
+        return self._started(saved, timeout)
+
+    def _started(self, saved: Mapping[str, Any], seconds: float | None) -> StartedTool:
+        def read(name: str, result: dict[str, Any]) -> Awaitable[CallToolResult]:
+            return self._result_of(name, result, seconds)
+
+        way = self._requests.way(seconds)
+        tool, id_ = str(saved.get("tool", "")), saved.get("taskId")
+        return StartedTool(tool, way, read, id=id_, answered=saved.get("result"))
 
     async def exchange(
         self,

@@ -15,7 +15,7 @@ from typing import Any, get_args
 import anyio
 from anyio.abc import TaskGroup
 
-from ..errors import InvalidParams, InvalidResult, McpError, PeerError, TaskCancelled, TaskLost
+from ..errors import InputRequired, InvalidParams, InvalidResult, McpError, PeerError, TaskCancelled, TaskLost
 from ..kit.tasks import background
 from ..protocol.types.tasks import TaskStatus
 
@@ -117,8 +117,8 @@ async def follow(id: str, way: Way, first: TaskState | None = None, *, cancels: 
     following = _Following(id, way)
     try:
         return await (following.experimental(first) if way.is_experimental else following.extension(first))
-    except (ConnectionError, TaskLost):
-        following.is_over = True  # there is nobody to be told
+    except (ConnectionError, TaskLost, InputRequired):
+        following.is_over = True  # there is nobody to be told, or another round of the call comes back to it
         raise
     finally:
         if cancels and not following.is_over:
@@ -177,7 +177,7 @@ class _Following:
             self._note(first)
         async with background() as tasks:
             if self._way.on_task is not None:
-                tasks.start_soon(self._watch, POLL_SECONDS if first is None else first.poll_seconds)
+                tasks.start_soon(self._watch, 0.0 if first is None else first.poll_seconds)
             while True:
                 result = await self._attempt()
                 if result is not None:

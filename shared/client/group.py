@@ -29,6 +29,7 @@ from .member import GroupServer, Member, ServerStatus, group_server
 from .names import check_server_name, may_be_shortened, own_name, split_name
 from .options import Progress
 from .permit import Permit, permit_as
+from .started import StartedTool
 
 __all__ = ["ClientGroup", "UnknownServer"]
 
@@ -150,6 +151,17 @@ class ClientGroup(Entered):
         is not ready, and what `Client.call_tool` does."""
         member, own = await self._found(name, TOOLS, timeout)
         return await member.client.call_tool(own, arguments, timeout=timeout, on_progress=on_progress)
+
+    async def start_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
+    ) -> StartedTool:
+        """The tool with a name of `list_tools`, started as by `Client.start_tool`. Raises as `call_tool` does."""
+        member, own = await self._found(name, TOOLS, timeout)
+        return await member.client.start_tool(own, arguments, timeout=timeout)
 
     async def get_prompt(
         self,

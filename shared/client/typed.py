@@ -27,7 +27,7 @@ from .options import Progress
 from .pages import iter_pages, read_result
 from .plain import Requester
 
-__all__ = ["TypedCalls"]
+__all__ = ["SECONDS", "TypedCalls"]
 
 SECONDS = 60.0
 """How long an answer may take where the caller does not say."""
@@ -112,16 +112,22 @@ class TypedCalls:
         are raised where the options say that they are checked. Before that the list is read again, as it may be old;
         a list, too, takes `timeout` seconds at most.
         """
+        params = await self._call_of(name, arguments, timeout)
+        result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
+        return await self._result_of(name, result, timeout)
+
+    async def _call_of(self, name: str, arguments: Mapping[str, Any] | None, seconds: float | None) -> dict[str, Any]:
         given = dict(arguments or {})
         if self._checks.lacks(name):
-            await self._list_tools_in(timeout)
+            await self._list_tools_in(seconds)
         if self._checks.arguments:
-            await self._checked(self._checks.check_arguments, name, given, timeout)
-        params = {"name": name, "arguments": given}
-        result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
+            await self._checked(self._checks.check_arguments, name, given, seconds)
+        return {"name": name, "arguments": given}
+
+    async def _result_of(self, name: str, result: dict[str, Any], seconds: float | None) -> CallToolResult:
         called = self._read("tools/call", CallToolResult, result)
         if self._has_output_schemas():
-            await self._checked(self._checks.check_result, name, result, timeout)
+            await self._checked(self._checks.check_result, name, result, seconds)
         return called
 
     async def read_resource(

@@ -1,5 +1,6 @@
 """Calls that become tasks of their server: callers get the result as ever, in either form."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,12 +12,15 @@ from shared import Context, Implementation, Server, ToolError
 from shared.client.client import Client
 from shared.client.following import TaskState
 from shared.client.options import ClientOptions
+from shared.client.permit import Act, Denied
+from shared.errors import PeerError, TaskCancelled, TaskLost
 from shared.extensions.tasks import experimental, extension, tasks
 from shared.kit.tasks import background
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm
+from shared.server.running import Running
 from shared.testing import connected
-from tests.client.small import End, Name
+from tests.client.small import End, Name, text_of
 
 FORMS = ("2025-11-25", "2026-07-28")
 
@@ -137,3 +141,139 @@ async def test_callback_hears_how_a_task_is(mode: str) -> None:
     async with server.connected(mode) as client:
         await client.request("tools/call", {"name": "work", "arguments": {}}, on_task=hear)
     assert ("working", "working, 25%") in heard
+
+
+async def test_progress_goes_on_where_a_call_was_answered_by_its_task() -> None:
+    server, heard = Lasting(), []
+
+    def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+        server.go_on.set()
+
+    async with server.connected("2025-11-25") as client:
+        await client.list_tools()
+        await client.call_tool("work", on_progress=hear)
+    assert heard == [(1, 4, "working")]
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_host_that_denies_what_a_task_asks_ends_the_call(mode: str) -> None:
+    async def permit(act: Act) -> None:
+        if act.kind == "elicit":
+            raise Denied("not here")
+
+    async with Lasting().connected(mode, elicit=_named, permit=permit) as client:
+        # In the handshake era the server hears of it, as with every question, and the task fails.
+        with pytest.raises(Denied if mode == "2026-07-28" else PeerError, match="not here"):
+            await client.call_tool("greet")
+
+
+async def test_client_without_tasks_is_refused_what_runs_as_a_task_only() -> None:
+    async with Lasting().connected("2026-07-28", tasks=False) as client:
+        with pytest.raises(PeerError) as error:
+            await client.call_tool("work")
+    assert error.value.code == -32021
+
+
+async def test_client_without_tasks_waits_for_what_may_be_one() -> None:
+    async with Lasting().connected("2026-07-28", tasks=False) as client:
+        assert text_of(await client.plain.call_tool("count", {"to": 3})) == "counted"
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_connection_that_is_lost_ends_the_waiting_at_once(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (experimental, extension):
+        monkeypatch.setattr(module, "POLL_MS", 60_000)
+    server, is_task = Lasting(), anyio.Event()
+
+    async with server.connected(mode) as client, background() as crew:
+
+        async def lose() -> None:
+            await is_task.wait()
+            client._link.connection.lose("the server is gone")
+
+        crew.start_soon(lose)
+        with pytest.raises(ConnectionError):
+            await client.request("tools/call", {"name": "work"}, on_task=lambda _: is_task.set())
+
+
+# Tools that are started
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_started_tool_works_while_nobody_waits(mode: str) -> None:
+    server = Lasting()
+    async with server.connected(mode) as client:
+        started = await client.start_tool("work")
+        await server.began.wait()
+        state = await started.state()
+        assert state is not None
+        assert (state.id, state.status) == (started.id, "working")
+        server.go_on.set()
+        result = await started.result()
+    assert result.content[0].text == "done"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_started_tool_is_taken_up_by_another_client(mode: str) -> None:
+    server = Lasting()
+    async with server.app.open() as running:
+        async with _joined(running, mode) as client:
+            saved = json.loads(json.dumps((await client.start_tool("work")).saved()))
+        server.go_on.set()
+        async with _joined(running, mode) as other:
+            result = await other.take_up(saved).result()
+    assert result.content[0].text == "done"  # type: ignore[union-attr]
+
+
+@asynccontextmanager
+async def _joined(running: Running[Any], mode: str) -> AsyncIterator[Client]:
+    with anyio.fail_after(30):
+        async with connected(running) as end, Client(End(end), ClientOptions(mode=mode)) as client:
+            yield client
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_started_tool_is_cancelled(mode: str) -> None:
+    server = Lasting()
+    async with server.connected(mode) as client:
+        started = await client.start_tool("work")
+        await server.began.wait()
+        await started.cancel()
+        await server.was_cancelled.wait()
+        with pytest.raises(TaskCancelled):
+            await started.result()
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_started_tool_goes_on_where_who_waits_is_cancelled(mode: str) -> None:
+    server, is_followed = Lasting(), anyio.Event()
+    async with server.connected(mode) as client:
+        started = await client.start_tool("work")
+        async with background() as crew:
+            crew.start_soon(started.result, lambda _: is_followed.set())
+            await is_followed.wait()
+        server.go_on.set()
+        result = await started.result()
+    assert result.content[0].text == "done"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_task_that_nobody_knows_is_lost(mode: str) -> None:
+    async with Lasting().connected(mode) as client:
+        with pytest.raises(TaskLost):
+            await client.take_up({"tool": "work", "taskId": "none"}).result()
+
+
+async def test_started_tool_that_is_answered_at_once_has_no_task() -> None:
+    async with Lasting().connected("2026-07-28") as client:
+        started = await client.start_tool("count", {"to": 3})
+        assert started.id is None
+        assert await started.state() is None
+        assert await client.take_up(started.saved()).plain_result() == await started.plain_result()
+
+
+async def test_what_was_not_saved_is_not_taken_up() -> None:
+    async with Lasting().connected("2026-07-28") as client:
+        with pytest.raises(ValueError, match="not saved"):
+            client.take_up({"tool": "work"})

@@ -69,6 +69,8 @@ MAX_QUESTIONS = 100
 """Of one server at once: each has a task, and most of them a person to answer it."""
 MAX_OWED = 10_000
 """Answers and refusals that may wait to be sent; the others are dropped."""
+MAX_GIVEN_UP = 100
+"""Calls that may have become tasks when they were cancelled; the oldest are forgotten, as most get no answer."""
 _TOO_MANY = -31_000
 """Outside of what JSON-RPC and the protocol keep for themselves."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
@@ -172,6 +174,7 @@ class ClientSession:
         self._last_id = 0
         self._asked_again = False
         self._tokens: set[str] = set()
+        self._given_up: dict[RequestId, None] = {}
 
     @property
     def stateless(self) -> bool:
@@ -294,7 +297,7 @@ class ClientSession:
         self._last_id += 1
         id_ = self._last_id
         meta = {**_meta(params), **({"progressToken": id_} if progress else {})}
-        takes_tasks = False
+        takes_tasks = method == "tools/call" and "task" in params
         if self._mode.stateless:
             envelope = (caller or self._identity).envelope(self._mode)
             meta |= envelope
@@ -330,6 +333,10 @@ class ClientSession:
         sent = self._sent.pop(id, None)
         if sent is None or sent.method in _NOT_CANCELLABLE:
             return False
+        if sent.takes_tasks:
+            self._given_up[id] = None
+            if len(self._given_up) > MAX_GIVEN_UP:
+                del self._given_up[next(iter(self._given_up))]
         self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), id)
         return True
 
@@ -391,12 +398,23 @@ class ClientSession:
     def _answered(self, answer: Response) -> ClientEvent | None:
         sent = self._sent.pop(answer.id, None)
         if sent is None:
+            self._cancel_task(answer)
             return None
         kind = answer.result.get("resultType", "complete") if self._mode.stateless else "complete"
         if kind == "complete" or (kind == "task" and sent.takes_tasks):
             return Answered(answer.id, answer)
         wanted = read_input_wanted(answer) if kind == "input_required" and sent.method in _MULTI_ROUND else None
         return wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of no known type")
+
+    def _cancel_task(self, late: Response) -> None:
+        """Has the task cancelled that a call became while it was given up: its server heard of that too late."""
+        if late.id not in self._given_up:
+            return
+        del self._given_up[late.id]
+        created = late.result if self._mode.stateless else late.result.get("task")
+        id_ = created.get("taskId") if isinstance(created, dict) else None
+        if isinstance(id_, str):
+            self.request("tasks/cancel", {"taskId": id_})
 
     def _unusable(self, id: RequestId | None, reason: str, fate: Fate = "unknown") -> Unusable | None:
         return Unusable(id, reason, fate) if id is not None and self._forget(id) else None

@@ -9,6 +9,7 @@ from shared.errors import RpcError
 from shared.protocol.session.client import MAX_OWED, MAX_QUESTIONS, ClientIdentity, ClientSession, Era, first_version
 from shared.protocol.session.client_events import MAX_INPUTS, Asked, InputWanted, Notified, Unusable, Withdrawn
 from shared.protocol.session.events import Answered
+from shared.protocol.types.tasks import TASKS
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE, V2025_06_18, Version
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.jsonrpc import (
@@ -492,3 +493,29 @@ def test_more_questions_at_once_than_anybody_answers_are_no_result() -> None:
     questions = {str(number): {"method": "roots/list"} for number in range(MAX_INPUTS + 1)}
     (event,) = session.receive(Response(id_, {"resultType": "input_required", "inputRequests": questions}))
     assert isinstance(event, Unusable)
+
+
+def test_task_that_a_cancelled_call_became_is_cancelled() -> None:
+    session = ClientSession(ClientIdentity({}, {}, extensions={TASKS: {}}))
+    id_ = session.request("tools/call", {"name": "work"})
+    session.cancel(id_, "the client gave up")
+    session.outgoing()
+    assert session.receive(Response(id_, {"resultType": "task", "taskId": "t", "status": "working"})) == []
+    (cancelled,) = session.outgoing()
+    assert isinstance(cancelled.message, Request)
+    assert (cancelled.message.method, cancelled.message.params["taskId"]) == ("tasks/cancel", "t")
+
+
+def test_task_is_no_answer_where_none_was_declared() -> None:
+    session = ClientSession(ClientIdentity({}, {}))
+    id_ = session.request("tools/call", {"name": "work"})
+    (event,) = session.receive(Response(id_, {"resultType": "task", "taskId": "t", "status": "working"}))
+    assert isinstance(event, Unusable)
+
+
+def test_extensions_of_stateless_requests_are_not_in_the_handshake() -> None:
+    session = ClientSession(ClientIdentity({}, {"extensions": {"a": {}}}, extensions={TASKS: {}}), NEWEST_HANDSHAKE)
+    session.initialize()
+    (sent,) = session.outgoing()
+    assert isinstance(sent.message, Request)
+    assert sent.message.params["capabilities"] == {"extensions": {"a": {}}}
