@@ -111,6 +111,11 @@ class Wire:
         if self.alive:
             self._process.terminate()
 
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        if self.alive:
+            self._process.kill()
+
     async def send(self, message: Json | list[Any] | bytes) -> None:
         """Send a message, a batch, or bytes exactly as given. Requests are remembered for `receive`."""
         if isinstance(message, bytes):
