@@ -443,7 +443,7 @@ class TaskStore(Protocol):
 
     async def replace(self, before: "TaskRecord", after: "TaskRecord") -> bool:
         """Puts `after`, of the next revision, in the place of `before`; False where that is not what is kept. Raises
-        OverflowError where the results of all tasks would take more than may be kept, but never for an outcome of at
+        OverflowError where the results of all tasks would take more than may be kept, but never for an error of at
         most 1,024 bytes."""
 
     async def forget(self, id: str) -> None:

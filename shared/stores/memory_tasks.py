@@ -13,7 +13,7 @@ __all__ = ["MemoryTasks"]
 Wake = Callable[[], None]
 
 SMALL_BYTES = 1_024
-"""What takes no more always has room: why a task has failed can be told whatever the others have come to."""
+"""An error that takes no more always has room: why a task has failed can be told whatever the others have come to."""
 
 
 class MemoryTasks:
@@ -88,7 +88,8 @@ class MemoryTasks:
         # An error is small, and has to fit: it may say that a result did not.
         size = len(json_of(outcome)) if outcome is not None and "result" in outcome else 0
         total = self._bytes - self._sizes.get(id, 0) + size
-        if size > SMALL_BYTES and total > self._limits.result_bytes:
+        is_small = outcome is None or ("error" in outcome and size <= SMALL_BYTES)
+        if total > self._limits.result_bytes and not is_small:
             raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
         self._bytes, self._sizes[id] = total, size
 

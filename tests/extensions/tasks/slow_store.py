@@ -1,0 +1,57 @@
+"""A store of tasks elsewhere: whatever it is asked takes its time, before as well as after it is done."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+
+from shared.contracts import TaskLimits, TaskRecord
+from shared.stores.memory_tasks import MemoryTasks
+
+
+class SlowTasks:
+    """A `TaskStore`. What `fails` names raises OSError; before what `held` names, it waits for the event there, and
+    tells by `reached` that it does."""
+
+    def __init__(self, limits: TaskLimits) -> None:
+        self.inner = MemoryTasks(limits)
+        self.fails: set[str] = set()
+        self.held: dict[str, anyio.Event] = {}
+        self.reached = anyio.Event()
+
+    async def _pass(self, name: str) -> None:
+        if name in self.fails:
+            raise OSError("the store is away")
+        await anyio.lowlevel.checkpoint()
+        if name in self.held:
+            self.reached.set()
+            await self.held[name].wait()
+
+    async def _do(self, name: str, *arguments: Any) -> Any:
+        await self._pass(name)
+        try:
+            return await getattr(self.inner, name)(*arguments)
+        finally:
+            await self._pass(f"after {name}")
+
+    async def create(self, task: TaskRecord) -> bool:
+        made: bool = await self._do("create", task)
+        return made
+
+    async def get(self, id: str) -> TaskRecord | None:
+        found: TaskRecord | None = await self._do("get", id)
+        return found
+
+    async def replace(self, before: TaskRecord, after: TaskRecord) -> bool:
+        done: bool = await self._do("replace", before, after)
+        return done
+
+    async def forget(self, id: str) -> None:
+        await self._do("forget", id)
+
+    async def listed(self, principal: str) -> Sequence[TaskRecord]:
+        found: Sequence[TaskRecord] = await self._do("listed", principal)
+        return found
+
+    def hear(self, id: str, wake: Callable[[], None]) -> Callable[[], None]:
+        return self.inner.hear(id, wake)
