@@ -11,10 +11,13 @@ from tests.wire import NEWEST_HANDSHAKE, STATELESS
 
 MOST = 14_000
 """Bytes of the result of `tools/list`, as compact JSON in UTF-8."""
+BENCH_MOST = 15_000
+"""The same for the bench server, which no model works with."""
 
 
 @pytest.mark.parametrize("version", [*OLDER, NEWEST_HANDSHAKE, STATELESS])
 @pytest.mark.parametrize("offer", OFFERS, ids=str)
 async def test_the_definitions_of_all_tools_are_short(offer: Offer, version: str, tmp_path: Path) -> None:
     result = await offer.listed(tmp_path, version)
-    assert len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()) <= MOST
+    most = BENCH_MOST if str(offer) == "everything" else MOST
+    assert len(json.dumps(result, ensure_ascii=False, separators=(",", ":")).encode()) <= most
