@@ -1,6 +1,7 @@
 """Drives the client of the official Python SDK 1.x, which begins every connection with `initialize`."""
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -79,6 +80,24 @@ class Connection:
     async def ping(self) -> None:
         await self._session.send_ping()
 
+    async def begin_task(self, name: str, arguments: dict[str, Any]) -> str:
+        """The id of a task that a call becomes."""
+        task = (await self._session.experimental.call_tool_as_task(name, arguments, ttl=60_000)).task
+        if (task.status, task.ttl) != ("working", 60_000):
+            raise AssertionError(f"it begins so: {task!r}")
+        return task.taskId
+
+    async def end_task(self, id: str) -> tuple[str, dict[str, Any]]:
+        """How a task has ended, and its result, as the documentation of this client has them."""
+        async for task in self._session.experimental.poll_task(id):
+            if task.status == "input_required":
+                break
+        result = wire(await self._session.experimental.get_task_result(id, types.CallToolResult))
+        return (await self._session.experimental.get_task(id)).status, result
+
+    async def cancel_task(self, id: str) -> str:
+        return (await self._session.experimental.cancel_task(id)).status
+
     async def from_warning(self) -> bool:
         await self._session.set_logging_level("warning")
         return True
@@ -151,5 +170,6 @@ class Peer:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", DeprecationWarning)  # each use of its tasks warns
     given = Task.read()
     drive(Peer(given), given)

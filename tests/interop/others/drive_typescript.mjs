@@ -23,6 +23,7 @@ const FIELDS = {
   legacyEnum: "opt2",
   untitledMulti: ["option1", "option3"],
   titledMulti: ["value1", "value3"],
+  confirm: true,
 };
 const SAMPLE = {
   role: "assistant",
@@ -43,6 +44,8 @@ const LETTERS = {
 };
 const INFO = { name: "interop", version: "1.0" };
 const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+/** What ts1 has besides: it runs forms as tasks where it is asked to. */
+const TASKS = { tasks: { cancel: {}, requests: { elicitation: { create: {} } } } };
 
 const which = process.argv[2];
 const task = JSON.parse(process.argv[3]);
@@ -104,8 +107,9 @@ async function load(name) {
         import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
         import("@modelcontextprotocol/sdk/client/sse.js"),
         import("@modelcontextprotocol/sdk/client/websocket.js"),
+        import("@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js"),
       ]);
-    const [{ SSEClientTransport }, { WebSocketClientTransport }] = older;
+    const [{ SSEClientTransport }, { WebSocketClientTransport }, { InMemoryTaskStore }] = older;
     const requests = {
       "elicitation/create": types.ElicitRequestSchema,
       "sampling/createMessage": types.CreateMessageRequestSchema,
@@ -123,8 +127,20 @@ async function load(name) {
       StreamableHTTPClientTransport,
       SSEClientTransport,
       WebSocketClientTransport,
-      client: () => new Client(INFO, { capabilities: CAPABILITIES }),
-      answer: (client, method, handler) => client.setRequestHandler(requests[method], handler),
+      client: () =>
+        new Client(INFO, {
+          capabilities: { ...CAPABILITIES, ...TASKS },
+          taskStore: new InMemoryTaskStore(),
+          defaultTaskPollInterval: 50,
+        }),
+      answer: (client, method, handler) =>
+        client.setRequestHandler(requests[method], async (request, extra) => {
+          if (request.params?.task === undefined) return handler(request);
+          const made = await extra.taskStore.createTask({ ttl: null, pollInterval: 50 });
+          await extra.taskStore.storeTaskResult(made.taskId, "completed", await handler(request));
+          return { task: made };
+        }),
+      results: types.CallToolResultSchema,
       hear: (client, method, handler) => client.setNotificationHandler(notifications[method], handler),
       call: (client, params, options) => client.callTool(params, undefined, options),
       version: (connection) => connection.settled,
@@ -440,6 +456,45 @@ async function allRows() {
     await completes("completes a template", city, { name: "name", value: "ber" }, towns);
   });
 
+  /** Tasks of 2025-11-25, which the 1.x alone has: all that its client says of one, and its end. */
+  async function tasksOf(client) {
+    const { tasks } = client.experimental;
+    const ended = async (name, args = {}) => {
+      const said = [];
+      const options = { task: { ttl: 60_000 } };
+      const params = { name, arguments: args };
+      for await (const one of tasks.callToolStream(params, sdk.results, options)) said.push(one);
+      same([said[0].type, said[0].task.status, said[0].task.ttl], ["taskCreated", "working", 60_000]);
+      return said.at(-1);
+    };
+    const begun = async (name, args) => {
+      const options = { task: { ttl: 60_000 } };
+      const params = { name, arguments: args };
+      for await (const one of tasks.callToolStream(params, sdk.results, options)) return one.task.taskId;
+    };
+    await client.listTools();
+    await row("task is followed", async () => {
+      const { result } = await ended("slow_compute", { seconds: 0.1, label: "it" });
+      same(text(result), "it took 0.1 seconds.");
+    });
+    await row("task asks", async () => same(text((await ended("confirm_delete", { filename: "a" })).result), "Confirmed: a"));
+    await row("task asks twice", async () =>
+      same(text((await ended("multi_input")).result), "name: accept, confirm: accept"),
+    );
+    await row("task fails", async () => {
+      const id = await begun("failing_job", {});
+      const result = await tasks.getTaskResult(id, sdk.results);
+      same([result.isError, result.content[0].text], [true, "the job has failed"]);
+      const { status, statusMessage } = await tasks.getTask(id);
+      same([status, statusMessage], ["failed", "the job has failed"]);
+    });
+    await row("task is cancelled", async () => {
+      const id = await begun("slow_compute", { seconds: 60 });
+      same((await tasks.cancelTask(id)).status, "cancelled");
+      same((await tasks.getTask(id)).status, "cancelled");
+    });
+  }
+
   await connected("everything", async (client) => {
     const form = (name, tool, field) =>
       row(name, async () => {
@@ -467,6 +522,7 @@ async function allRows() {
     await row("broken stream", async () =>
       same(text(await client.call("test_reconnection")), "Reconnection test completed"),
     );
+    if (which === "ts1") await tasksOf(client.client);
   });
 
   await connected("fetch", async (client) => {

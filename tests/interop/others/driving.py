@@ -28,6 +28,7 @@ FIELDS = {
     "legacyEnum": "opt2",
     "untitledMulti": ["option1", "option3"],
     "titledMulti": ["value1", "value3"],
+    "confirm": True,
 }
 """What the user fills into a form, by the name of the field."""
 

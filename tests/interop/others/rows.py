@@ -115,6 +115,28 @@ async def _rows_of_everything(client: Connection, task: Task, outcomes: Outcomes
     await row("watched resource changes", _watched(client))
     await row("progress in order", _progress(client))
     await row("broken stream", _says(client, "test_reconnection", {}, "Reconnection test completed"))
+    if hasattr(client, "begin_task"):
+        # Not last: this client fails where it is told something, here how the task is, just when it is closed.
+        await row("task is cancelled", _cancelled_task(client))
+        await row("task is followed", _task(client, "slow_compute", {"seconds": 0.1, "label": "it"}, "it took 0.1 s"))
+        await row("task asks", _task(client, "confirm_delete", {"filename": "a"}, "Confirmed: a"))
+        await row("task asks twice", _task(client, "multi_input", {}, "name: accept, confirm: accept"))
+        await row("task fails", _failing_task(client))
+
+
+async def _task(client: Any, tool: str, arguments: dict[str, Any], said: str) -> None:
+    status, result = await client.end_task(await client.begin_task(tool, arguments))
+    same(status, "completed")
+    holds(text(result).startswith(said), text(result))
+
+
+async def _failing_task(client: Any) -> None:
+    status, result = await client.end_task(await client.begin_task("failing_job", {}))
+    same((status, result["isError"], result["content"][0]["text"]), ("failed", True, "the job has failed"))
+
+
+async def _cancelled_task(client: Any) -> None:
+    same(await client.cancel_task(await client.begin_task("slow_compute", {"seconds": 60})), "cancelled")
 
 
 async def _opens(client: Connection, task: Task) -> None:
