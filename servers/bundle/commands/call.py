@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from shared.client.client import Client
 from shared.kit.program import exit_with_error
 
 from ..talk.endings import DONE, REFUSED, Misuse
 from ..talk.parameters import from_json, parameters_of, read_arguments, unknown
 from ..talk.parser import TalkParser
-from ..talk.progress import Bar
+from ..talk.progress import Bar, Status
 from ..talk.questions import asking
 from ..talk.saving import check_out, save
 from ..talk.session import Talk
@@ -26,16 +28,25 @@ def main(argv: Sequence[str]) -> int:
     given, talk = parser.read(argv)
     try:
         check_out(given.out)
+        _check_task(given)
         whole = _whole(given.whole)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
     bar = Bar()
+    status = Status(talk.say, bar)
 
     async def work(client: Client) -> int:
+        if given.task is not None:
+            with bar:
+                return _show(await _followed(client, given.task, talk, status), given, talk)
         arguments = {**(whole or {}), **await _arguments(client, given, talk, is_whole=whole is not None)}
+        if given.detach:
+            return await _detached(client, arguments, given, talk)
         params = {"name": given.tool, "arguments": arguments}
         with bar:
-            result = await client.request("tools/call", params, timeout=talk.seconds, on_progress=bar.report)
+            result = await client.request(
+                "tools/call", params, timeout=talk.seconds, on_progress=bar.report, on_task=status.take
+            )
         return _show(result, given, talk)
 
     return talk.run(work, asking(talk, bar.pause))
@@ -46,14 +57,49 @@ def call_parser() -> TalkParser:
     parser = TalkParser(
         "call", " TOOL [KEY=VALUE ...]", "Call a tool of a server. Each VALUE is read as the tool's schema says."
     )
-    parser.add_argument("tool", metavar="TOOL", help="which tool")
+    parser.add_argument("tool", nargs="?", metavar="TOOL", help="which tool")
     text = "an argument; a list takes its KEY several times, or JSON, and an object takes JSON"
     parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help=text)
     text = "all arguments as one JSON object, sent as it is; - reads it from standard input"
     parser.add_argument("--arguments", dest="whole", metavar="JSON", help=text)
     parser.add_argument("--out", type=Path, metavar="FILE", help="save the images and other binary parts there")
+    text = "print the id of the task that the server at a URL makes of the call, and do not wait for its end"
+    parser.add_argument("--detach", action="store_true", help=text)
+    text = "in place of TOOL: wait for the end of a task, and show what it gives"
+    parser.add_argument("--task", metavar="ID", help=text)
     parser.add_options()
     return parser
+
+
+def _check_task(given: Namespace) -> None:
+    """Raises Misuse for options that do not go together."""
+    if (given.task is None) == (given.tool is None):
+        raise Misuse("takes a TOOL, or --task ID in its place")
+    if given.task is not None and (given.detach or given.whole is not None):
+        raise Misuse("--task goes on with a call that was made: it takes neither arguments nor --detach")
+    if (given.detach or given.task is not None) and "://" not in given.server:
+        raise Misuse("a server that is started for one command ends with it, and its tasks with it: give a URL")
+
+
+async def _followed(client: Client, id: str, talk: Talk, status: Status) -> dict[str, Any]:
+    try:
+        return await client.take_up({"taskId": id}, timeout=talk.seconds).plain_result(status.take)
+    except anyio.get_cancelled_exc_class():
+        talk.say("the task works on")
+        raise
+
+
+async def _detached(client: Client, arguments: dict[str, Any], given: Namespace, talk: Talk) -> int:
+    started = await client.start_tool(given.tool, arguments, timeout=talk.seconds)
+    if started.id is None:
+        talk.say("the server made no task of it, and has answered")
+        return _show(await started.plain_result(), given, talk)
+    if given.json:
+        write_json(started.saved())
+    else:
+        show([Piece(started.id)])
+    talk.say("the task works on; --task with this id, in place of the tool, waits for its end")
+    return DONE
 
 
 def _whole(text: str | None) -> dict[str, Any] | None:

@@ -1,15 +1,21 @@
-"""How far a call is, as a bar on a terminal."""
+"""How far a call is: a bar on a terminal; where there is none, a line for each change of a task."""
 
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from shared.client.following import TaskState
 from shared.kit.program import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+
+_SHARE = re.compile(r"\b(\d{1,3})%$")
+"""How servers of ours end the status of a task: "importing, 40%"."""
 
 
 class Bar:
@@ -50,6 +56,24 @@ class Bar:
         yield
         if self._progress is not None:
             self._progress.start()
+
+
+class Status:
+    """Shows how a task is."""
+
+    def __init__(self, say: Callable[[str], None], bar: Bar) -> None:
+        self._say = say
+        self._bar = bar
+
+    def take(self, task: TaskState) -> None:
+        """Takes how it is, whenever that has changed."""
+        said = f"{task.status.replace('_', ' ')}{f': {task.message}' if task.message else ''}"
+        if not sys.stderr.isatty():
+            self._say(f"task {said}")
+            return
+        share = _SHARE.search(said)
+        percent = None if share is None else float(share[1])
+        self._bar.report(percent or 0, None if percent is None else 100, said)
 
 
 def _made() -> "Progress":
