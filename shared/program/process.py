@@ -23,6 +23,7 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import AfterValidator, BaseModel, Field
 
+from ..contracts import TaskLimits
 from ..kit.program import exit_with_error, plain
 from ..kit.tasks import first_error
 from ..ops.footprint import settle
@@ -93,6 +94,10 @@ class Options(BaseModel):
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")
     max_entries: int = Field(10_000, ge=1, description="entries that one call may list")
     max_calls: int = Field(64, ge=1, description="calls of one client that run at the same time")
+    max_tasks: int = Field(10_000, ge=1, description="tasks that are kept, of all clients, at work or ended")
+    max_client_tasks: int = Field(1_000, ge=1, description="those that one client has")
+    max_task_results: int = Field(64 * 1024 * 1024, ge=1024, description="bytes that the results of all tasks take")
+    task_seconds: float = Field(3_600.0, gt=0, description="seconds that a task is kept, in which it has to end")
     max_sessions: int = Field(10_000, ge=1, description="sessions open at the same time, for HTTP")
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
@@ -178,6 +183,12 @@ def set_limits(app: Server[Any], options: Options) -> None:
         app.budget, result_bytes=options.max_result, seconds=options.max_seconds, entries=options.max_entries
     )
     app.limits = replace(app.limits, concurrent_calls=options.max_calls)
+    app.task_limits = TaskLimits(
+        total=options.max_tasks,
+        of_one_client=options.max_client_tasks,
+        result_bytes=options.max_task_results,
+        seconds=options.task_seconds,
+    )
 
 
 # From the start to the end

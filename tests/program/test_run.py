@@ -17,9 +17,10 @@ from pydantic import BaseModel, Field
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings
 from shared import Implementation, Server
+from shared.contracts import TaskLimits
 from shared.program import run as cli
 from shared.program.options import read_options
-from shared.program.process import Failed
+from shared.program.process import Failed, set_limits
 from shared.program.run import Options, run, run_app
 from shared.program.settings_file import read_settings_file
 from tests.faults.raw import FILES, ROOT, SLOW, Raw
@@ -49,6 +50,10 @@ GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
     "max_seconds": (["--max-seconds", "1.5"], 1.5, "2", 2.0),
     "max_entries": (["--max-entries", "5"], 5, "6", 6),
     "max_calls": (["--max-calls", "5"], 5, "6", 6),
+    "max_tasks": (["--max-tasks", "5"], 5, "6", 6),
+    "max_client_tasks": (["--max-client-tasks", "5"], 5, "6", 6),
+    "max_task_results": (["--max-task-results", "5000"], 5_000, "6000", 6_000),
+    "task_seconds": (["--task-seconds", "1.5"], 1.5, "2", 2.0),
     "max_sessions": (["--max-sessions", "5"], 5, "6", 6),
     "idle_seconds": (["--idle-seconds", "1.5"], 1.5, "2", 2.0),
 }
@@ -496,3 +501,10 @@ def test_version_and_help(capfd: pytest.CaptureFixture[str]) -> None:
     for name in Options.model_fields:
         assert f"MCP_{name.upper()}" in said.out or name in ONLY_VARIABLES
     assert "MCP_FILESYSTEM_ROOTS" in said.out
+
+
+def test_the_limits_of_tasks_reach_the_server() -> None:
+    app = Server[Any](Implementation(name="limited", version="1"))
+    given = ["--max-tasks", "4", "--max-client-tasks", "3", "--max-task-results", "2000", "--task-seconds", "1"]
+    set_limits(app, options(given, {}))
+    assert app.task_limits == TaskLimits(total=4, of_one_client=3, result_bytes=2_000, seconds=1.0)

@@ -44,5 +44,5 @@ def joined_server(
         seconds=max(one.seconds for one in budgets),
         entries=max(one.entries for one in budgets),
     )
-    app.limits = declared[0].limits
+    app.limits, app.task_limits = declared[0].limits, declared[0].task_limits
     return app
