@@ -20,6 +20,12 @@ class CallTask(Protocol):
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Takes note of how far the call is."""
 
+    def say(self, text: str) -> None:
+        """Has the status of the task say `text`, soon. Never waits."""
+
+    def note(self, progress: float, total: float | None, message: str | None) -> None:
+        """The same as `report`. Never waits."""
+
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """What is answered to the questions of a task, by key, as it came. Raises MissingCapability for what its peer
         has not declared, and PeerError for an error in place of an answer."""

@@ -29,10 +29,14 @@ from .experimental_questions import Asking, related
 from .hosted import Report
 from .runner import POLL_MS, iso, tasks_of
 
-__all__ = ["FORM", "HANDLERS", "METHODS", "declares", "request_of"]
+__all__ = ["FORM", "HANDLERS", "METHODS", "SPANS", "declares", "request_of"]
 
 _NAME = "experimental"
-_ALONE = Span(V2025_11_25, V2025_11_25)
+SPANS: Mapping[tuple[str, ...], Span] = {
+    ("tasks",): Span(V2025_11_25, V2025_11_25),
+    ("tasks", "list"): Span(V2025_11_25, V2025_11_25, principals_only=True),
+}
+"""Whom the capabilities are declared to; tasks are listed for those only who can be told from others."""
 _ROW = partial(Method, first=V2025_11_25, last=V2025_11_25, capability=("tasks",))
 
 
@@ -118,12 +122,8 @@ def declares(has_tasks: Callable[[Running[Any]], bool]) -> Sequence[Capability]:
     """The capabilities; tasks are listed for those only who can be told from others."""
     can: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
     return (
-        Capability(("tasks",), lambda running: can if has_tasks(running) else None, _ALONE),
-        Capability(
-            ("tasks", "list"),
-            lambda running: {} if has_tasks(running) else None,
-            Span(V2025_11_25, V2025_11_25, principals_only=True),
-        ),
+        Capability(("tasks",), lambda running: can if has_tasks(running) else None, SPANS["tasks",]),
+        Capability(("tasks", "list"), lambda running: {} if has_tasks(running) else None, SPANS["tasks", "list"]),
     )
 
 

@@ -27,7 +27,7 @@ from . import experimental, states
 from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, principal_of, tasks_of
 
-__all__ = ["SYNCHRONOUS_SECONDS", "detailed", "tasks"]
+__all__ = ["SYNCHRONOUS_SECONDS", "TASK_SPANS", "detailed", "tasks", "tasks_declared"]
 
 SYNCHRONOUS_SECONDS = 0.5
 """How long a call is waited for before it becomes a task, where its tool does not have to run as one."""
@@ -35,6 +35,8 @@ SYNCHRONOUS_SECONDS = 0.5
 _NAME = "extension"
 _PATH = ("extensions", TASKS)
 _NEEDED: dict[str, Any] = {"extensions": {TASKS: {}}}
+TASK_SPANS: Mapping[tuple[str, ...], Span] = {_PATH: Span(V2026_07_28), **experimental.SPANS}
+"""Whom the capabilities are declared to."""
 
 
 class _Form:
@@ -111,6 +113,12 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
     )
     extension.lifespan, extension.listens = partial(living, support=support), _listens
     return extension
+
+
+def tasks_declared() -> dict[str, Any]:
+    """The capabilities of both forms, for a server whose tools are not its own; to be told as `TASK_SPANS` say."""
+    can: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+    return {"tasks": can, "extensions": {TASKS: {}}}
 
 
 def _capability(running: Running[Any]) -> dict[str, Any] | None:

@@ -138,12 +138,19 @@ class HostedCall:
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         """Takes note of how far the call is. Of reports that come close together the last reaches the store."""
+        self.note(progress, total, message)
+
+    def note(self, progress: float, total: float | None, message: str | None) -> None:
+        """The same, for who can't wait."""
         report = Report(progress, total, message)
-        self._text = str(report)
-        if self.id not in self._tasks.at_work:
-            return
-        self._form.reported(self._context, self.id, report)
-        if self._reporting is None:
+        if self.id in self._tasks.at_work:
+            self._form.reported(self._context, self.id, report)
+        self.say(str(report))
+
+    def say(self, text: str) -> None:
+        """Has the status say `text`, soon."""
+        self._text = text
+        if self.id in self._tasks.at_work and self._reporting is None:
             loop = asyncio.get_running_loop()
             due = self._reported + REPORT_SECONDS
             if loop.time() < due:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from ...errors import McpError
+from ...extensions.tasks.extension import TASK_SPANS
 from ...kit.tasks import Crew
 from ...protocol.session.client_events import Notified
 from ...protocol.types.client import LogLevel
@@ -116,4 +117,4 @@ class Apart:
         # Before a client has asked for a level, it gets what its server sends. One without sessions sends nothing
         # unless it is told a level.
         level: LogLevel = "info" if self._base.stateless else "debug"
-        self._opening.describe(capabilities, said.instructions, said.info, log_level=level)
+        self._opening.describe(capabilities, said.instructions, said.info, spans=TASK_SPANS, log_level=level)

@@ -17,7 +17,9 @@ from typing import Any, Protocol, cast
 import anyio
 
 from ...client.options import ClientOptions
-from ...errors import MethodNotFound, PeerError, RpcError
+from ...errors import InvalidResult, MethodNotFound, PeerError, RpcError, TaskLost
+from ...extensions.tasks import tasks
+from ...extensions.tasks.runner import ToolTasks
 from ...kit.tasks import Crew
 from ...protocol.methods import PROTOCOLS_OWN, SET_LEVEL, Method
 from ...protocol.shaping import is_well_formed
@@ -32,12 +34,13 @@ from ...server.running import Opening, Running
 from ...server.server import Server
 from ...version import __version__
 from .apart import Apart
-from .base import Base
+from .base import Base, reason_of
 from .forwarding import as_newest, error_for, lost_error
 from .own_sessions import OwnSession, OwnSessions
 from .pool import Pool
 from .shared_session import SharedSession
 from .stateless import StatelessPlace
+from .tasks import UpstreamTasks, has_tasks, with_tasks
 from .upstream import Upstream
 
 __all__ = ["Bridge", "Place", "bridge"]
@@ -65,11 +68,14 @@ class Bridge:
         """What lives as long as the bridge; a task that fails is logged, and takes no other along."""
         self._shared = SharedSession(self.tasks)
         self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())
+        self._upstream_tasks = UpstreamTasks()
         self.apart = Apart(upstream, self.base, self.tasks, opening)
-        self.own = OwnSessions(self.base, self.tasks, self.apart)
+        self.own = OwnSessions(self.base, self.tasks, self.apart, self._upstream_tasks)
         """The sessions of clients that have one each."""
         self._stateless = StatelessPlace(self.base)
         self._pool = Pool(upstream, self.tasks, self.base.heard)
+        self._shared.upstream_tasks = self._pool.upstream_tasks = self._upstream_tasks
+        self.base.listen(self._upstream_tasks.heard)
         self._shared.join(self.base, self.apart.level)
 
     @asynccontextmanager
@@ -121,7 +127,15 @@ class Bridge:
             result = as_newest(await self.place(context).call(context, params))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
-        return result
+        if method != "tools/list":
+            return result
+        self._upstream_tasks.learn(result)
+        return with_tasks(result) if self.base.stateless and self.has_tasks else result
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether calls may become tasks at the server."""
+        return has_tasks(self.base.description, stateless=self.base.stateless)
 
     @asynccontextmanager
     async def answering(self, context: Context[Any]) -> AsyncIterator[None]:
@@ -134,6 +148,8 @@ class Bridge:
             yield
         except PeerError as error:
             raise error_for(context, error, name, stateless=self.base.stateless) from None
+        except (TaskLost, InvalidResult) as error:
+            raise RpcError(f"the task at the server {name} came to no result: {reason_of(error)}") from None
         except (OSError, TimeoutError) as error:
             self.base.doubt()
             raise lost_error(name, error) from None
@@ -149,7 +165,8 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
         "bridge", methods=[SET_LEVEL], handlers={SET_LEVEL.name: _set_level}, around=_around, otherwise=_forward
     )
     server = Server[Bridge](
-        Implementation(name=upstream.name, version=__version__), extensions=[forwarding, *extensions]
+        Implementation(name=upstream.name, version=__version__),
+        extensions=[forwarding, tasks(support=_task_support), *extensions],
     )
 
     @server.lifespan
@@ -172,6 +189,11 @@ async def _forward(running: Running[Any], context: Context[Any], params: Any) ->
     if name.startswith("tasks/"):
         raise MethodNotFound(f"method not found: {name[:100]}")
     return await state.call(context, params)
+
+
+async def _task_support(running: Running[Any], context: Context[Any], name: str) -> ToolTasks:
+    state: Bridge = running.state
+    return "handler decides" if state.has_tasks else None
 
 
 async def _set_level(running: Running[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import anyio
 
+from ...client.following import TaskState
 from ...errors import (
     InvalidParams,
     MethodNotFound,
@@ -20,6 +22,7 @@ from ...protocol.session.questions import question_of
 from ...protocol.wire.jsonrpc import Failure, Gap
 from ...server.connection import Connection
 from ...server.context import Context
+from .tasks import OF_TASKS, unrelated
 
 __all__ = ["CallRelay", "ask_apart", "newest_of_one"]
 
@@ -48,10 +51,27 @@ class CallRelay:
             if asked.stream is not None:
                 self._scopes.add(scope)
             try:
+                asked = replace(asked, params=unrelated(asked.params))
                 return await _asked(asked, partial(self.context.pass_on, carried=None))
             finally:
                 self._scopes.discard(scope)
         raise RpcError("the call that this question belongs to is over")
+
+    async def became_task(self) -> None:
+        """The server has made a task of the call: so do we, where the client has tasks."""
+        if self.context.call.task is not None:
+            await self.context.call.task.detach()
+
+    def said(self, task: TaskState) -> None:
+        """Has our task say how that of the server is."""
+        if task.message is not None and self.context.call.task is not None:
+            self.context.call.task.say(task.message)
+
+    @property
+    def is_detached(self) -> bool:
+        """Whether the call is a task of ours."""
+        task = self.context.call.task
+        return task is not None and task.is_detached
 
     def heard(self, notice: Notified | Gap) -> None:
         """Tells the client what concerns its call: progress, and what is logged where it wants that level. A client
@@ -59,15 +79,20 @@ class CallRelay:
         if isinstance(notice, Gap) or notice.method in _APART:
             self._apart(notice)
             return
-        if self.context.call.is_over or self.context.link.is_behind:
+        params = unrelated(notice.params)
+        if self.is_detached:
+            if notice.method == "notifications/progress":
+                _note(self.context, params)
+            return
+        if self.context.call.is_over or self.context.link.is_behind or notice.method.startswith(OF_TASKS):
             return
         match notice.method:
             case "notifications/progress":
-                _report(self.context, notice.params)
+                _report(self.context, params)
             case "notifications/message":
-                _tell_log(self.context, notice.params)
+                _tell_log(self.context, params)
             case _:
-                self.context.link.session.notify(self.context.call, notice.method, notice.params)
+                self.context.link.session.notify(self.context.call, notice.method, params)
         self.context.link.soon()
 
     def close(self) -> None:
@@ -113,10 +138,19 @@ async def _asked(
 
 def _report(context: Context[Any], params: Mapping[str, Any]) -> None:
     """Tells the client how far its call is, by the token it gave; what is no progress is dropped."""
+    if (said := _progress_in(params)) is not None:
+        context.link.session.progress(context.call, *said, params.get("_meta"))
+
+
+def _note(context: Context[Any], params: Mapping[str, Any]) -> None:
+    """The same for a call that is a task."""
+    if context.call.task is not None and (said := _progress_in(params)) is not None:
+        context.call.task.note(*said)
+
+
+def _progress_in(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:
     progress, total, message = _number(params.get("progress")), _number(params.get("total")), params.get("message")
-    if progress is not None:
-        said = message if isinstance(message, str) else None
-        context.link.session.progress(context.call, progress, total, said, params.get("_meta"))
+    return None if progress is None else (progress, total, message if isinstance(message, str) else None)
 
 
 def _tell_log(context: Context[Any], params: Mapping[str, Any]) -> None:

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...extensions.tasks.extension import tasks_declared
 from ...protocol.session.client import ServerDescription
+from ...protocol.types.tasks import TASKS
+from .tasks import has_tasks
 
 __all__ = ["UNKNOWN", "capabilities_of"]
 
-_TASKS = "io.modelcontextprotocol/tasks"
 _LISTS = ("tools", "prompts", "resources")
 
 UNKNOWN: Mapping[str, Any] = {
@@ -25,7 +27,8 @@ def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[
     """The capabilities of a server, `stateless` or not, as a bridge declares them.
 
     Lists may change, which not every server declares that says so; log messages come from the bridge as well. A
-    server without sessions tells of any resource it has. Tasks are not passed on. What is no object is left out.
+    server without sessions tells of any resource it has. Tasks are our own, in both forms, where it has them in one.
+    What is no object is left out.
     """
     found = {name: value for name, value in description.capabilities.items() if isinstance(value, dict)}
     found.pop("tasks", None)
@@ -35,7 +38,10 @@ def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[
     if stateless and "resources" in found:
         found["resources"]["subscribe"] = True
     if "extensions" in found:
-        others = {name: value for name, value in found.pop("extensions").items() if name != _TASKS}
+        others = {name: value for name, value in found.pop("extensions").items() if name != TASKS}
         if others:
             found["extensions"] = others
+    if has_tasks(description, stateless=stateless):
+        ours = tasks_declared()
+        found |= {**ours, "extensions": {**found.get("extensions", {}), **ours["extensions"]}}
     return {**found, "logging": found.get("logging", {})}

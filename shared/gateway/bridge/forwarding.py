@@ -3,6 +3,7 @@ makes it, and results and errors as the other era has them."""
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...client.errors import Unreached
@@ -19,6 +20,7 @@ from ...protocol.identity import Peer
 from ...protocol.session.client import ClientIdentity
 from ...protocol.session.client_events import InputWanted
 from ...protocol.types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO
+from ...protocol.types.tasks import TASKS
 from ...server.context import Context
 from .base import reason_of
 
@@ -40,12 +42,10 @@ _log = logging.getLogger(__name__)
 
 _OURS = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
 _OF_A_ROUND = ("inputResponses", "requestState", "task")
-"""What a request brings for one round; and `task`, which asks for what a bridge does not declare and is ignored then
-(2025-11-25, Tasks, Capability Negotiation)."""
+"""What a request brings for one round; and `task`, of which it depends on the server whether it is asked for."""
 _NAMES = ("name", "uri", "cursor")
 _NO_RESOURCE, _INVALID_PARAMS = -32002, -32602
 _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
-_TASKS = "io.modelcontextprotocol/tasks"
 
 
 # To the server
@@ -76,9 +76,13 @@ def identity_of(peer: Peer | None) -> ClientIdentity:
     return ClientIdentity(info, _fitted(peer.capabilities), peer.log_level)
 
 
-def caller_of(context: Context[Any], relay: Relay) -> Caller:
-    """On whose behalf the call of `context` is made."""
-    return Caller(relay, context.call.token is not None, identity_of(context.peer))
+def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Caller:
+    """On whose behalf the call of `context` is made. With `tasks` the server may make tasks of its calls, whether the
+    client has any or not: the bridge follows them."""
+    identity = identity_of(context.peer)
+    if tasks:
+        identity = replace(identity, extensions={TASKS: {}})
+    return Caller(relay, context.call.token is not None, identity)
 
 
 def _fitted(capabilities: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,7 +91,7 @@ def _fitted(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     if fitted.get("elicitation") == {}:
         fitted["elicitation"] = {"form": {}}
     extensions = capabilities.get("extensions")
-    if isinstance(extensions, dict) and (others := {key: extensions[key] for key in extensions if key != _TASKS}):
+    if isinstance(extensions, dict) and (others := {key: extensions[key] for key in extensions if key != TASKS}):
         fitted["extensions"] = others
     return fitted
 

@@ -18,6 +18,7 @@ from ...protocol.types.client import LogLevel
 from ...protocol.wire.jsonrpc import Gap
 from .base import Heard
 from .forwarding import settled
+from .tasks import seconds_for, through_task
 from .upstream_call import OF_CALLS, CallOver, UpstreamCall
 
 __all__ = ["ROOTS_SECONDS", "LeasedSession"]
@@ -74,14 +75,25 @@ class LeasedSession:
         self._moved.wake()
 
     async def exchange(
-        self, method: str, params: dict[str, Any], reports: bool, level: str | None, call: UpstreamCall
+        self,
+        request: tuple[str, dict[str, Any]],
+        reports: bool,
+        level: str | None,
+        task: dict[str, Any] | None,
+        call: UpstreamCall,
     ) -> dict[str, Any]:
-        """The result of one request, which wants `reports` of progress and log messages of that `level`. Raises like
-        `Client.exchange`."""
+        """The result of one request, by method and params, which wants `reports` of progress and log messages of that
+        `level`, and is to run as that `task`, if any. Raises like `Client.exchange`, and `follow`."""
         if self.client is None:
             raise Unreached("the session was closed")
-        await self._log_at(level, self.client)
-        return settled(await self.client.exchange(method, params, Caller(call, reports), timeout=None))
+        client = self.client
+        await self._log_at(level, client)
+
+        async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+            caller = Caller(call, reports)
+            return settled(await client.exchange(method, params, caller, timeout=seconds_for(method)))
+
+        return await through_task(ask, *request, task, call)
 
     async def _log_at(self, level: str | None, client: Client) -> None:
         """Has the server log what a call wants to hear; one that refuses is used without."""

@@ -8,6 +8,7 @@ from ...protocol.session.client_events import Notified
 from ...protocol.session.events import Change, Told
 from ...server.connection import Connection
 from .base import Base
+from .tasks import OF_TASKS
 
 __all__ = ["LISTS", "RootsOf", "told"]
 
@@ -18,11 +19,13 @@ _CHANGES = {f"notifications/{change.what}/list_changed": change for change in LI
 
 def told(link: Connection, notice: Notified) -> None:
     """Tells the client of `link`: that a list has changed once until it has taken that, of log messages those that it
-    wants, and all else as it came. What comes while too much waits for the client is dropped, but for lists. Never
-    waits or raises."""
+    wants, nothing of the server's tasks, and all else as it came. What comes while too much waits for the client is
+    dropped, but for lists. Never waits or raises."""
     if notice.method in _CHANGES:
         link.changed(_CHANGES[notice.method])
-    elif not link.is_behind and (notice.method != "notifications/message" or _wants(link, notice.params)):
+    elif link.is_behind or notice.method.startswith(OF_TASKS):
+        return
+    elif notice.method != "notifications/message" or _wants(link, notice.params):
         link.session.tell(notice.method, notice.params)
         link.soon()
 

@@ -25,13 +25,12 @@ from ...server.context import Context
 from .base import Base
 from .call_relay import CallRelay, ask_apart
 from .forwarding import caller_of, identity_of, params_of, settled, unopened_error
+from .tasks import OF_TASKS, UpstreamTasks, seconds_for, through_task
 
 __all__ = ["Ears", "OwnSession", "OwnSessions"]
 
 AWAY_SECONDS = 1.0
 """How long a call waits for a server that is away: one that was started again is there by then."""
-
-_OF_TASKS = "notifications/tasks/"
 
 
 class Ears(Protocol):
@@ -118,6 +117,7 @@ class OwnSession:
         finally:
             self._calls.remove(relay)
             relay.close()
+            self._close_if_unused()
 
     async def _live(self, life: _Life) -> None:
         try:
@@ -148,13 +148,17 @@ class OwnSession:
     def told(self, event: Told) -> None:
         """Tells the server what its client says of its own accord: how far it is with a question, for one."""
         client = self.client
-        if client is not None and not client.is_behind and not event.method.startswith(_OF_TASKS):
+        if client is not None and not client.is_behind and not event.method.startswith(OF_TASKS):
             client.notify(event.method, event.params)
 
     def left(self) -> None:
         """Ends the session."""
         self.has_left = True
-        if self._life is not None:
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        """Tasks outlive the connection of their client."""
+        if self.has_left and self._life is not None and not any(relay.is_detached for relay in self._calls):
             self._life.closing.set()
 
     # The relay of the session
@@ -181,10 +185,11 @@ class OwnSession:
 class OwnSessions:
     """The sessions of all clients that have one."""
 
-    def __init__(self, base: Base, tasks: Crew, ears: Ears) -> None:
+    def __init__(self, base: Base, tasks: Crew, ears: Ears, upstream_tasks: UpstreamTasks) -> None:
         self._base = base
         self._tasks = tasks
         self._ears = ears
+        self._upstream_tasks = upstream_tasks
         self._by_link: dict[Connection, OwnSession] = {}
 
     def of(self, link: Connection) -> OwnSession:
@@ -204,21 +209,31 @@ class OwnSessions:
         Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError where there is no
         session.
         """
-        session, request = self.of(context.link), (context.call.method.name, params_of(context, params))
+        session = self.of(context.link)
         client = await session.open()
         try:
-            return await _exchange(session, client, context, request)
+            return await self._exchange(session, client, context, params)
         except Unreached:
-            if client.connected:
+            if client.connected or _is_task(context):
                 raise
-        return await _exchange(session, await session.open(), context, request)
+        return await self._exchange(session, await session.open(), context, params)
+
+    async def _exchange(
+        self, session: OwnSession, client: Client, context: Context[Any], params: Any
+    ) -> dict[str, Any]:
+        wanted = await self._upstream_tasks.wanted(client, context, params)
+        with session.calling(context) as relay:
+
+            async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
+                caller = caller_of(context, relay)
+                return settled(await client.exchange(method, sent, caller, timeout=seconds_for(method)))
+
+            method = context.call.method.name
+            return await through_task(ask, method, params_of(context, params), wanted, relay)
 
 
-async def _exchange(
-    session: OwnSession, client: Client, context: Context[Any], request: tuple[str, dict[str, Any]]
-) -> dict[str, Any]:
-    with session.calling(context) as relay:
-        return settled(await client.exchange(*request, caller_of(context, relay), timeout=None))
+def _is_task(context: Context[Any]) -> bool:
+    return context.call.task is not None and context.call.task.is_detached
 
 
 class _Leaving:

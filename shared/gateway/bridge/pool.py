@@ -24,6 +24,7 @@ from .base import Heard
 from .forwarding import identity_of, params_of, unopened_error
 from .leased import LeasedSession
 from .parked import Parking
+from .tasks import UpstreamTasks
 from .upstream import Upstream
 from .upstream_call import Exchange, UpstreamCall
 
@@ -53,6 +54,8 @@ class Pool:
         than `idle_seconds` that no call has."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
+        self.upstream_tasks = UpstreamTasks()
+        """Which tools are to be asked for tasks."""
         self._upstream = upstream
         self._tasks = tasks
         self._apart = apart
@@ -74,11 +77,13 @@ class Pool:
         call = await self.parking.take_up(context)
         if call is None:
             identity, asked = identity_of(context.peer), context.call
-            sent, reports = params_of(context, params), asked.token is not None
+            request = (asked.method.name, params_of(context, params))
             call = UpstreamCall(context, self._heard)
             session = await self._leased(context.owner, identity)
             session.lease(call)
-            exchange = partial(session.exchange, asked.method.name, sent, reports, identity.log_level)
+            client = session.client
+            wanted = None if client is None else await self.upstream_tasks.wanted(client, context, params)
+            exchange = partial(session.exchange, request, asked.token is not None, identity.log_level, wanted)
             self._tasks.start(self._make(session, call, exchange))
         return await self.parking.round(context, call)
 

@@ -23,6 +23,7 @@ from .call_relay import CallRelay
 from .forwarding import caller_of, params_of, settled
 from .log_level import SharedLevel
 from .parked import Parking
+from .tasks import UpstreamTasks, seconds_for, through_task
 from .upstream_call import UpstreamCall
 
 __all__ = ["SHARED_CAPABILITIES", "SharedSession"]
@@ -75,6 +76,8 @@ class SharedSession:
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
         self._tasks = tasks
+        self.upstream_tasks = UpstreamTasks()
+        """Which tools are to be asked for tasks."""
         self._base: Base
         self._level: SharedLevel
         self._under_way: list[_Shared] = []
@@ -112,10 +115,16 @@ class SharedSession:
     ) -> dict[str, Any]:
         if not context.peer.lasts and context.peer.log_level is not None:
             await self._log_at(context.peer.log_level)
-        relay, method = _Shared(inner, context.link, self._visits), context.call.method.name
+        client, relay = self._base.client, _Shared(inner, context.link, self._visits)
+
+        async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
+            caller = caller_of(context, relay)
+            return settled(await client.exchange(method, sent, caller, timeout=seconds_for(method)))
+
         self._under_way.append(relay)
         try:
-            return settled(await self._base.client.exchange(method, params, caller_of(context, relay), timeout=None))
+            wanted = await self.upstream_tasks.wanted(client, context, context.call.params)
+            return await through_task(ask, context.call.method.name, params, wanted, inner)
         finally:
             self._under_way.remove(relay)
 

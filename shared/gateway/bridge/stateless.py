@@ -1,8 +1,10 @@
 """A stateless server behind the bridge: one connection for all clients, each of whose requests says who makes it."""
 
 import secrets
+from dataclasses import replace
 from typing import Any
 
+from ...client.following import TaskState, Way, follow, read_state
 from ...errors import InvalidParams
 from ...protocol.session.client_events import InputWanted, Notified
 from ...protocol.session.questions import MAX_ROUNDS
@@ -10,7 +12,8 @@ from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Base
 from .call_relay import CallRelay, newest_of_one
-from .forwarding import GONE, caller_of, params_of
+from .forwarding import GONE, caller_of, params_of, settled
+from .tasks import has_tasks, seconds_for
 
 __all__ = ["StatelessPlace"]
 
@@ -31,11 +34,16 @@ class StatelessPlace:
         Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and what `Context.pass_on` does.
         """
         sent, round_ = params_of(context, params), context.call.round
+        if isinstance(round_.carried, dict) and "task" in round_.carried:
+            return await self._followed(context, round_.carried["task"], None)
         inputs = _inputs(round_.answers, _state_in(round_.carried))
         for _ in range(MAX_ROUNDS):
             result = await self._round(context, {**sent, **inputs})
             if not isinstance(result, InputWanted):
-                return result
+                if result.get("resultType") != "task":
+                    return result
+                task = read_state("tools/call", result)
+                return await self._followed(context, task.id, task)
             requests = _with_ids(result.requests) if context.peer.lasts else result.requests
             inputs = _inputs(await context.pass_on(requests, {"state": result.state}), result.state)
         raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
@@ -44,8 +52,33 @@ class StatelessPlace:
         relay = CallRelay(context, self._base.heard)
         self._calls.append(relay)
         try:
-            caller = caller_of(context, relay)
+            tasks = has_tasks(self._base.description, stateless=True)
+            caller = caller_of(context, relay, tasks=tasks)
             return await self._base.client.exchange(context.call.method.name, params, caller, timeout=None)
+        finally:
+            self._calls.remove(relay)
+
+    async def _followed(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
+        """The result of a task of the server's, of which a round before has told, or `first` does. Where the client
+        has no tasks and no sessions, each question ends a round, and the task goes on."""
+        relay, answers = CallRelay(context, self._base.heard), context.call.round.answers
+
+        async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+            caller = replace(caller_of(context, relay, tasks=True), wants_progress=False)
+            return settled(await self._base.client.exchange(method, params, caller, timeout=seconds_for(method)))
+
+        async def answer(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            asked = {key: (method, params)}
+            given = await context.pass_on(_with_ids(asked) if context.peer.lasts else asked, {"task": id})
+            result: dict[str, Any] = given[key]
+            return result
+
+        self._calls.append(relay)
+        try:
+            await relay.became_task()
+            if first is None and answers:
+                await ask("tasks/update", {"taskId": id, "inputResponses": answers})
+            return await follow(id, Way(ask, answer, on_task=relay.said), first)
         finally:
             self._calls.remove(relay)
 

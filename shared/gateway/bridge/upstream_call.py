@@ -1,11 +1,13 @@
 """A call at a server with sessions, on behalf of a client that has none and can be asked between two rounds only."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio
 from anyio import CancelScope
 
+from ...client.following import TaskState
 from ...errors import InternalError, McpError, MethodNotFound, RpcError
 from ...kit.tasks import Signal
 from ...protocol.session.client_events import Asked, Notified
@@ -14,6 +16,7 @@ from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Heard
 from .call_relay import CallRelay
+from .tasks import unrelated
 
 __all__ = ["OF_CALLS", "CallOver", "Exchange", "UpstreamCall"]
 
@@ -51,6 +54,7 @@ class UpstreamCall:
         self._relay: CallRelay | None = None
         self._pending: dict[str, _Pending] = {}
         self._asked = 0
+        self._is_task = self._is_settled = False
         self._outcome: dict[str, Any] | McpError | OSError | None = None
         self._moved = Signal()
         self._scope = CancelScope()
@@ -73,12 +77,27 @@ class UpstreamCall:
 
     # What the server says
 
+    async def became_task(self) -> None:
+        """The server has made a task of the call. Returns when it is one of ours, or its client has none."""
+        self._is_task = True
+        self._moved.wake()
+        while not self._is_settled and self._relay is not None:
+            await self._moved.wait()
+
+    def said(self, task: TaskState) -> None:
+        """Has our task say how that of the server is."""
+        if self._relay is not None:
+            self._relay.said(task)
+
     async def answer(self, asked: Asked) -> dict[str, Any]:
         """What the client answers, in this round or the next. Raises CallOver where the call ends before, and
         RpcError for what this client is not to be asked."""
+        asked = replace(asked, params=unrelated(asked.params))
         question = question_of(asked.method, asked.params)
         if not self.asks or missing_capability(question, self._peer) is not None:
             raise MethodNotFound(f"the client that called can't be asked: {asked.method}")
+        if self._relay is not None and self._relay.is_detached:
+            return await self._relay.answer(asked)
         self._asked += 1
         key, pending = f"q{self._asked}", _Pending(asked, question)
         self._pending[key] = pending
@@ -119,6 +138,10 @@ class UpstreamCall:
         self._relay = CallRelay(context, self._apart)
         try:
             while not self.is_over:
+                if self._is_task and not self._is_settled:
+                    await self._relay.became_task()
+                    self._is_settled = True
+                    self._moved.wake()
                 if not self._pending:
                     await self._moved.wait()
                     continue

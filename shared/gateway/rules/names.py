@@ -34,7 +34,8 @@ class Rules:
     result_bytes: int | None = None
     """The most that a result may have as JSON, or None for no limit of its own."""
     seconds: float | None = None
-    """The most that a call may take besides what the user takes to answer, or None for no limit of its own."""
+    """The most that a call may take besides what the user takes to answer, or None for no limit of its own. It ends
+    where the call becomes a task, which has a time of its own."""
 
     def __post_init__(self) -> None:
         taken: dict[str, str] = {}
