@@ -48,9 +48,10 @@ class Asking:
         """The task is so now: what is new of its questions is asked, and what is no longer open is taken back."""
         for key in self._asked.keys() - task.questions.keys():
             self._asked.pop(key).cancel()
-        for key in task.questions.keys() - self._asked.keys():
-            scope = self._asked[key] = CancelScope()
-            self._group.start_soon(self._put, task.id, key, task.questions[key], scope)
+        for key, request in task.questions.items():
+            if key not in self._asked:
+                scope = self._asked[key] = CancelScope()
+                self._group.start_soon(self._put, task.id, key, request, scope)
 
     async def _put(self, id: str, key: str, request: Mapping[str, Any], scope: CancelScope) -> None:
         with scope:

@@ -251,9 +251,9 @@ async def test_what_it_asks_is_put_to_who_waits_for_its_result():
         id_ = await begin(peer, "ask")
         await until(peer, id_, "input_required")
         waiting = await peer.begin("tasks/result", {"taskId": id_})
-        for _ in range(4):
+        for question in ("Who?", "Who?", "a?", "b?"):
             asked = await peer.other("elicitation/create")
-            assert asked["params"]["_meta"] == of(id_)
+            assert (asked["params"]["message"], asked["params"]["_meta"]) == (question, of(id_))
             await peer.reply(asked["id"], ACCEPTED)
         text = (await peer.answer(waiting))["result"]["content"][0]["text"]
         assert text == "accept, accept, accept, accept"
