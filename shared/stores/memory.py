@@ -75,7 +75,8 @@ class Stores:
 
     def tasks(self, limits: TaskLimits) -> MemoryTasks:
         """The tasks of all replicas, within the limits of who asks first."""
-        self._tasks = self._tasks or MemoryTasks(limits)
+        if self._tasks is None:
+            self._tasks = MemoryTasks(limits)
         return self._tasks
 
     def tell(self, session: _Session, news: News, teller: int | None) -> None:
