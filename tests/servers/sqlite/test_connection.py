@@ -3,13 +3,14 @@
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
 from servers.sqlite.engine.connection import Connection
-from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.sqlite.engine.limits import Job, Limits, StatementDeadline
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.errors import SqliteError
 
@@ -51,6 +52,13 @@ async def test_a_statement_without_end_is_stopped(file: Path) -> None:
     async with connected(file, seconds=1) as connection:
         assert (await refusal(connection, ENDLESS)).code == "timeout"
         assert await connection.run(lambda raw, stop: ask("SELECT 1", raw, stop)) == (1,)
+
+
+async def test_a_job_has_a_time_of_its_own(file: Path) -> None:
+    counted = ENDLESS.replace("FROM c)", "FROM c LIMIT 100000)")
+    async with connected(file, seconds=0) as connection:
+        assert (await refusal(connection, counted)).code == "timeout"
+        assert await connection.run(partial(ask, counted), job=Job(60)) == (100_000,)
 
 
 async def test_an_instruction_without_end_is_answered_in_time(file: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from servers.sqlite.engine.connection import Connection
 from servers.sqlite.engine.database import Source, open_databases
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.limits import Job, Limits
 from servers.sqlite.errors import SqliteError
 from tests.servers.sqlite.serving import inside, served
 from tests.servers.sqlite.writing import ask, dry_run, execute, opened
@@ -65,13 +65,16 @@ async def test_all_else_needs_no_process(file: Path) -> None:
         assert connection._worker.pid is None
 
 
-async def test_the_process_is_killed_when_the_time_is_over(file: Path) -> None:
+@pytest.mark.parametrize(
+    "job", [pytest.param(None, id="a statement", marks=pytest.mark.full), pytest.param(Job(3_600), id="a task")]
+)
+async def test_the_process_is_killed_when_the_time_is_over(file: Path, job: Job | None) -> None:
     async with connected(file, seconds=1) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
         pid = connection._worker.pid
         assert pid is not None
         with anyio.fail_after(PATIENCE), pytest.raises(SqliteError) as raised:
-            await connection.run(partial(ask, f"SELECT {HOURS}"))
+            await connection.run(partial(ask, f"SELECT {HOURS}"), job=job)
         assert raised.value.code == "timeout"
         assert not lives(pid)
         assert await connection.run(partial(ask, "SELECT trim(' a')")) == ("a",)

@@ -28,7 +28,6 @@ from tests.server.peer import Peer, talking
 from tests.servers.sqlite.writing import opened
 
 ENDLESS = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n"
-A_MILLION = ENDLESS.replace("FROM n)", "FROM n LIMIT 1000000)")
 CSV = "n\n" + "1\n" * 3_000
 
 Json = dict[str, Any]
@@ -102,10 +101,9 @@ async def test_a_server_that_stops_while_a_task_imports_leaves_the_database_whol
     assert count(path, "slow") == 0
 
 
-async def test_a_query_in_a_task_may_last_longer_than_a_statement(path: Path) -> None:
-    async with served(path, timeout=0.01) as peer:
-        assert (await peer.text("read_query", query=A_MILLION)).startswith("timeout: ")
-        assert "\n[1000000]\n" in await text_of(peer, await begun(peer, "read_query", query=A_MILLION))
+async def test_a_query_may_run_as_a_task(path: Path) -> None:
+    async with served(path) as peer:
+        assert "\n[3]\n" in await text_of(peer, await begun(peer, "read_query", query="SELECT 3"))
 
 
 async def test_a_backup_and_an_export_run_as_tasks(path: Path, tmp_path: Path) -> None:
