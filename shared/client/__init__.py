@@ -13,7 +13,7 @@ What a program calls: `client.py`, whose typed calls stand in `typed.py`, and `g
 - a request runs out of time, and is cancelled: `connection.py`;
 - results are kept: `cache.py`, `cached.py`, `flight.py`;
 - changes are heard: `changes.py`, one connection long `subscription.py`;
-- questions of the server are answered: `handlers.py`, `visits.py`;
+- questions of the server are answered: `handlers.py`, `visits.py`; as tasks where it wants that: `own_tasks.py`;
 - the host decides what happens: `permit.py`;
 - arguments and results are checked: `checks.py`, `schemas.py`, `schema_cost.py`;
 - tools with a wrong `x-mcp-header` are left out: `shared/protocol/http/client_headers.py`, over HTTP alone;

@@ -15,7 +15,7 @@ from typing import Any
 from anyio.abc import TaskGroup
 
 from ..contracts import ClosableTransport
-from ..errors import McpError
+from ..errors import InternalError, McpError
 from ..kit.tasks import Entered
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
 from ..protocol.session.client_events import InputWanted, Notified
@@ -30,6 +30,7 @@ from .following import OnTask
 from .handlers import Handlers
 from .link import Link
 from .options import ClientOptions, Handler, Progress
+from .own_tasks import OwnTasks
 from .permit import act_of
 from .plain import PlainCalls
 from .relay import Caller
@@ -61,6 +62,8 @@ class Client(TypedCalls, Entered):
         """
         self._options = options or ClientOptions()
         self._handlers = Handlers(self._options)
+        self._own_tasks = OwnTasks(self._group, lambda: self.server.has_task_requests)
+        self._tasks: TaskGroup | None = None
         self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
         self._requests = Requests(self._link, self._handlers, self._asked_back)
         cache = ResponseCache(self._options.cache_bytes) if self._options.cache is None else self._options.cache
@@ -71,7 +74,6 @@ class Client(TypedCalls, Entered):
             has_output_schemas=lambda: self.server.has_output_schemas,
             distrust=self._cached.distrust,
         )
-        self._tasks: TaskGroup | None = None
         self.plain = PlainCalls(self.request)
         """The calls whose results are dictionaries, as they came."""
 
@@ -111,7 +113,14 @@ class Client(TypedCalls, Entered):
         session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
         answers: Mapping[str, Handler] = self._handlers.answers
         handlers = {method: self._asking_first(method, handler) for method, handler in answers.items()}
+        if self._options.tasks and self._options.relay is None:
+            handlers = self._own_tasks.handlers(handlers)
         return Connection(transport, session, handlers, self._hear, self._options.relay)
+
+    def _group(self) -> TaskGroup:
+        if self._tasks is None:
+            raise InternalError("the client is not open yet")
+        return self._tasks
 
     # What the host permits
 

@@ -124,5 +124,9 @@ class ClientOptions:
             capabilities["extensions"] = {CONDITIONAL_READS: {}, **capabilities.get("extensions", {})}
         info = {"name": self.name, "version": self.version} if self.info is None else self.info
         # Who relays says of each caller whether it has tasks.
-        extensions: dict[str, Any] = {TASKS: {}} if self.tasks and self.relay is None else {}
-        return ClientIdentity(dict(info), capabilities, self.log_level, extensions)
+        has_tasks = self.tasks and self.relay is None
+        extensions: dict[str, Any] = {TASKS: {}} if has_tasks else {}
+        verbs = {"elicitation": "create", "sampling": "createMessage"}
+        requests: dict[str, Any] = {kind: {verb: {}} for kind, verb in verbs.items() if kind in follows}
+        tasks: dict[str, Any] = {"cancel": {}, "requests": requests} if requests and has_tasks else {}
+        return ClientIdentity(dict(info), capabilities, self.log_level, extensions, tasks)

@@ -86,6 +86,8 @@ class ClientIdentity:
     """The mildest log message wanted with stateless requests; None for none at all."""
     extensions: dict[str, Any] = field(default_factory=dict)
     """Declared with stateless requests alone, besides those among the capabilities."""
+    task_requests: dict[str, Any] = field(default_factory=dict)
+    """The capability `tasks`, declared with a version whose requests may be run as tasks."""
 
     def envelope(self, version: Version) -> dict[str, Any]:
         """What every stateless request says in `_meta` (2026-07-28, Basic Protocol)."""
@@ -117,10 +119,15 @@ class ServerDescription:
         return version is not None and version.output_schemas
 
     @property
-    def runs_tools_as_tasks(self) -> bool:
-        """Whether a call may ask to be run as a task, by `params.task`."""
+    def has_task_requests(self) -> bool:
+        """Whether requests may ask to be run as tasks, by `params.task`, where who gets them declares that."""
         version = find_version(self.version)
-        return version is not None and version.task_requests and self.can("tasks", "requests", "tools", "call")
+        return version is not None and version.task_requests
+
+    @property
+    def runs_tools_as_tasks(self) -> bool:
+        """Whether a call may ask to be run as a task."""
+        return self.has_task_requests and self.can("tasks", "requests", "tools", "call")
 
 
 class Era(Enum):
@@ -230,7 +237,10 @@ class ClientSession:
         if self._mode.stateless:
             self._mode = [version for version in self._accepted if not version.stateless][-1]
         identity = self._identity
-        offer = {"protocolVersion": self._mode.date, "capabilities": identity.capabilities}
+        can = identity.capabilities
+        if identity.task_requests and self._mode.task_requests:
+            can = {"tasks": identity.task_requests, **can}
+        offer = {"protocolVersion": self._mode.date, "capabilities": can}
         return self.request("initialize", {**offer, "clientInfo": identity.info})
 
     def initialized(self, result: dict[str, Any]) -> bool:
