@@ -19,7 +19,7 @@ from ..errors import InputRequired, InvalidParams, InvalidResult, McpError, Peer
 from ..kit.tasks import background
 from ..protocol.types.tasks import TaskStatus
 
-__all__ = ["OnTask", "TaskState", "Way", "cancel", "follow", "look", "read_state"]
+__all__ = ["OnTask", "Questions", "TaskState", "Way", "cancel", "follow", "look", "read_state"]
 
 POLL_SECONDS = 1.0
 """How often a server is asked how a task is that does not say how often it wants to be."""
@@ -57,6 +57,10 @@ OnTask = Callable[[TaskState], None]
 """Takes how a task is, first and whenever it has changed. It must neither block nor raise."""
 
 
+Questions = Mapping[str, tuple[str, dict[str, Any]]]
+"""What a task asks, by key: method and params."""
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """How the server of a task is asked, and who answers it."""
@@ -72,6 +76,8 @@ class Way:
     on_task: OnTask | None = None
     pause: Callable[[float], Awaitable[None]] = anyio.sleep
     """Waits for so many seconds, or until the connection is lost."""
+    answer_all: Callable[[Questions], Awaitable[dict[str, dict[str, Any]]]] | None = None
+    """What is answered to all new questions at once, by key, in place of `answer`: for whoever asks somebody else."""
 
 
 def read_state(method: str, told: Mapping[str, Any]) -> TaskState:
@@ -210,7 +216,7 @@ class _Following:
 
 
 class _Answers:
-    """Has the questions of a task answered, one after another and each once."""
+    """Has the questions of a task answered, each once: one after another, or all that come together."""
 
     def __init__(self, id: str, way: Way, tasks: TaskGroup) -> None:
         self._id = id
@@ -218,10 +224,14 @@ class _Answers:
         self._tasks = tasks
         self._known: set[str] = set()
         self._due: dict[str, tuple[str, dict[str, Any]]] = {}
+        self._open: dict[anyio.CancelScope, set[str]] = {}
         self._current: tuple[str, anyio.CancelScope] | None = None
 
-    def wanted(self, questions: Mapping[str, tuple[str, dict[str, Any]]]) -> None:
+    def wanted(self, questions: Questions) -> None:
         """Takes all that the task asks now."""
+        if self._way.answer_all is not None:
+            self._wanted_at_once(questions)
+            return
         self._due = {key: one for key, one in self._due.items() if key in questions}
         self._due |= {key: one for key, one in questions.items() if key not in self._known}
         self._known |= questions.keys()
@@ -242,6 +252,25 @@ class _Answers:
                 with anyio.CancelScope(shield=True):
                     await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
         self._current = None
+
+    def _wanted_at_once(self, questions: Questions) -> None:
+        for scope, keys in self._open.items():
+            if keys.isdisjoint(questions):
+                scope.cancel()
+        fresh = {key: one for key, one in questions.items() if key not in self._known}
+        self._known |= questions.keys()
+        if fresh:
+            self._tasks.start_soon(self._work_at_once, fresh)
+
+    async def _work_at_once(self, questions: Questions) -> None:
+        assert self._way.answer_all is not None
+        with anyio.CancelScope() as scope:
+            self._open[scope] = set(questions)
+            try:
+                answers = await self._way.answer_all(questions)
+            finally:
+                del self._open[scope]
+            await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": answers})
 
 
 def _questions(state: TaskState) -> dict[str, tuple[str, dict[str, Any]]]:

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 from pydantic import BaseModel
 
-from shared import Context, Implementation, Server
+from shared import Context, Implementation, Server, elicit_form
 from shared.extensions.tasks import tasks
 from shared.protocol.types.tasks import TASKS
 from shared.server.extension import Extension
@@ -48,6 +48,13 @@ class Working:
             """Ask for a colour."""
             answer = await ctx.ask("colour", "Which colour?", Colour)
             return f"painted {answer.data.colour}" if answer.data else answer.action
+
+        @self.app.tool(task="required")
+        async def ask_twice(ctx: Context[Any]) -> str:
+            """Ask for two colours at once."""
+            schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
+            answers = await ctx.inputs({key: elicit_form(key, schema) for key in ("first", "second")})
+            return ", ".join(f"{key}: {answer.action}" for key, answer in answers.items())
 
         @self.app.tool()
         async def add(a: int, b: int) -> int:

@@ -4,7 +4,7 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from ...client.following import TaskState, Way, follow, read_state
+from ...client.following import Questions, TaskState, Way, follow, read_state
 from ...errors import InvalidParams
 from ...protocol.session.client_events import InputWanted, Notified
 from ...protocol.session.questions import MAX_ROUNDS
@@ -13,7 +13,7 @@ from ...server.context import Context
 from .base import Base
 from .call_relay import CallRelay, newest_of_one
 from .forwarding import GONE, caller_of, params_of, settled
-from .tasks import has_tasks, seconds_for
+from .tasks import has_tasks, nobody, seconds_for
 
 __all__ = ["StatelessPlace"]
 
@@ -67,18 +67,16 @@ class StatelessPlace:
             caller = replace(caller_of(context, relay, tasks=True), wants_progress=False)
             return settled(await self._base.client.exchange(method, params, caller, timeout=seconds_for(method)))
 
-        async def answer(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-            asked = {key: (method, params)}
-            given = await context.pass_on(_with_ids(asked) if context.peer.lasts else asked, {"task": id})
-            result: dict[str, Any] = given[key]
-            return result
+        async def answer(questions: Questions) -> dict[str, dict[str, Any]]:
+            asked = dict(questions)
+            return await context.pass_on(_with_ids(asked) if context.peer.lasts else asked, {"task": id})
 
         self._calls.append(relay)
         try:
             await relay.became_task()
             if first is None and answers:
                 await ask("tasks/update", {"taskId": id, "inputResponses": answers})
-            return await follow(id, Way(ask, answer, on_task=relay.said), first)
+            return await follow(id, Way(ask, nobody, on_task=relay.said, answer_all=answer), first)
         finally:
             self._calls.remove(relay)
 

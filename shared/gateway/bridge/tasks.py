@@ -27,6 +27,7 @@ __all__ = [
     "Told",
     "UpstreamTasks",
     "has_tasks",
+    "nobody",
     "seconds_for",
     "through_task",
     "unrelated",
@@ -128,8 +129,9 @@ async def through_task(
         return result  # it has run, as if it had not been asked for a task
     task = read_state(method, result["task"])
     await told.became_task()
-    return unrelated(await follow(task.id, Way(ask, _nobody, is_experimental=True, on_task=told.said), task))
+    return unrelated(await follow(task.id, Way(ask, nobody, is_experimental=True, on_task=told.said), task))
 
 
-async def _nobody(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+async def nobody(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Answers no question that comes one by one."""
     raise MethodNotFound(f"the server asks otherwise: {method}")

@@ -80,6 +80,15 @@ async def test_its_question_is_asked_of_the_client(version: str, mode: str) -> N
         assert text_in(await answered(peer, await started(peer, "paint"), RED)) == "painted red"
 
 
+@pytest.mark.parametrize("capabilities", [FORMS_TOO, {"elicitation": {"form": {}}}])
+async def test_what_it_asks_at_once_is_asked_at_once(capabilities: Json) -> None:
+    async with bridged(Behind(Working().app, NEW), STATELESS, capabilities) as peer:
+        result = (await peer.call("ask_twice"))["result"]
+        if "taskId" in result:
+            result = await until(peer, result["taskId"], "input_required")
+        assert len(result["inputRequests"]) == 2
+
+
 @pytest.mark.parametrize("version", [NEWEST_HANDSHAKE, STATELESS])
 async def test_the_same_in_a_session_that_all_share(version: str) -> None:
     async with shared_by_all(Behind(Working().app, OLD), version) as peer:
