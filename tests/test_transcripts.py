@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from shared.extensions.tasks import experimental, extension
 from tests.transcript_files import FOLDER, Transcript, transcripts
 from tests.transcripts import play
 
@@ -17,6 +18,13 @@ def cases() -> list[Any]:
         for path in transcripts()
         for version in Transcript.read(path).versions
     ]
+
+
+@pytest.fixture(autouse=True)
+def times_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One time that all tasks tell."""
+    for form in (experimental, extension):
+        monkeypatch.setattr(form, "iso", lambda _seconds: "2026-07-28T12:00:00.000Z")
 
 
 @pytest.mark.parametrize(("path", "version"), cases())

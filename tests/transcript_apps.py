@@ -24,12 +24,14 @@ from shared import (
     PromptMessage,
     ResourceLink,
     ResourceNotFound,
+    RpcError,
     Server,
     TextContent,
     TextResourceContents,
     ToolError,
 )
 from shared.extensions.skills import Skill, SkillFile, skills
+from shared.extensions.tasks import tasks
 from shared.protocol.session.questions import elicit_form, list_roots, sample
 
 ICON = Icon(src="data:image/png;base64,AA==", mime_type="image/png", sizes=["16x16"])
@@ -305,6 +307,52 @@ def _asking_tools(app: Server[None]) -> None:
     async def sign_in(ctx: Context[None]) -> str:
         """Asks the user to visit a page."""
         return (await ctx.ask_to_visit("sign-in", "Please sign in.", "https://example.org/sign-in")).action
+
+
+def tasked() -> Server[Calls]:
+    """Tools that run as tasks, and get on when a client says so."""
+    app: Server[Calls] = Server(Implementation(name="tasked", version="1"), extensions=[tasks()])
+    gate = anyio.Event()
+
+    @app.lifespan
+    async def calls(_opening: object) -> AsyncIterator[Calls]:
+        yield Calls()
+
+    @app.tool()
+    async def open_gate(ctx: Context[Calls]) -> str:
+        """Lets what waits at the gate go on; says how many have stopped waiting."""
+        gate.set()
+        return f"{ctx.state.stopped} stopped"
+
+    @app.tool(task="optional")
+    async def greet() -> str:
+        """Greets at once."""
+        return "Hello!"
+
+    @app.tool(task="required")
+    async def wait(ctx: Context[Calls]) -> str:
+        """Waits at the gate."""
+        try:
+            await gate.wait()
+        finally:
+            ctx.state.stopped += not gate.is_set()
+        return "done"
+
+    @app.tool(task="required")
+    async def fail(as_result: bool) -> str:
+        """Fails at the gate."""
+        await gate.wait()
+        raise ToolError("it can't be done") if as_result else RpcError("it broke", code=-31_000, data={"at": "gate"})
+
+    @app.tool(task="required")
+    async def order(ctx: Context[Calls]) -> str:
+        """Asks one thing, then two at once."""
+        first = await ctx.ask("order", "What shall it be?", Order)
+        form = {"type": "object", "properties": {"name": {"type": "string"}}}
+        both = await ctx.inputs({"order": elicit_form("What else?", form), "who": elicit_form("Who?", form)})
+        return ", ".join([first.action, *(answer.action for answer in both.values())])
+
+    return app
 
 
 HEADS = {

@@ -20,7 +20,7 @@ arrows to the right is what a server says to it.
 
 The text `"$envelope"` under `_meta` stands for what every request of 2026-07-28 carries; so does the key
 `"$envelope": true` in a `_meta` that holds more. Any other text `"$name"` is bound where the server says it first,
-and stands for the same text from there on: `$state1` and `$cursor1` are the first signed texts of their kind.
+and stands for the same text from there on: `$state1`, `$cursor1` and `$task1` are the first of their kind.
 
 `pytest --update-transcripts` writes what the server says now. Read the difference before you keep it.
 
@@ -53,7 +53,12 @@ from tests.wire import CLIENT_INFO, NEWEST_HANDSHAKE, STATELESS, with_envelope
 
 PATIENCE = 20.0
 NOTHING, END = "nothing", "end"
-OPAQUE = {"requestState": "state", "nextCursor": "cursor", "elicitationId": "visit"}
+OPAQUE = {
+    "requestState": "state",
+    "nextCursor": "cursor",
+    "elicitationId": "visit",
+    **dict.fromkeys(("taskId", "taskIds"), "task"),
+}
 PLACEHOLDER = re.compile(r"\$[a-z]+[0-9]*")
 APPS = vars(transcript_apps) | vars(document_apps)
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -284,7 +289,7 @@ class Player:
             case dict():
                 return {name: self.named(item, name) for name, item in value.items()}
             case list():
-                return [self.named(item) for item in value]
+                return [self.named(item, key) for item in value]
         return value
 
 
