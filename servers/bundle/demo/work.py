@@ -20,6 +20,7 @@ _SPENT = """\
 SELECT customer, count(*) AS orders, round(sum(total), 2) AS spent FROM sales
 WHERE placed >= ? GROUP BY customer ORDER BY spent DESC LIMIT 3"""
 _RAISED = "UPDATE products SET cents = cents * 11 / 10 WHERE category = ?"
+_VISITS = "day,page\n" + "".join(f"2025-12-{1 + n % 31:02},/{n % 7}\n" for n in range(20_000))
 _ORDER = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -118,7 +119,7 @@ def _databases_settings(folder: Path) -> dict[str, Any]:
 
 
 async def _work_on_databases(client: Client, folder: Path, teller: Teller) -> None:
-    """Looks around, asks, sees what a change would do, and is told of a change by another program."""
+    """Looks around, asks, sees what a change would do, imports, and is told of a change by another program."""
     described = await teller.call(client, "describe_database")
     tables = [line.split()[1] for line in described if line.startswith("table ")]
     teller.sum_up("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
@@ -128,6 +129,7 @@ async def _work_on_databases(client: Client, folder: Path, teller: Teller) -> No
     teller.sum_up("read_query", f"who spent most: {first}")
     change = await teller.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
     teller.sum_up("write_query", f"dry run: {change[0]}")
+    await _import(client, teller)
     file = folder / "shop.db"
 
     async def order() -> None:
@@ -136,6 +138,17 @@ async def _work_on_databases(client: Client, folder: Path, teller: Teller) -> No
     await _watch(client, teller, "sqlite:///shop/orders", "another program writes to it", order)
     await teller.call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
     teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
+
+
+async def _import(client: Client, teller: Teller) -> None:
+    """Has rows imported, as a task where the server makes one, and asks for something else meanwhile."""
+    started = await client.start_tool("import_csv", {"table": "visits", "csv": _VISITS})
+    how = "over at once" if started.id is None else "as a task"
+    teller.show(f"-> import_csv(table='visits', csv=...), {how}")
+    await teller.call(client, "read_query", query="SELECT count(*) AS customers FROM customers")
+    done = (await started.result()).text.splitlines()[0]
+    teller.show(f"   {done}")
+    teller.sum_up("import_csv", f"{how}, with a query meanwhile: {done.partition(';')[0]}")
 
 
 # Pages
