@@ -439,3 +439,55 @@ def sourced() -> Server[None]:
 
     app.prompts_from(Sheets())
     return app
+
+
+@dataclass
+class Gate:
+    """What the calls of `wait` wait for."""
+
+    opened: anyio.Event
+
+
+def errands() -> Server[Gate]:
+    """Tools that may run as tasks, must, or can't."""
+    app: Server[Gate] = Server(Implementation(name="errands", version="1"), extensions=[tasks()])
+
+    @app.lifespan
+    async def gate(_opening: object) -> AsyncIterator[Gate]:
+        yield Gate(anyio.Event())
+
+    @app.tool()
+    async def go(ctx: Context[Gate]) -> str:
+        """Lets go on what waits."""
+        ctx.state.opened.set()
+        return "opened"
+
+    @app.tool(task="optional")
+    async def wait(ctx: Context[Gate]) -> str:
+        """Waits to be let go on."""
+        await ctx.progress(1, 2, "waiting")
+        await ctx.state.opened.wait()
+        return "waited"
+
+    @app.tool(task="required")
+    async def fail(how: Literal["tool", "protocol"]) -> str:
+        """Fails."""
+        if how == "tool":
+            raise ToolError("it can't be done")
+        raise RpcError("it broke", code=-31_000, data={"part": 1})
+
+    @app.tool(task="required")
+    async def order(ctx: Context[Gate]) -> str:
+        """Asks one thing."""
+        answer = await ctx.ask("order", "What shall it be?", Order)
+        return f"{answer.action}: {answer.data!r}"
+
+    @app.tool(task="required")
+    async def everything(ctx: Context[Gate]) -> str:
+        """Asks three things at once."""
+        form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        questions = {"who": elicit_form("Who?", form), "where": list_roots(), "what": sample(TOKENS)}
+        answers = await ctx.inputs(questions)
+        return f"{answers['who'].content} {answers['where'].roots[0].uri} {answers['what'].text}"
+
+    return app

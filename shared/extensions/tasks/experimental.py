@@ -112,8 +112,11 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
         return None
     if support in (None, "forbidden"):
         raise MethodNotFound(f"the tool {name[:100]} does not run as a task: leave params.task out")
+    asked = context.call.raw["task"]
+    if not isinstance(asked, dict):
+        raise InvalidParams("task: it has to be an object")
     try:
-        return TaskRequest.model_validate(context.call.raw["task"])
+        return TaskRequest.model_validate(asked)
     except ValidationError as error:
         raise InvalidParams(f"task: {first_fault(error)}") from None
 

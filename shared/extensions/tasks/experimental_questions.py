@@ -46,7 +46,7 @@ class Asking:
 
     def look(self, task: TaskRecord) -> None:
         """The task is so now: what is new of its questions is asked, and what is no longer open is taken back."""
-        for key in self._asked.keys() - task.questions.keys():
+        for key in [key for key in self._asked if key not in task.questions]:
             self._asked.pop(key).cancel()
         for key, request in task.questions.items():
             if key not in self._asked:
