@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from pydantic import BaseModel
@@ -35,12 +35,19 @@ class Name(BaseModel):
     name: str
 
 
+class Served(Protocol):
+    """A server of a test, and its run."""
+
+    app: Server[Any]
+    running: Any
+
+
 class Small:
     """The server, and what happened in it."""
 
     def __init__(self) -> None:
         declared = {"logging": {}, "extensions": {"org.example/view": {}}}
-        self.app = Server[None](Implementation(name="small", version="1"), capabilities=declared)
+        self.app: Server[Any] = Server(Implementation(name="small", version="1"), capabilities=declared)
         self.started = anyio.Event()
         self.cancelled = anyio.Event()
         self.held: list[str] = []
@@ -155,7 +162,7 @@ def text_of(result: dict[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def listening(small: Small, *tokens: str, port: int = 0) -> AsyncIterator[tuple[str, anyio.Event]]:
+async def listening(small: Served, *tokens: str, port: int = 0) -> AsyncIterator[tuple[str, anyio.Event]]:
     """The host and port at which `small` is served over HTTP, and what stops it; every wait ends after 30 seconds."""
     ready, stop, address = anyio.Event(), anyio.Event(), list[Any]()
 

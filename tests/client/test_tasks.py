@@ -10,6 +10,7 @@ import pytest
 
 from shared import Context, Implementation, Server, ToolError
 from shared.client.client import Client
+from shared.client.connect import connect_http
 from shared.client.following import TaskState
 from shared.client.options import ClientOptions
 from shared.client.permit import Act, Denied
@@ -20,7 +21,7 @@ from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm
 from shared.server.running import Running
 from shared.testing import connected
-from tests.client.small import End, Name, text_of
+from tests.client.small import End, Name, listening, text_of
 
 FORMS = ("2025-11-25", "2026-07-28")
 
@@ -36,6 +37,7 @@ class Lasting:
 
     def __init__(self) -> None:
         self.app: Server[Any] = Server(Implementation(name="lasting", version="1"), extensions=[tasks()])
+        self.running: Any = None
         self.began = anyio.Event()
         self.go_on = anyio.Event()
         self.was_cancelled = anyio.Event()
@@ -195,6 +197,45 @@ async def test_connection_that_is_lost_ends_the_waiting_at_once(mode: str, monke
         crew.start_soon(lose)
         with pytest.raises(ConnectionError):
             await client.request("tools/call", {"name": "work"}, on_task=lambda _: is_task.set())
+
+
+# Over HTTP
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@asynccontextmanager
+async def _at_url(server: Lasting, mode: str, **options: Any) -> AsyncIterator[Client]:
+    async with (
+        listening(server) as (address, _),
+        connect_http(f"http://{address}/mcp", ClientOptions(mode=mode, **options)) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_task_over_http_asks_the_handlers(mode: str) -> None:
+    async with _at_url(Lasting(), mode, elicit=_named) as client:
+        assert text_of(await client.plain.call_tool("greet")) == "Hello Ada"
+
+
+@pytest.mark.parametrize("mode", FORMS)
+async def test_caller_over_http_that_is_cancelled_cancels_the_task(mode: str) -> None:
+    server, is_task = Lasting(), anyio.Event()
+
+    async def call(client: Client) -> None:
+        params = {"name": "work", "arguments": {}}
+        await client.request("tools/call", params, on_task=lambda _: is_task.set())
+
+    async with _at_url(server, mode) as client:
+        async with background() as crew:
+            crew.start_soon(call, client)
+            await is_task.wait()
+            await server.began.wait()
+        await server.was_cancelled.wait()
 
 
 # Tools that are started
