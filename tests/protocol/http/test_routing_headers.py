@@ -111,6 +111,13 @@ def test_names(method: str, params: dict[str, Any], name: str) -> None:
     assert code(check(method, params)) == MISMATCH
 
 
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+def test_the_name_of_a_task_may_be_left_out(method: str) -> None:
+    assert check(method, {"taskId": "a"}) is None
+    assert check(method, {"taskId": "a"}, mcp_name="a") is None
+    assert code(check(method, {"taskId": "a"}, mcp_name="b")) == MISMATCH
+
+
 @pytest.mark.parametrize("method", ["tools/list", "tasks/result", "nonsense"])
 def test_other_methods_have_no_name(method: str) -> None:
     assert check(method, {"name": "x"}, mcp_name="whatever") is None
