@@ -151,7 +151,8 @@ class MissingCapability(McpError):
     """The call can't be served without client capabilities shaped like `required`, e.g. `{"sampling": {}}`."""
 
     def __init__(self, required: dict[str, Any]) -> None:
-        super().__init__(f"the client did not declare the capability this call needs: {', '.join(required)}")
+        names = (*(name for name in required if name != "extensions"), *required.get("extensions", ()))
+        super().__init__(f"the client did not declare the capability this call needs: {', '.join(names)}")
         self.required = required
 
 

@@ -36,7 +36,7 @@ class TaskParams(Params):
 class UpdateTaskParams(TaskParams):
     """Answers to what a task asks, by the keys of its questions; not all of them have to come at once."""
 
-    input_responses: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    input_responses: dict[str, dict[str, Any]]
 
 
 class ListTasksParams(ListParams):
