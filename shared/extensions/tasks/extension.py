@@ -1,13 +1,13 @@
 """`tasks`: the extension that makes tasks of calls, and its form of 2026-07-28: io.modelcontextprotocol/tasks
 (SEP-2663). That of 2025-11-25 is in `experimental`; both have the same store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from anyio import create_task_group
+from anyio import CancelScope, create_task_group
 
 from ...contracts import TaskRecord
 from ...errors import InternalError, InvalidParams, MissingCapability
@@ -230,17 +230,43 @@ async def _listens(
         if task is not None and task.form == _NAME and task.principal == principal_of(context.peer):
             found.append(id_)
 
-    async def follow() -> None:
-        async with create_task_group() as following:
-            for id_ in found:
-                following.start_soon(_tell, running, context, id_)
-
-    return {"taskIds": found}, follow
+    return {"taskIds": found}, _Telling(tasks_of(running), context, found).follow
 
 
-async def _tell(running: Running[Any], context: Context[Any], id: str) -> None:
-    async with aclosing(tasks_of(running).follow(id)) as changes:
-        async for task in changes:
-            params = {"_meta": {SUBSCRIPTION_ID: context.call.id}, **detailed(task)}
-            context.link.session.notify(context.call, "notifications/tasks", params)
-            await context.link.flush()
+class _Telling:
+    """Tells a listen stream how its tasks are, until it ends."""
+
+    def __init__(self, tasks: Tasks, context: Context[Any], ids: Sequence[str]) -> None:
+        self._tasks = tasks
+        self._context = context
+        self._told = dict.fromkeys(ids, -1)
+        """By id the revision that was told last."""
+
+    async def follow(self) -> None:
+        """As long as it is not cancelled. When the server stops, why its tasks end is still told."""
+        try:
+            async with create_task_group() as following:
+                for id_ in self._told:
+                    following.start_soon(self._follow, id_)
+        finally:
+            if self._tasks.is_stopping:
+                with CancelScope(shield=True):
+                    await self._tell_the_last()
+
+    async def _follow(self, id: str) -> None:
+        async with aclosing(self._tasks.follow(id)) as changes:
+            async for task in changes:
+                self._tell(task)
+                await self._context.link.flush()
+
+    async def _tell_the_last(self) -> None:
+        await self._tasks.rest()
+        for id_ in self._told:
+            task = await self._tasks.store.get(id_)
+            if task is not None and task.revision > self._told[id_]:
+                self._tell(task)
+
+    def _tell(self, task: TaskRecord) -> None:
+        context, self._told[task.id] = self._context, task.revision
+        params = {"_meta": {SUBSCRIPTION_ID: context.call.id}, **detailed(task)}
+        context.link.session.notify(context.call, "notifications/tasks", params)

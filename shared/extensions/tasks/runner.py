@@ -126,6 +126,10 @@ class Tasks:
         for hosted in tuple(self.at_work.values()):
             self.crew.start(hosted.fail(STOPPED))
 
+    async def rest(self) -> None:
+        """Waits until the store knows what it was to be told, as long as that may take when the server stops."""
+        await self.crew.finish(LAST_WORDS_SECONDS)
+
 
 @asynccontextmanager
 async def living(running: Running[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
@@ -140,7 +144,7 @@ async def living(running: Running[Any], *, support: Support | None = None) -> As
         yield tasks
     finally:
         tasks.stop()
-        await tasks.crew.finish(LAST_WORDS_SECONDS)
+        await tasks.rest()
         await tasks.crew.stop()
         if own is not None:
             own.close()

@@ -316,3 +316,19 @@ async def test_an_error_has_room_when_results_have_none():
         id_ = await end.task()
         end.go.set()
         assert (await end.until(id_, "failed"))["error"]["message"] == "the results of tasks take 1 bytes at most"
+
+
+async def test_listeners_are_told_the_end_before_their_stream_is_ended():
+    async with Hosting().open() as end:
+        id_ = await end.task()
+        link = end.tasks.at_work[id_]._context.link
+        stream = await end.peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
+        assert (await end.peer.other("notifications/tasks"))["params"]["status"] == "working"
+        hold = end.slow.held["replace"] = anyio.Event()
+        end.running.stop()
+        link.finish()
+        await end.slow.reached.wait()
+        hold.set()
+        await end.peer.answer(stream)
+        told = [one for one in end.peer.others if one["method"] == "notifications/tasks"]
+        assert [one["params"]["status"] for one in told] == ["failed"]
