@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shared.client.connect import connect
 from shared.errors import McpError
-from tests.interop.gateway.rows import EXCLUDED, ROWS, no_visits, opens, options
+from tests.interop.gateway.rows import EXCLUDED, ROWS, WITHOUT, opens, options
 from tests.interop.gateway.ways import WAYS
 from tests.interop.servers.rows import Ears, Row, Talk, outcome
 
@@ -30,7 +30,7 @@ class Column:
     @property
     def rows(self) -> dict[str, Row]:
         """Its rows in their order; those that have no message there hold that this is said."""
-        refused = {row: no_visits for version, row in EXCLUDED if version == self.version}
+        refused = {row: WITHOUT[row] for version, row in EXCLUDED if version == self.version}
         return {OPENS: opens(self.version), **ROWS, **refused}
 
     @property

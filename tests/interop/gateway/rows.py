@@ -119,6 +119,31 @@ async def cancels(talk: Talk) -> None:
         await anyio.sleep(0.01)
 
 
+async def tasks(talk: Talk) -> None:
+    """Two tasks at once: the one asks and comes to its result, the other says how far it is and is cancelled."""
+    stopped = Path(talk.folder) / "stopped"
+    stopped.unlink(missing_ok=True)
+    greeting, holding = [
+        await talk.client.start_tool("greet_as_task"),
+        await talk.client.start_tool("hold_as_task", {"file": str(stopped)}),
+    ]
+    assert None not in (greeting.id, holding.id), "no tasks"
+    while (state := await holding.state()).message != "holding, 50%":
+        assert state.status == "working", state
+        await anyio.sleep(0.01)
+    await holding.cancel()
+    assert (await holding.state()).status == "cancelled"
+    assert (await greeting.result()).text == "Hello, Ada!"
+    while not stopped.exists():
+        await anyio.sleep(0.01)
+
+
+async def no_tasks(talk: Talk) -> None:
+    """A client of a version without tasks is told of none."""
+    assert not talk.client.server.can("tasks")
+    assert "execution" not in str(await talk.client.request("tools/list"))
+
+
 async def subscribes(talk: Talk) -> None:
     """A resource changes, which is heard of, twice; then no longer."""
     file = Path(talk.folder) / "watched"
@@ -266,13 +291,15 @@ ROWS: dict[str, Row] = {
     "lists": lists_change,
     "large": large,
     "error": together(errors, unknown),
+    "tasks": tasks,
 }
 """The rows by their names, in their order."""
 
 EXCLUDED = {
-    (
-        "2025-06-18",
-        "url",
-    ): "elicitation has no mode `url` before 2025-11-25"
+    ("2025-06-18", "url"): "elicitation has no mode `url` before 2025-11-25",
+    ("2025-06-18", "tasks"): "there are no tasks before 2025-11-25",
 }
 """Versions and rows for which there is no message in that version's schema, and why."""
+
+WITHOUT: dict[str, Row] = {"url": no_visits, "tasks": no_tasks}
+"""What holds in place of such a row."""

@@ -17,8 +17,10 @@ import anyio
 from pydantic import BaseModel
 
 from servers.everything.features import answers, calls, prompts, questions, resources, schemas
+from servers.everything.features.schemas import Name
 from servers.everything.server import app as bench
 from shared import Context, Features, Opening, ResourceNotFound, Server
+from shared.extensions.tasks import tasks
 from shared.program.options import positional
 from shared.program.run import run
 
@@ -40,11 +42,7 @@ own = Features[None]()
 async def hold(ctx: Context[Any], file: str) -> str:
     """Report once, and wait to be cancelled, which is written into the file."""
     await ctx.progress(1)
-    try:
-        await anyio.sleep_forever()
-    finally:
-        Path(file).write_text("stopped")
-    return "never"
+    return await _held(file)
 
 
 @own.tool(read_only=True)
@@ -54,11 +52,34 @@ async def show_meta(ctx: Context[Any]) -> dict[str, Any]:
     return {name: value for name, value in meta.items() if not name.startswith("io.modelcontextprotocol/")}
 
 
+@own.tool(read_only=True, task="required")
+async def greet_as_task(ctx: Context[Any]) -> str:
+    """Ask for a name during a task."""
+    answer = await ctx.ask("name", "What is your name?", Name)
+    return f"Hello, {answer.data.name}!" if answer.data is not None else answer.action
+
+
+@own.tool(read_only=True, task="required")
+async def hold_as_task(ctx: Context[Any], file: str) -> str:
+    """Report once, and wait to be cancelled, which is written into the file."""
+    await ctx.progress(1, 2, "holding")
+    return await _held(file)
+
+
+async def _held(file: str) -> str:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        Path(file).write_text("stopped")
+    return "never"
+
+
 app = Server[None](
     bench.implementation,
     instructions="For tests only.",
     capabilities={"logging": {}},
     settings=Settings,
+    extensions=[tasks()],
     include=[
         answers.features,
         resources.features,
@@ -82,10 +103,10 @@ async def _subscribe(_ctx: object, uri: str) -> str:
 
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[None]:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_look, opening)
+    async with anyio.create_task_group() as looking:
+        looking.start_soon(_look, opening)
         yield
-        tasks.cancel_scope.cancel()
+        looking.cancel_scope.cancel()
 
 
 async def _look(opening: Opening) -> None:
