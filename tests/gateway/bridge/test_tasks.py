@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import anyio
 import pytest
 
 from shared.gateway.bridge import bridge
@@ -13,7 +14,7 @@ from shared.protocol.versions import find_version
 from tests.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind, bridged
 from tests.gateway.joined.members import Door, joined, small
 from tests.gateway.tasks import OURS, Working, looked_at, outcome, started, text_in, until
-from tests.server.peer import NEWEST_HANDSHAKE, STATELESS, Json, Peer, talking
+from tests.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, Peer, talking
 
 FORMS_TOO = {**OURS, "elicitation": {"form": {}}}
 RED: Json = {"action": "accept", "content": {"colour": "red"}}
@@ -118,6 +119,29 @@ async def test_one_whose_server_is_lost_fails_and_says_so(version: str, mode: st
         assert "the server behind" in (await until(peer, id_, "failed"))["statusMessage"]
 
 
+@EVERY_PAIR
+async def test_it_goes_on_when_its_client_has_left(version: str, mode: str) -> None:
+    work = Working()
+    async with Behind(work.app, mode).serving() as way, bridge(way).open() as running:
+        async with talking(running, version, OURS) as peer:
+            id_ = await started(peer, "work")
+            await work.began.wait()
+        work.go_on.set()
+        async with talking(running, version, OURS) as peer:
+            assert text_in(await outcome(peer, id_)) == "done"
+
+
+@EVERY_PAIR
+async def test_a_server_that_closes_leaves_none_behind(version: str, mode: str) -> None:
+    work = Working()
+    async with Behind(work.app, mode).serving() as way:
+        async with bridge(way).open() as running, talking(running, version, OURS) as peer:
+            await started(peer, "work")
+            await work.began.wait()
+        with anyio.fail_after(PATIENCE):
+            await work.was_cancelled.wait()
+
+
 @pytest.mark.parametrize("version", PLAIN)
 @pytest.mark.parametrize("mode", [OLD, NEW])
 async def test_a_client_without_tasks_has_the_result(version: str, mode: str) -> None:
@@ -193,13 +217,11 @@ async def test_the_rules_for_tools_hold_for_tasks() -> None:
         assert text_in(await outcome(peer, await started(peer, "toil"))) == "done"
 
 
-async def test_the_seconds_of_a_call_end_where_it_becomes_a_task() -> None:
+async def test_the_most_that_a_result_may_have_holds_for_that_of_a_task() -> None:
     work = Working()
-    async with bridged(Behind(work.app, NEW), STATELESS, OURS, extensions=[rules(Rules(seconds=60))]) as peer:
-        id_ = await started(peer, "work")
-        await work.began.wait()
-        work.go_on.set()
-        assert text_in(await outcome(peer, id_)) == "done"
+    work.go_on.set()
+    async with bridged(Behind(work.app, NEW), STATELESS, OURS, extensions=[rules(Rules(result_bytes=20))]) as peer:
+        assert (await outcome(peer, await started(peer, "work")))["isError"]
 
 
 async def test_one_of_a_bridge_among_joined_servers() -> None:
