@@ -68,15 +68,15 @@ class Requests:
     ) -> dict[str, Any]:
         """The result of a tool, at the end of its task where it is one."""
         connection = await self._link.current(seconds)
-        task: dict[str, Any] | None = None
-        if self._may_ask_for_task and self._support.of(asked) == "required":
-            task = {}
+        if connection.session.stateless or not self._may_ask_for_task or self._support.of(asked) != "required":
+            result, state = await self.begun(asked, seconds, None, on_notice)
+            return result if state is None else await follow(state.id, self.way(seconds, on_task), state)
         with ExitStack() as stack:
-            if task is not None and on_notice is not None:
+            if on_notice is not None:
                 # Its progress goes on when the call is answered by its task.
                 token = stack.enter_context(connection.listening(on_notice))
-                asked, on_notice = {**asked, "_meta": {**asked.get("_meta", {}), "progressToken": token}}, None
-            result, state = await self.begun(asked, seconds, task, on_notice)
+                asked = {**asked, "_meta": {**asked.get("_meta", {}), "progressToken": token}}
+            result, state = await self.begun(asked, seconds, {})
             return result if state is None else await follow(state.id, self.way(seconds, on_task), state)
 
     async def begun(

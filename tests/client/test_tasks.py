@@ -12,6 +12,8 @@ from shared import Context, Implementation, Server, ToolError
 from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.following import TaskState
+from shared.client.group import ClientGroup
+from shared.client.member import GroupServer
 from shared.client.options import ClientOptions
 from shared.client.permit import Act, Denied
 from shared.errors import PeerError, TaskCancelled, TaskLost
@@ -318,3 +320,19 @@ async def test_what_was_not_saved_is_not_taken_up() -> None:
     async with Lasting().connected("2026-07-28") as client:
         with pytest.raises(ValueError, match="not saved"):
             client.take_up({"tool": "work"})
+
+
+async def test_group_starts_tools_of_its_servers() -> None:
+    server = Lasting()
+    async with server.app.open() as running:
+
+        @asynccontextmanager
+        async def join(options: ClientOptions) -> AsyncIterator[Client]:
+            async with connected(running) as end, Client(End(end), options) as client:
+                yield client
+
+        async with ClientGroup({"one": GroupServer(join)}) as group:
+            started = await group.start_tool("one__work")
+            server.go_on.set()
+            result = await started.result()
+    assert result.text == "done"
