@@ -29,6 +29,7 @@ __all__ = ["rules"]
 log = logging.getLogger("shared.gateway")
 
 _LIST, _CALL = "tools/list", "tools/call"
+_OF_TASKS = "tasks/"
 _LIST_ROW = next(row for row in REQUESTS if row.name == _LIST)
 _EMPTY_PAGES = 20
 """Pages without anything to show that are followed for one request; then the client asks on."""
@@ -65,7 +66,8 @@ class _Run:
         """Who handles `method` instead."""
         if method.name in (_LIST, _CALL):
             self.handlers[method.name] = handler
-        if method.is_stream or method.built_in:
+        # What is told of a task is within its limits already, which were those of its call.
+        if method.is_stream or method.built_in or method.name.startswith(_OF_TASKS):
             return handler
         if self._rules.concern_tools or self._guard is not None:
             own: dict[str, Handler] = {_LIST: self._list, _CALL: self._call}
