@@ -7,6 +7,7 @@ from shared.extensions.tasks import runner
 from shared.protocol.identity import Principal
 from shared.protocol.types.tasks import RELATED_TASK, TASKS
 from shared.protocol.versions import V2025_11_25, VERSIONS
+from tests.clock import forward
 from tests.extensions.tasks.app import ACCEPTED, app, opened, status, until
 from tests.server.peer import NEWEST_HANDSHAKE, STATELESS, server, talking
 
@@ -215,6 +216,17 @@ async def test_a_server_that_stops_says_so_to_who_waits():
         await status(peer, id_)
         running.stop()
         assert (await peer.answer(waiting))["error"] == {"code": -32603, "message": runner.STOPPED}
+
+
+async def test_who_waits_for_a_task_is_told_when_its_time_is_over():
+    async with opened() as running, speaking(running) as peer:
+        id_ = (await run(peer, "wait", {"ttl": 1_000}))["result"]["task"]["taskId"]
+        waiting = await peer.begin("tasks/result", {"taskId": id_})
+        await status(peer, id_)
+        forward(2)
+        assert (await peer.answer(waiting))["error"] == {"code": -32602, "message": "the task has expired"}
+        assert (await peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32602
+        await running.state.stopped.wait()
 
 
 # Listing
