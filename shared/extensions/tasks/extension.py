@@ -78,9 +78,12 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
 def detailed(task: TaskRecord) -> dict[str, Any]:
     """A `DetailedTask`: how it is, and with that what it asks, or what it has come to."""
     fields = _fields(task)
+    outcome = task.outcome or {}
     if task.status == "input_required":
         fields["inputRequests"] = dict(task.questions)
-    return {**fields, **(task.outcome or {})}
+    if "result" in outcome:  # it is what the request would have returned, so it is as complete as that
+        return {**fields, "result": {"resultType": "complete", **outcome["result"]}}
+    return {**fields, **outcome}
 
 
 # Making tasks

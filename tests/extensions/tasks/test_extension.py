@@ -8,7 +8,7 @@ from shared.extensions.tasks import runner
 from shared.protocol.identity import Principal
 from shared.protocol.types.tasks import TASKS
 from tests.extensions.tasks.app import ACCEPTED, CAPABILITIES, FORM, app, begin, opened, status, until
-from tests.server.peer import STATELESS, server, talking
+from tests.server.peer import NEWEST_HANDSHAKE, STATELESS, server, talking
 
 NEEDED = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
 WITHOUT = {"elicitation": {"form": {}}}
@@ -43,7 +43,7 @@ async def test_its_result_is_found_in_it():
         id_ = await begin(peer, "wait")
         running.state.opened.set()
         task = await until(peer, id_, "completed")
-        assert task["result"] == {"content": [{"type": "text", "text": "done"}]}
+        assert task["result"] == {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
 
 
 async def test_a_call_that_ends_in_time_is_answered_as_ever():
@@ -63,7 +63,8 @@ async def test_what_fails_in_a_tool_is_its_result():
     async with opened() as running, speaking(running) as peer:
         running.state.opened.set()
         task = await until(peer, await begin(peer, "fail"), "completed")
-        assert task["result"] == {"content": [{"type": "text", "text": "it can't be done"}], "isError": True}
+        failure = {"content": [{"type": "text", "text": "it can't be done"}], "isError": True}
+        assert task["result"] == {"resultType": "complete", **failure}
 
 
 async def test_an_error_of_the_protocol_is_a_failure():
@@ -79,6 +80,28 @@ async def test_a_tool_that_runs_as_a_task_only_needs_a_client_that_has_tasks():
     async with opened() as running, speaking(running, WITHOUT) as peer:
         error = (await peer.call("fail"))["error"]
         assert (error["code"], error["data"]) == (-32021, NEEDED)
+
+
+async def test_each_request_declares_it_anew():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        peer.capabilities = WITHOUT
+        assert (await peer.call("fail"))["error"]["code"] == -32021
+        assert (await peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32021
+
+
+@pytest.mark.parametrize("tasks", [{}, {"requests": {"tools": {"call": {}}}}])
+async def test_the_tasks_of_2025_11_25_do_not_declare_it(tasks):
+    async with opened() as running, speaking(running, {"tasks": tasks}) as peer:
+        running.state.opened.set()
+        assert (await peer.call("wait"))["result"]["resultType"] == "complete"
+        assert (await peer.call("fail"))["error"]["code"] == -32021
+
+
+async def test_it_means_nothing_in_a_version_with_a_handshake():
+    async with opened() as running, talking(running, NEWEST_HANDSHAKE, CAPABILITIES) as peer:
+        running.state.opened.set()
+        assert "content" in (await peer.call("wait"))["result"]
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
@@ -191,6 +214,14 @@ async def test_answers_to_nothing_change_nothing():
         before = await until(peer, id_, "input_required")
         await answer(peer, id_, unknown={"ignored": True})
         assert await status(peer, id_) == before
+
+
+async def test_what_the_client_can_not_be_asked_fails_the_task():
+    async with opened() as running, speaking(running, {"extensions": {TASKS: {}}}) as peer:
+        task = await until(peer, await begin(peer, "ask"), "failed")
+        assert task["error"]["code"] == -32021
+        assert task["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+        assert "elicitation" in task["statusMessage"]
 
 
 async def test_what_is_asked_before_there_is_a_task_is_asked_in_a_round():
