@@ -1,7 +1,7 @@
 """`make bench`: our servers beside others: the official ones, dbhub, FastMCP, and the least that Python needs.
 
-python -m tests.benchmarks.run [--rounds N] [--only stdio|http|sessions|files|sqlite|fetch|prompts|client|gateway]
-                               [--articles FOLDER] [--json FILE]
+python -m tests.benchmarks.run [--rounds N] [--articles FOLDER] [--json FILE]
+    [--only stdio|http|sessions|tasks|files|sqlite|fetch|prompts|client|gateway]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -43,6 +43,7 @@ from tests.benchmarks.sqlite_rows import busy_row, first_row, many_row, one_row,
 from tests.benchmarks.sqlite_tables import make_databases
 from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
 from tests.benchmarks.targets import Measure
+from tests.benchmarks.tasks_rows import task_rows
 from tests.benchmarks.tree import make_texts, make_tree
 from tests.npm import Unavailable
 
@@ -72,6 +73,7 @@ SERIES = (
     # The SDK's server has no WebSockets.
     Series("http", socket_rows, targets.SOCKETS, (OURS,)),
     Series("sessions", idle_rows, targets.IDLE_SESSIONS, (OURS, SDK)),
+    Series("tasks", task_rows, targets.TASKS, (OURS,)),
     Series("files", text_rows, targets.TEXTS, (OURS_WIDE, NPM)),
     Series("files", huge_row, (targets.HUGE,), (OURS_WIDE,)),
     Series("files", tree_rows, targets.TREES, (OURS_WIDE, NPM)),

@@ -67,6 +67,26 @@ class Form(Protocol):
 class HostedCall:
     """A `CallTask`, and the outlet of its call once that is a task."""
 
+    __slots__ = (
+        "__weakref__",
+        "_becoming",
+        "_context",
+        "_form",
+        "_is_done",
+        "_is_looking",
+        "_keys",
+        "_known",
+        "_moved",
+        "_reported",
+        "_reporting",
+        "_tasks",
+        "_text",
+        "_timer",
+        "_unhear",
+        "id",
+        "is_detached",
+    )
+
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
         """The task is kept for so many `seconds`."""
         self.id = secrets.token_urlsafe(24)
@@ -85,7 +105,7 @@ class HostedCall:
         self._is_looking = False
         self._is_done = False
         self._unhear: Callable[[], None] | None = None
-        self._keys: set[str] = set()
+        self._keys: tuple[str, ...] = ()  # few are asked much
         self._text: str | None = None
         self._reported = 0.0
         self._reporting: asyncio.TimerHandle | None = None
@@ -124,7 +144,7 @@ class HostedCall:
         if self._is_late():
             await tasks.store.forget(self.id)
             return
-        self._known, self.is_detached = task, True
+        self._known, self.is_detached, self._becoming, self._timer = task, True, None, None
         self._unhear = tasks.store.hear(self.id, self._heard)
         tasks.at_work[self.id] = self
         link.session.finish(call, self._form.created(task))
@@ -182,7 +202,7 @@ class HostedCall:
         while fresh in self._keys:
             number += 1
             fresh = f"{key}-{number}"
-        self._keys.add(fresh)
+        self._keys = (*self._keys, fresh)
         return fresh
 
     # What comes of it
@@ -194,7 +214,7 @@ class HostedCall:
             outcome = InternalError("the call asked for input when it had become a task; call again")
         told = settle(outcome, call.method, call.peer)
         if isinstance(told, RpcError):
-            self._tasks.crew.start(self._end("failed", _error_of(told), told.message))
+            self._tasks.crew.start(self._end("failed", _error_of(told), told.message[:REASON_CHARACTERS]))
         else:
             status = self._form.status_of(told)
             self._tasks.crew.start(self._end(status, {"result": told}, _reason(told) if status == "failed" else None))
