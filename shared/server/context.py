@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -285,9 +286,10 @@ _SEVERAL = {"items", "minItems", "maxItems"}
 _KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _SEVERAL
 
 
+@lru_cache(1_000)
 def form_schema(form: type[BaseModel]) -> dict[str, Any]:
-    """The schema of `form`. Raises DeclarationError for fields that no form can show: they must be strings,
-    numbers, booleans, or choices of strings, one or several, and bounds must be inclusive."""
+    """The schema of `form`, which nobody may change. Raises DeclarationError for fields that no form can show: they
+    must be strings, numbers, booleans, or choices of strings, one or several, and bounds must be inclusive."""
     schema = form.model_json_schema(schema_generator=JsonSchema)
     fields = {name: _field(form, name, field) for name, field in schema.get("properties", {}).items()}
     made: dict[str, Any] = {"type": "object", "properties": fields}

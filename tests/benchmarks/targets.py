@@ -58,7 +58,7 @@ IDLE = Measure("1,000 idle sessions", "MiB", (Bound(12),))
 SUBSCRIPTIONS = Measure("1,000 subscriptions", "MiB", (Bound(20),))
 
 TASK_RATE = Measure("calls that become tasks, one at a time", "1/s")
-WAITING_TASKS = Measure("1,000 tasks that wait for an answer", "MiB", (Bound(12),))
+WAITING_TASKS = Measure("1,000 tasks that wait for an answer", "MiB", (Bound(10),))
 
 PAGES = Measure("11 MB text: all of it", "ms", (Bound(0.5, "npm"),))
 HEAD = Measure("11 MB text: first 10 lines", "ms", (Bound(1.0, "npm"),))
