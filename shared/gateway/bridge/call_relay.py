@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from ...protocol.session.questions import question_of
 from ...protocol.wire.jsonrpc import Failure, Gap
 from ...server.connection import Connection
 from ...server.context import Context
-from .tasks import OF_TASKS, unrelated
+from .tasks import OF_TASKS, unrelated, without_task
 
 __all__ = ["CallRelay", "ask_apart", "newest_of_one"]
 
@@ -51,8 +50,7 @@ class CallRelay:
             if asked.stream is not None:
                 self._scopes.add(scope)
             try:
-                asked = replace(asked, params=unrelated(asked.params))
-                return await _asked(asked, partial(self.context.pass_on, carried=None))
+                return await _asked(without_task(asked), partial(self.context.pass_on, carried=None))
             finally:
                 self._scopes.discard(scope)
         raise RpcError("the call that this question belongs to is over")
@@ -120,7 +118,7 @@ async def ask_apart(link: Connection, asked: Asked) -> dict[str, Any]:
             answers[key] = answer.result
         return answers
 
-    return await _asked(asked, ask)
+    return await _asked(without_task(asked), ask)
 
 
 async def _asked(

@@ -8,6 +8,7 @@ tool has to run as one.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ...client.client import Client
@@ -15,7 +16,7 @@ from ...client.following import TaskState, Way, follow, read_state
 from ...client.task_support import TaskSupport
 from ...errors import MethodNotFound
 from ...protocol.session.client import ServerDescription
-from ...protocol.session.client_events import Notified
+from ...protocol.session.client_events import Asked, Notified
 from ...protocol.types.tasks import RELATED_TASK, TASKS
 from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
@@ -32,6 +33,7 @@ __all__ = [
     "through_task",
     "unrelated",
     "with_tasks",
+    "without_task",
 ]
 
 OF_TASKS = "notifications/tasks"
@@ -82,6 +84,12 @@ def unrelated(params: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in meta.items() if key != RELATED_TASK}
     rest = {key: value for key, value in params.items() if key != "_meta"}
     return {**rest, "_meta": kept} if kept else rest
+
+
+def without_task(asked: Asked) -> Asked:
+    """A question of the server's that concerns no task: a bridge does not declare that its clients run any, so that
+    one which is asked for is ignored (2025-11-25, Tasks, Capability Negotiation)."""
+    return replace(asked, params={key: value for key, value in unrelated(asked.params).items() if key != "task"})
 
 
 class UpstreamTasks:

@@ -1,7 +1,6 @@
 """A call at a server with sessions, on behalf of a client that has none and can be asked between two rounds only."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -16,7 +15,7 @@ from ...protocol.wire.jsonrpc import Gap
 from ...server.context import Context
 from .base import Heard
 from .call_relay import CallRelay
-from .tasks import unrelated
+from .tasks import without_task
 
 __all__ = ["OF_CALLS", "CallOver", "Exchange", "UpstreamCall"]
 
@@ -92,7 +91,7 @@ class UpstreamCall:
     async def answer(self, asked: Asked) -> dict[str, Any]:
         """What the client answers, in this round or the next. Raises CallOver where the call ends before, and
         RpcError for what this client is not to be asked."""
-        asked = replace(asked, params=unrelated(asked.params))
+        asked = without_task(asked)
         question = question_of(asked.method, asked.params)
         if not self.asks or missing_capability(question, self._peer) is not None:
             raise MethodNotFound(f"the client that called can't be asked: {asked.method}")

@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import pytest
 
+from shared import Context
 from shared.gateway.bridge import bridge
 from shared.gateway.rules.extension import rules
 from shared.gateway.rules.names import Rules
@@ -79,6 +81,24 @@ async def test_its_status_is_what_the_server_says(version: str, mode: str) -> No
 async def test_its_question_is_asked_of_the_client(version: str, mode: str) -> None:
     async with bridged(Behind(Working().app, mode), version, FORMS_TOO) as peer:
         assert text_in(await answered(peer, await started(peer, "paint"), RED)) == "painted red"
+
+
+async def test_a_task_that_the_server_wants_of_a_client_is_none_of_its_question() -> None:
+    app = small("small")
+
+    @app.tool()
+    async def ask(ctx: Context[Any]) -> str:
+        """Ask as if the client had tasks."""
+        question: Json = {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+        asked = {"q": ("elicitation/create", {**question, "task": {"ttl": 1_000}})}
+        return str((await ctx.pass_on(asked, None))["q"]["action"])
+
+    async with bridged(Behind(app, OLD), NEWEST_HANDSHAKE, {"elicitation": {"form": {}}}) as peer:
+        calling = await peer.start("ask")
+        question = await peer.other("elicitation/create")
+        assert "task" not in question["params"]
+        await peer.reply(question["id"], {"action": "decline"})
+        assert text_in((await peer.answer(calling))["result"]) == "decline"
 
 
 @pytest.mark.parametrize("capabilities", [FORMS_TOO, {"elicitation": {"form": {}}}])
