@@ -1,7 +1,7 @@
 """The tools of a server: what `tools/list` shows, and how one is called."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ __all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable", "call_tool",
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
 """Bytes of a description that hosts show their models; the rest is cut off."""
+
+_NOTHING: Mapping[str, Any] = {}
 
 Unavailable = Callable[[Any], str | None]
 """Given the settings, why a tool is not offered, or None when it is."""
@@ -154,11 +156,13 @@ class Tools:
 
 def hosted_by(host: "Handler", handler: "Handler") -> "Handler":
     """Has `host` handle the calls that may become tasks, or ask to, and `handler` all others, which take no longer
-    for it."""
+    for it: those of plain tools, and of clients that have said nothing of tasks."""
 
     def call(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
-        is_plain = running.features.tools.task_support(params.name) is None
-        if is_plain and (context.call.raw or {}).get("task") is None:
+        one = context.call
+        support, raw = running.features.tools.task_support(params.name), one.raw or _NOTHING
+        has_said = "task" in raw or "extensions" in one.peer.capabilities
+        if support != "required" and (not has_said or (support is None and raw.get("task") is None)):
             return handler(running, context, params)
         return host(running, context, params)
 
