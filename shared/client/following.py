@@ -6,8 +6,8 @@ stands between one and a server.
     2025-11-25 alone     tasks/result ──▶ the result, when there is one; the server asks meanwhile as it always does
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, get_args
@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from ..errors import InputRequired, InvalidParams, InvalidResult, McpError, PeerError, TaskCancelled, TaskLost
-from ..kit.tasks import background
+from ..kit.tasks import background, first_error
 from ..protocol.types.tasks import TaskStatus
 
 __all__ = ["OnTask", "Questions", "TaskState", "Way", "cancel", "follow", "look", "read_state"]
@@ -27,6 +27,8 @@ MIN_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 60.0
 CANCEL_SECONDS = 2.0
 """Time for the server to hear that nobody wants a task any more."""
+RESULT_TRIES = 3
+"""How often the result of a task that is over is asked for again, where no answer comes that can be used."""
 MAX_QUESTIONS = 100
 """That a task may ask at once: each of them may need a person, or a model that costs money."""
 
@@ -122,9 +124,11 @@ async def follow(id: str, way: Way, first: TaskState | None = None, *, cancels: 
     """
     following = _Following(id, way)
     try:
-        return await (following.experimental(first) if way.is_experimental else following.extension(first))
-    except (ConnectionError, TaskLost, InputRequired):
-        following.is_over = True  # there is nobody to be told, or another round of the call comes back to it
+        with _single_error():
+            return await (following.experimental(first) if way.is_experimental else following.extension(first))
+    except (ConnectionError, TimeoutError, TaskLost, InputRequired):
+        # There is nobody to be told, or it may only be slow, or another round of the call comes back to it.
+        following.is_over = True
         raise
     finally:
         if cancels and not following.is_over:
@@ -138,6 +142,16 @@ async def cancel(way: Way, id: str) -> None:
     await way.ask("tasks/cancel", {"taskId": id})
 
 
+@contextmanager
+def _single_error() -> Iterator[None]:
+    """Where several requests about a task fail at once, as they do when the connection is lost, raises the first
+    error."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        raise first_error(group) from None
+
+
 class _Following:
     """One task, to its end."""
 
@@ -146,6 +160,8 @@ class _Following:
         self._id = id
         self._way = way
         self._seen: tuple[str, str | None] | None = None
+        self._failed = 0
+        """How often no result could be had of the task that is over."""
 
     def _note(self, state: TaskState) -> None:
         self.is_over = state.is_over
@@ -191,19 +207,19 @@ class _Following:
                     return result
 
     async def _attempt(self) -> dict[str, Any] | None:
-        """The result; None where the connection was lost meanwhile, and the server knows the task still."""
+        """The result; None where there was none, be it that the connection was lost, and the task goes on."""
         try:
             result = await self._way.ask("tasks/result", {"taskId": self._id})
-        except ConnectionError:
+        except (ConnectionError, PeerError) as error:
             state = await self._look()
-            if not state.is_over:
-                await self._way.pause(state.poll_seconds)
-            return None
-        except PeerError:
-            # Servers have various words for the end of a task without a result.
-            if (await self._look()).status == "cancelled":
+            if state.status == "cancelled":  # servers have various words for that
                 raise TaskCancelled("the task was cancelled") from None
-            raise
+            if state.is_over:
+                self._failed += 1
+            if state.is_over and (isinstance(error, PeerError) or self._failed > RESULT_TRIES):
+                raise
+            await self._way.pause(state.poll_seconds)
+            return None
         if "content" not in result and (await self._look()).status == "cancelled":
             raise TaskCancelled("the task was cancelled")
         return result
@@ -246,11 +262,12 @@ class _Answers:
         while self._due:
             key = next(iter(self._due))
             method, params = self._due.pop(key)
+            answer: dict[str, Any] | None = None
             with anyio.CancelScope() as scope:
                 self._current = (key, scope)
                 answer = await self._way.answer(key, method, params)
-                with anyio.CancelScope(shield=True):
-                    await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
+            if answer is not None:  # and the question was not taken back
+                await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
         self._current = None
 
     def _wanted_at_once(self, questions: Questions) -> None:
@@ -264,12 +281,14 @@ class _Answers:
 
     async def _work_at_once(self, questions: Questions) -> None:
         assert self._way.answer_all is not None
+        answers: dict[str, dict[str, Any]] | None = None
         with anyio.CancelScope() as scope:
             self._open[scope] = set(questions)
             try:
                 answers = await self._way.answer_all(questions)
             finally:
                 del self._open[scope]
+        if answers is not None:
             await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": answers})
 
 

@@ -18,7 +18,7 @@ class Limits:
     subscriptions: int = 10_000
     """Resource subscriptions."""
     streams: int = 64
-    """Listen streams open at once."""
+    """Listen streams open at once, together with the results of tasks that are waited for."""
     waiting_messages: int = 256
     """Messages not yet taken by a slow peer, before we stop reading what it sends."""
     roots_seconds: float = 10.0

@@ -26,6 +26,7 @@ class MemoryTasks:
         self._shares: Counter[str] = Counter()
         self._sizes: dict[str, int] = {}
         self._bytes = 0
+        self._bytes_of: Counter[str] = Counter()
         self._heard: dict[str, tuple[Wake, ...]] = {}
 
     def __len__(self) -> int:
@@ -85,13 +86,14 @@ class MemoryTasks:
         self._timers.clear()
 
     def _weigh(self, id: str, outcome: Mapping[str, Any] | None) -> None:
-        # An error is small, and has to fit: it may say that a result did not.
-        size = len(json_of(outcome)) if outcome is not None and "result" in outcome else 0
-        total = self._bytes - self._sizes.get(id, 0) + size
+        size, client = 0 if outcome is None else len(json_of(outcome)), self._tasks[id].client
+        more = size - self._sizes.get(id, 0)
+        left, own = self._limits.result_bytes - self._bytes - more, self._bytes_of[client] + more
         is_small = outcome is None or ("error" in outcome and size <= SMALL_BYTES)
-        if total > self._limits.result_bytes and not is_small:
+        # As much as is left for others: alone, one may have half of it. Who is not one of several has it all.
+        if not is_small and (left < 0 or (client and own > left)):
             raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
-        self._bytes, self._sizes[id] = total, size
+        self._bytes, self._bytes_of[client], self._sizes[id] = self._bytes + more, own, size
 
     def _drop(self, id: str) -> None:
         task = self._tasks.pop(id, None)
@@ -99,10 +101,12 @@ class MemoryTasks:
             return
         if (timer := self._timers.pop(id, None)) is not None:
             timer.cancel()
-        self._bytes -= self._sizes.pop(id, 0)
+        size = self._sizes.pop(id, 0)
+        self._bytes -= size
+        self._bytes_of[task.client] -= size
         self._shares[task.client] -= 1
         if not self._shares[task.client]:
-            del self._shares[task.client]
+            del self._shares[task.client], self._bytes_of[task.client]
         self._wake(id)
 
     def _wake(self, id: str) -> None:

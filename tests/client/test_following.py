@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from shared.client import following
 from shared.client.following import TaskState, Way, follow, read_state
 from shared.errors import InputRequired, InvalidParams, InvalidResult, PeerError, TaskCancelled, TaskLost
 
@@ -178,3 +179,70 @@ async def test_what_is_no_task_is_an_invalid_result(told: dict[str, Any]) -> Non
 def test_servers_are_asked_neither_too_often_nor_never(wanted: Any, seconds: float) -> None:
     state: TaskState = read_state("tasks/get", {"taskId": "t", "status": "working", "pollIntervalMs": wanted})
     assert state.poll_seconds == seconds
+
+
+async def test_result_that_can_never_be_used_is_asked_for_so_often() -> None:
+    told, tries = Told(DONE), 0
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        nonlocal tries
+        if method == "tasks/result":
+            tries += 1
+            raise ConnectionError("no answer that can be used")
+        return await told.ask(method, params)
+
+    with pytest.raises(ConnectionError, match="can be used"):
+        await told.followed(ask=ask, is_experimental=True)
+    assert tries == following.RESULT_TRIES + 1
+
+
+async def test_refusal_to_wait_does_not_end_a_task_at_work() -> None:
+    told = Told({"status": "working"})
+    answers: list[Any] = [PeerError("ask on another connection", code=-32603), {"content": []}]
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method != "tasks/result":
+            return await told.ask(method, params)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+    assert await told.followed(ask=ask, is_experimental=True) == {"content": []}
+    assert told.methods == []
+
+
+async def test_requests_that_fail_together_raise_one_error() -> None:
+    told, both = Told(ASKING), [anyio.Event(), anyio.Event()]
+    looks = 0
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        nonlocal looks
+        if method == "tasks/get" and not looks:
+            looks += 1
+            return await told.ask(method, params)
+        mine = both[method == "tasks/update"]
+        mine.set()
+        for one in both:
+            await one.wait()
+        raise ConnectionError("lost")
+
+    with pytest.raises(ConnectionError, match="lost"):
+        await told.followed(ask=ask)
+
+
+async def test_answer_on_its_way_holds_up_nobody_who_gives_up() -> None:
+    told = Told(ASKING)
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method == "tasks/update":
+            told.answered.set()
+            await anyio.sleep_forever()
+        return await told.ask(method, params)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: told.followed(ask=ask))
+            await told.answered.wait()
+            tasks.cancel_scope.cancel()
+    assert told.methods == ["tasks/cancel"]

@@ -38,7 +38,9 @@ class Lasting:
     """A server whose tools run as tasks, and what happened in it."""
 
     def __init__(self) -> None:
-        self.app: Server[Any] = Server(Implementation(name="lasting", version="1"), extensions=[tasks()])
+        self.app: Server[Any] = Server(
+            Implementation(name="lasting", version="1"), extensions=[tasks(after_seconds=60)]
+        )
         self.running: Any = None
         self.began = anyio.Event()
         self.go_on = anyio.Event()

@@ -88,6 +88,7 @@ def memory() -> int:
     return int(re.findall(r"VmRSS:\s+([0-9]+) kB", Path("/proc/self/status").read_text())[0])
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("most", [100, pytest.param(10_000, marks=pytest.mark.full)])
 async def test_no_more_tasks_than_there_may_be(most: int) -> None:
     many = Many(total=most, of_one_client=most)
@@ -123,6 +124,7 @@ async def use(peer: Peer, number: int) -> None:
         await over(peer, id_)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("version", [STATELESS, NEWEST_HANDSHAKE])
 @pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.full)])
 async def test_tasks_that_have_expired_leave_nothing(count: int, version: str) -> None:

@@ -22,11 +22,13 @@ from ...protocol.shaping import settle
 from ...protocol.types.tasks import TaskStatus
 from ...server.context import Context
 from . import states
-from .runner import Tasks, principal_of
+from .runner import Tasks, log, principal_of
 
 __all__ = ["Form", "HostedCall", "Report"]
 
 REASON_CHARACTERS = 200
+MESSAGE_CHARACTERS = 1_000
+"""Of a status: whoever asks is told it again each time."""
 REPORT_SECONDS = 0.2
 """How often what a call reports reaches the store at most."""
 
@@ -168,8 +170,8 @@ class HostedCall:
         self.say(str(report))
 
     def say(self, text: str) -> None:
-        """Has the status say `text`, soon."""
-        self._text = text
+        """Has the status say `text`, soon; what is too long is cut."""
+        self._text = text = text[:MESSAGE_CHARACTERS]
         if self.id in self._tasks.at_work and self._reporting is None:
             loop = asyncio.get_running_loop()
             due = self._reported + REPORT_SECONDS
@@ -227,8 +229,11 @@ class HostedCall:
     async def _end(self, status: TaskStatus, outcome: Mapping[str, Any], message: str | None = None) -> None:
         try:
             await self._change(lambda task, now: states.ended(task, status, outcome, now, message))
-        except OverflowError as error:
-            text = str(error)
+        except (OverflowError, OSError, ValueError) as error:
+            # A result that can't be kept, be it too much or no JSON, must not leave the task at work for ever.
+            if not isinstance(error, OverflowError):
+                log.error("the result of a task can't be kept", exc_info=error)
+            text = str(error) if isinstance(error, OverflowError) else "internal error"
             await self._change(lambda task, now: states.ended(task, "failed", _error(text), now, text))
         finally:
             self._give_up()
@@ -274,8 +279,10 @@ class HostedCall:
 
 def _reason(result: Mapping[str, Any]) -> str | None:
     """Why a tool has failed, as its result says."""
-    texts = [block["text"] for block in result.get("content", ()) if block.get("type") == "text"]
-    return texts[0][:REASON_CHARACTERS] if texts else None
+    content = result.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    return next((text[:REASON_CHARACTERS] for text in texts if isinstance(text, str)), None)
 
 
 def _report(text: str, task: TaskRecord, now: float) -> TaskRecord:

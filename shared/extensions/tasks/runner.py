@@ -29,7 +29,7 @@ from .states import is_over
 if TYPE_CHECKING:
     from .hosted import HostedCall
 
-__all__ = ["POLL_MS", "STOPPED", "Support", "Tasks", "ToolTasks", "iso", "living", "principal_of", "tasks_of"]
+__all__ = ["POLL_MS", "STOPPED", "Support", "Tasks", "ToolTasks", "iso", "living", "log", "principal_of", "tasks_of"]
 
 log = logging.getLogger("shared.tasks")
 

@@ -144,6 +144,7 @@ class _Sent:
     method: str
     progress: bool
     takes_tasks: bool = False
+    caller: ClientIdentity | None = None
 
 
 def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
@@ -181,7 +182,7 @@ class ClientSession:
         self._last_id = 0
         self._asked_again = False
         self._tokens: set[str] = set()
-        self._given_up: dict[RequestId, None] = {}
+        self._given_up: dict[RequestId, ClientIdentity | None] = {}
 
     @property
     def stateless(self) -> bool:
@@ -314,7 +315,7 @@ class ClientSession:
             # The server decides which of the calls become tasks (SEP-2663); it does so for tools alone.
             can = declared(envelope[CLIENT_CAPABILITIES], ("extensions", TASKS))
             takes_tasks = method == "tools/call" and can is not None
-        self._sent[id_] = _Sent(method, progress, takes_tasks)
+        self._sent[id_] = _Sent(method, progress, takes_tasks, caller)
         self._send(Request(id_, method, {**params, "_meta": meta} if meta else params))
         return id_
 
@@ -344,7 +345,7 @@ class ClientSession:
         if sent is None or sent.method in _NOT_CANCELLABLE:
             return False
         if sent.takes_tasks:
-            self._given_up[id] = None
+            self._given_up[id] = sent.caller
             if len(self._given_up) > MAX_GIVEN_UP:
                 del self._given_up[next(iter(self._given_up))]
         self._send(Notification("notifications/cancelled", {"requestId": id, "reason": reason}), id)
@@ -420,11 +421,11 @@ class ClientSession:
         """Has the task cancelled that a call became while it was given up: its server heard of that too late."""
         if late.id not in self._given_up:
             return
-        del self._given_up[late.id]
+        caller = self._given_up.pop(late.id)
         created = late.result if self._mode.stateless else late.result.get("task")
         id_ = created.get("taskId") if isinstance(created, dict) else None
         if isinstance(id_, str):
-            self.request("tasks/cancel", {"taskId": id_})
+            self.request("tasks/cancel", {"taskId": id_}, caller=caller)
 
     def _unusable(self, id: RequestId | None, reason: str, fate: Fate = "unknown") -> Unusable | None:
         return Unusable(id, reason, fate) if id is not None and self._forget(id) else None
