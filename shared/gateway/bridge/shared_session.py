@@ -1,8 +1,8 @@
 """One session at a server for all clients, where the operator says so: then a command is one process.
 
-What the server says on the stream of a request concerns who makes it. Where nothing tells that, it concerns the
-client whose calls are under way; where these are of several clients, it is told to nobody: a question is refused, as
-it may show one client's user what another one does.
+What the server says on the stream of a request, or of a task, concerns who makes it. Where nothing tells that, it
+concerns the client whose calls are under way; where these are of several clients, it is told to nobody: a question is
+refused, as it may show one client's user what another one does.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
+from ...client.following import TaskState
 from ...client.options import ClientOptions
 from ...errors import InternalError, PeerError
 from ...kit.tasks import Crew
@@ -23,7 +24,7 @@ from .call_relay import CallRelay
 from .forwarding import caller_of, params_of, settled
 from .log_level import SharedLevel
 from .parked import Parking
-from .tasks import UpstreamTasks, seconds_for, through_task
+from .tasks import UpstreamTasks, related_task, seconds_for, through_task
 from .upstream_call import UpstreamCall
 
 __all__ = ["SHARED_CAPABILITIES", "SharedSession"]
@@ -45,7 +46,18 @@ class _Shared:
     def __init__(self, inner: CallRelay | UpstreamCall, link: Connection, visits: dict[str, Connection]) -> None:
         self.inner = inner
         self.link = link
+        self.task: str | None = None
+        """The id of the task at the server that the call has become, where it has."""
         self._visits = visits
+
+    async def became_task(self) -> None:
+        """The server has made a task of the call."""
+        await self.inner.became_task()
+
+    def said(self, task: TaskState) -> None:
+        """The task is so."""
+        self.task = task.id
+        self.inner.said(task)
 
     @property
     def asks(self) -> bool:
@@ -124,7 +136,7 @@ class SharedSession:
         self._under_way.append(relay)
         try:
             wanted = await self.upstream_tasks.wanted(client, context, context.call.params)
-            return await through_task(ask, context.call.method.name, params, wanted, inner)
+            return await through_task(ask, context.call.method.name, params, wanted, relay)
         finally:
             self._under_way.remove(relay)
 
@@ -139,8 +151,10 @@ class SharedSession:
     # What the server says that belongs to no call, as far as can be told
 
     async def answer(self, asked: Asked) -> dict[str, Any]:
-        """What the client answers whose calls are under way. Raises RpcError where there are several or none, and
-        what the client refuses with."""
+        """What the client answers whose task this belongs to, or else whose calls are under way. Raises RpcError
+        where there are several or none, and what the client refuses with."""
+        if (owner := self._owner_of(asked)) is not None:
+            return await owner.answer(asked)
         if not self._under_way:
             raise InternalError("no call is under way that this could be asked in")
         if not self._is_of_one:
@@ -166,6 +180,11 @@ class SharedSession:
             if link is not None:
                 link.session.tell(notice.method, notice.params)
                 link.soon()
+
+    def _owner_of(self, asked: Asked) -> _Shared | None:
+        """The call whose task a question says that it belongs to."""
+        id_ = related_task(asked.params)
+        return None if id_ is None else next((one for one in self._under_way if one.task == id_), None)
 
     @property
     def _is_of_one(self) -> bool:

@@ -15,6 +15,7 @@ from ...client.client import Client
 from ...client.following import TaskState, Way, follow, read_state
 from ...client.task_support import TaskSupport
 from ...errors import MethodNotFound
+from ...protocol.identity import declared
 from ...protocol.session.client import ServerDescription
 from ...protocol.session.client_events import Asked, Notified
 from ...protocol.types.tasks import RELATED_TASK, TASKS
@@ -29,6 +30,7 @@ __all__ = [
     "UpstreamTasks",
     "has_tasks",
     "nobody",
+    "related_task",
     "seconds_for",
     "through_task",
     "unrelated",
@@ -74,6 +76,12 @@ def with_tasks(listed: dict[str, Any]) -> dict[str, Any]:
 def seconds_for(method: str) -> float | None:
     """How long the answer to a request may take; None where the call itself has a limit."""
     return ASK_SECONDS if method in ("tasks/get", "tasks/update", "tasks/cancel") else None
+
+
+def related_task(params: dict[str, Any]) -> str | None:
+    """The task of the server's that a message says it belongs to."""
+    id_ = declared(params, ("_meta", RELATED_TASK, "taskId"))
+    return id_ if isinstance(id_, str) else None
 
 
 def unrelated(params: dict[str, Any]) -> dict[str, Any]:

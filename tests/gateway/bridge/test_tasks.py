@@ -83,6 +83,21 @@ async def test_its_question_is_asked_of_the_client(version: str, mode: str) -> N
         assert text_in(await answered(peer, await started(peer, "paint"), RED)) == "painted red"
 
 
+@pytest.mark.parametrize("version", [NEWEST_HANDSHAKE, STATELESS])
+async def test_its_question_is_asked_of_its_own_client_where_others_have_tasks_too(version: str) -> None:
+    work = Working()
+    async with (
+        Behind(work.app, OLD).serving(shared=True) as way,
+        bridge(way).open() as running,
+        talking(running, version, FORMS_TOO) as holding,
+        talking(running, version, FORMS_TOO) as asking,
+    ):
+        await started(holding, "work")
+        await work.began.wait()
+        assert text_in(await answered(asking, await started(asking, "paint"), RED)) == "painted red"
+        assert not [message for message in holding.others if message["method"] == "elicitation/create"]
+
+
 async def test_a_task_that_the_server_wants_of_a_client_is_none_of_its_question() -> None:
     app = small("small")
 
