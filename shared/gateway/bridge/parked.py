@@ -85,9 +85,9 @@ class Parking:
         """
         goes_on = False
         try:
-            questions = await call.attend(context, self._gather_seconds)
-            if questions:
-                return await self._pass_on(questions, context, call)
+            # What has become a task waits for the answers, and goes on with them.
+            while questions := await call.attend(context, self._gather_seconds):
+                call.answered(await self._pass_on(questions, context, call))
             return call.result()
         except PeerError as error:
             await self.visiting.ask(context, error)
@@ -102,7 +102,7 @@ class Parking:
     async def _pass_on(
         self, questions: dict[str, tuple[str, dict[str, Any]]], context: Context[Any], call: UpstreamCall
     ) -> dict[str, Any]:
-        """Ends the round with `questions`."""
+        """Ends the round with `questions`; the answers to them, where the call is a task."""
         if context.call.round.number >= MAX_ROUNDS:
             raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
         if len(self._calls) >= self._most:

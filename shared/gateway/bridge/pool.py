@@ -81,8 +81,16 @@ class Pool:
             call = UpstreamCall(context, self._heard)
             session = await self._leased(context.owner, identity)
             session.lease(call)
-            client = session.client
-            wanted = None if client is None else await self.upstream_tasks.wanted(client, context, params)
+            wanted, is_known = None, False
+            try:
+                name = getattr(params, "name", None)
+                if (client := session.client) is not None:
+                    wanted = await self.upstream_tasks.wanted(client, context, name)
+                is_known = True
+            finally:
+                if not is_known:  # nobody else gives the session back
+                    session.lease(None)
+                    self._release(session)
             exchange = partial(session.exchange, request, asked.token is not None, identity.log_level, wanted)
             self._tasks.start(self._make(session, call, exchange))
         return await self.parking.round(context, call)

@@ -135,7 +135,7 @@ class SharedSession:
 
         self._under_way.append(relay)
         try:
-            wanted = await self.upstream_tasks.wanted(client, context, context.call.params)
+            wanted = await self.upstream_tasks.wanted(client, context, params.get("name"))
             return await through_task(ask, context.call.method.name, params, wanted, relay)
         finally:
             self._under_way.remove(relay)

@@ -8,13 +8,16 @@ tool has to run as one.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
+
+import anyio
 
 from ...client.client import Client
 from ...client.following import TaskState, Way, follow, read_state
 from ...client.task_support import TaskSupport
-from ...errors import MethodNotFound
+from ...errors import McpError, MethodNotFound
 from ...protocol.identity import declared
 from ...protocol.session.client import ServerDescription
 from ...protocol.session.client_events import Asked, Notified
@@ -106,6 +109,7 @@ class UpstreamTasks:
     def __init__(self) -> None:
         self._support = TaskSupport()
         self._is_listed = False
+        self._listing = anyio.Lock()
 
     def learn(self, listed: dict[str, Any]) -> None:
         """Takes a page of its tools."""
@@ -116,21 +120,30 @@ class UpstreamTasks:
         if isinstance(notice, Gap) or notice.method == "notifications/tools/list_changed":
             self._support, self._is_listed = TaskSupport(), False
 
-    async def wanted(self, client: Client, context: Context[Any], params: Any) -> dict[str, Any] | None:
-        """The `task` that the call of `context` is made with in the session of `client`; None for none."""
+    async def wanted(self, client: Client, context: Context[Any], name: object) -> dict[str, Any] | None:
+        """The `task` that the call of `context` is made with in the session of `client`, for the tool which the
+        server knows by that name; None for none."""
         call = context.call
         if call.method.name != "tools/call" or not client.server.runs_tools_as_tasks:
             return None
-        asked = call.raw.get("task") if context.peer.may_request_tasks else None
+        asked = (call.raw or {}).get("task") if context.peer.may_request_tasks else None
         if isinstance(asked, dict):
             return asked
-        named = {"name": params.name}
+        named = {"name": name}
         if self._support.of(named) is None and not self._is_listed:
-            self._is_listed = True
-            for tool in await client.plain.list_tools():
-                self._support.learn({"tools": [tool]})
+            await self._list(client)
         support = self._support.of(named)
         return {} if support == "required" or (support == "optional" and call.task is not None) else None
+
+    async def _list(self, client: Client) -> None:
+        """Lists the tools, once for all who want to know. A server that does not list them is called all the same."""
+        async with self._listing:
+            if self._is_listed:
+                return
+            with suppress(McpError, OSError):
+                for tool in await client.plain.list_tools():
+                    self._support.learn({"tools": [tool]})
+                self._is_listed = True
 
 
 async def through_task(
