@@ -53,7 +53,7 @@ class Column:
     @property
     def rows(self) -> set[str]:
         """What has to pass."""
-        known = rows_of(self.way.split()[0], self.mode)
+        known = rows_of(self.peer, self.way.split()[0], self.mode)
         over = "stdio" if self.way.endswith("stdio") else self.way
         holes = {row for peer, transport, row in HOLES if (peer, transport) == (self.peer, over)}
         without = {row for what in (self.way.split()[0], self.age) for row in WITHOUT.get(what, {})}
