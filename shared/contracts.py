@@ -397,7 +397,8 @@ class TaskLimits:
     of_one_client: int = 1_000
     """Those of them that one client has: one principal, or one session or address where nobody is authenticated."""
     result_bytes: int = 64 * 1024 * 1024
-    """What all their results take as JSON; errors of a kilobyte always have room."""
+    """What all their results take as JSON; one of several clients leaves as much to others as it has. Errors of a
+    kilobyte always have room."""
     seconds: float = 3_600.0
     """How long a task is kept from its creation on, and so how long it may work."""
 

@@ -140,10 +140,12 @@ class UpstreamTasks:
         async with self._listing:
             if self._is_listed:
                 return
+            support = self._support
             with suppress(McpError, OSError):
-                for tool in await client.plain.list_tools():
-                    self._support.learn({"tools": [tool]})
-                self._is_listed = True
+                tools = await client.plain.list_tools()
+                if self._support is support:  # and they have not changed meanwhile
+                    support.learn({"tools": tools})
+                    self._is_listed = True
 
 
 async def through_task(
