@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import TypeVar
 
 import aiosqlite
@@ -62,7 +63,7 @@ class Connection(aiosqlite.Connection):
         self._when_idle: Callable[[], None] | None = None
         super().__init__(self._handle.open, iter_chunk_size=64)
         # A thread in an endless instruction must not keep the process alive.
-        self._thread.daemon = True
+        self._thread = Thread(target=self._serve, args=(self._thread.run,), daemon=True)
 
     async def run(self, work: Work[T], elsewhere: Work[T] | None = None, job: Job | None = None) -> T:
         """Does `work`, within the time of a statement or of its `job`; where that can't be interrupted, a process
@@ -124,6 +125,13 @@ class Connection(aiosqlite.Connection):
         await self._worker.end()
         with anyio.move_on_after(_CLOSING if self._at_work is None else _GRACE, shield=True):
             await super().close()
+
+    def _serve(self, serve: Callable[[], None]) -> None:
+        try:
+            serve()
+        except RuntimeError:
+            # The event loop ended before the work that was left to this thread, so nobody is there to be told.
+            self._handle.connection.close()
 
     def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:
         try:

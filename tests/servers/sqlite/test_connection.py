@@ -1,6 +1,7 @@
 """Connections in their threads, and how their work ends."""
 
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from functools import partial
@@ -13,6 +14,7 @@ from servers.sqlite.engine.connection import Connection
 from servers.sqlite.engine.limits import Job, Limits, StatementDeadline
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.errors import SqliteError
+from tests.descriptors import descriptors
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
 # One instruction that compares 900 characters at each of a million places: about a second, and never more than some.
@@ -82,6 +84,23 @@ async def test_work_that_was_cancelled_stops_and_says_when(file: Path) -> None:
                 await connection.run(lambda raw, stop: ask(ENDLESS, raw, stop))
             connection.when_idle(idle.set)
             await idle.wait()
+
+
+def test_work_that_outlives_the_event_loop_ends_in_silence_and_closes_its_file(file: Path) -> None:
+    """pytest fails where the exception of a thread is caught by nobody."""
+    goes_on = threading.Event()
+
+    async def leave_at_work() -> Connection:
+        async with connected(file) as connection:
+            with anyio.move_on_after(0):
+                await connection.run(lambda _raw, _stop: goes_on.wait(60))
+        return connection
+
+    connection = anyio.run(leave_at_work)
+    goes_on.set()
+    connection._thread.join(60)
+    assert not connection._thread.is_alive()
+    assert not [link for link in descriptors() if str(file) in link]
 
 
 async def test_a_lock_is_waited_for_and_then_told(locked: Path) -> None:
