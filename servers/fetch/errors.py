@@ -11,7 +11,7 @@ from shared.kit.errors import CodedError
 from shared.kit.text import join_lines
 
 CODES = {
-    "bad_url": "what was given is no URL that can be fetched",
+    "bad_url": "the URL can't be fetched",
     "bad_argument": "an argument does not fit the page",
     "blocked_host": "the operator does not allow the host or the port",
     "blocked_address": "the host leads to an address that is not public",

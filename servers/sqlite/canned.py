@@ -71,7 +71,9 @@ def parse_definition(text: str, stem: str) -> Definition:
     _require_kinds(front, _KEYS, "the front matter")
     name, description = front.get("name", stem), front.get("description", "").strip()
     if _TOOL.fullmatch(name) is None:
-        raise ValueError(f"{name!r} is no name of a tool: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
+        raise ValueError(
+            f"{name!r} is not a valid name of a tool: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+        )
     if not description:
         raise ValueError("it has no description")
     parameters = tuple(_parse_parameter(*one) for one in front.get("parameters", {}).items())
@@ -207,7 +209,7 @@ def _find_files(directory: Path) -> list[Path]:
 def _read_text(path: Path) -> str:
     with open(path, "rb", opener=open_unblocked) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")

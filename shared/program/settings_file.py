@@ -40,7 +40,7 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path}: is no TOML: {error}") from None
+        raise ValueError(f"{path}: is not valid TOML: {error}") from None
     options = settings_in(content, fields, path)
     secret = next((found.source for name, found in options.items() if is_secret(fields[name])), None)
     return SettingsFile(options, secret if exposed else None)

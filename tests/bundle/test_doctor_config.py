@@ -175,7 +175,7 @@ async def test_a_damaged_file_of_pins(place: Place) -> None:
     place.write({"other": place.other(pin=True)})
     [(severity, what)] = await place.wrong()
     assert severity == "fault"
-    assert "is no file of pins" in what
+    assert "is not a file of pins" in what
 
 
 def test_the_command_ends_as_it_was_found(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -130,7 +130,9 @@ def test_the_namespace_is_the_publishers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("namespace", ["someone", "io.github/me", "io..github", "io.git hub", "a." * 80 + "b"])
 def test_what_is_no_namespace_is_refused(namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is no namespace" in refused(["--namespace", namespace, "--output", str(tmp_path / "out")], capsys)
+    assert "is not a valid namespace" in refused(
+        ["--namespace", namespace, "--output", str(tmp_path / "out")], capsys
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -170,10 +172,10 @@ def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -
     forms = {entry.name: list(manifest_of(exported, entry)["user_config"]) for entry in ENTRIES}
     assert forms == {
         "filesystem": ["roots", "allow_write", "poll", "replace_protected", "confirm", "client_roots"],
-        "sqlite": ["databases", "demo", "allow_write", "create", "files", "queries"],
+        "sqlite": ["databases", "demo", "allow_write", "create", "confirm", "files", "queries"],
         "fetch": ["ignore_robots", "header", "proxy_url", "ca_file"],
-        "prompts": ["libraries", "starter", "allow_write", "files"],
-        "everything": [],
+        "prompts": ["libraries", "starter", "allow_write", "confirm", "files"],
+        "everything": ["confirm"],
     }
 
 

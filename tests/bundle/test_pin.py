@@ -140,7 +140,7 @@ def test_what_is_not_there_is_wrong_usage(
 def test_a_damaged_file_of_pins_is_wrong_usage(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.pins.path.write_text("{")
     assert place.pin() == 2
-    assert "is no file of pins; remove it to pin the tools anew" in capsys.readouterr().err
+    assert "is not a file of pins; remove it to pin the tools anew" in capsys.readouterr().err
 
 
 def test_a_server_that_ends_is_no_connection(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -246,8 +246,8 @@ BAD_FILES = [
     ("root = [':rw']", "f.toml: root: the name of a directory is empty"),
     ("roots = ['~no.such.user']", "f.toml: roots: nobody has the home directory of '~no.such.user'"),
     ("token = 'hunter2 hunter3'", "f.toml: token: a token is one word"),
-    ("port = ", "f.toml: is no TOML: Invalid value (at "),
-    ("port", "f.toml: is no TOML: Expected '='"),
+    ("port = ", "f.toml: is not valid TOML: Invalid value (at "),
+    ("port", "f.toml: is not valid TOML: Expected '='"),
     ("port = 1 # \udcff", "f.toml: is not UTF-8"),
     (None, "f.toml: No such file or directory"),
 ]

@@ -33,7 +33,9 @@ _FORMATS = {
 def describe_server(entry: Entry, package: Package, namespace: str = NAMESPACE) -> dict[str, Any]:
     """The document. Raises ValueError where the namespace is no domain, or clients could not start the package."""
     if _NAMESPACE.fullmatch(namespace) is None or len(namespace) > 100:
-        raise ValueError(f"{namespace!r} is no namespace: it is a domain in reverse order, such as io.github.USER")
+        raise ValueError(
+            f"{namespace!r} is not a valid namespace: it is a domain in reverse order, such as io.github.USER"
+        )
     return {
         "$schema": SCHEMA,
         "name": f"{namespace}/{entry.script}",

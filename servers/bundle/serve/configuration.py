@@ -91,5 +91,5 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
         raise ValueError(f"{where}: has to be a mapping of names to values")
     for key in value or ():
         if not isinstance(key, str):
-            raise ValueError(f"{where}: {key!r} is no name")
+            raise ValueError(f"{where}: {key!r} is not a valid name")
     return value or {}

@@ -59,7 +59,7 @@ def _read(content: Any) -> dict[str, Value]:
 
 def _value(name: Any, content: Any) -> Value:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"{name!r} is no name")
+        raise ValueError(f"{name!r} is not a valid name")
     match content:
         case str():
             return Value("text", content)

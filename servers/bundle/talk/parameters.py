@@ -233,7 +233,7 @@ def _parsed(text: str) -> Any:
 
 
 def _refused(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not valid JSON")
 
 
 def _finite(text: str) -> float:

@@ -124,7 +124,7 @@ class Exchange:
             return await self._client.send(request, stream=True, follow_redirects=False)
         except (httpx.InvalidURL, httpx.HTTPError, UnicodeError):
             # All that fails is a FetchError, but for this: httpx reads the Location though it is not to follow it.
-            raise FetchError("bad_url", "the site redirects to what is no URL") from None
+            raise FetchError("bad_url", "the site redirects to a URL that is not valid") from None
 
     async def _body(self, response: httpx.Response, limits: Limits) -> _Body:
         if response.status_code < 400 and not _is_redirect(response):

@@ -29,7 +29,7 @@ def normalize_host(text: str) -> str:
     name = _in_ascii(text).lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > MAX_NAME or not all(map(_LABEL.fullmatch, labels)):
-        raise ValueError("the host is no name and no address")
+        raise ValueError("the host is neither a name nor an address")
     return _address_4(labels) if _NUMBER.fullmatch(labels[-1]) else name
 
 
@@ -58,7 +58,7 @@ def _in_ascii(text: str) -> str:
         mapped = idna.uts46_remap(text, std3_rules=False, transitional=False)
         return mapped if mapped.isascii() else idna.encode(mapped).decode("ascii")
     except UnicodeError:
-        raise ValueError("the host is no name that the DNS could hold") from None
+        raise ValueError("the host is not a valid DNS name") from None
 
 
 def _address_4(labels: list[str]) -> str:

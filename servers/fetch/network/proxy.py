@@ -37,7 +37,7 @@ def parse_proxy(text: str) -> Proxy:
         raise ValueError("a proxy is http[s]://[USER:PASSWORD@]HOST[:PORT]; other kinds are not supported")
     port = int(found["port"] or (443 if found["scheme"] == "https" else 80))
     if not 0 < port < 65_536:
-        raise ValueError("the port of the proxy is no number from 1 to 65535")
+        raise ValueError("the port of the proxy is not a number from 1 to 65535")
     credentials = None
     if found["user"] is not None:
         credentials = (unquote_to_bytes(found["user"]), unquote_to_bytes(found["password"] or ""))

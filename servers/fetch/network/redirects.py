@@ -15,7 +15,7 @@ def follow(url: URL, location: str | None) -> URL:
     try:
         return parse_url(urljoin(str(url), location.strip()))
     except ValueError:
-        reason = "it is malformed"
+        reason = "the token is malformed"
     except FetchError as error:
         reason = error.reason
     raise FetchError("bad_url", f"{host_of(url)} redirects to what can't be fetched: {reason}")

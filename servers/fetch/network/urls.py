@@ -29,7 +29,7 @@ def parse_url(text: str) -> URL:
     try:
         url = URL(f"{scheme}://{bracket(host)}{port}{rest[len(authority) :]}")
     except InvalidURL:
-        raise FetchError("bad_url", "what was given is no URL") from None
+        raise FetchError("bad_url", "the URL is not valid") from None
     if len(str(url)) > MAX_URL:
         raise _too_long()
     return url
@@ -43,7 +43,7 @@ def _scheme(text: str) -> tuple[str, str]:
         raise FetchError("bad_url", "the URL has characters in it that no URL may have")
     found = _SCHEME.match(text)
     if found is None or (found[2] is None and "." in found[1]):  # `example.com:80`
-        raise FetchError("bad_url", "what was given is no URL", "Give a whole one, as https://example.com/page")
+        raise FetchError("bad_url", "the URL is not valid", "Give a whole one, as https://example.com/page")
     scheme = found[1].lower()
     if scheme not in {"http", "https"}:
         raise FetchError("bad_url", "only http and https URLs can be fetched")
@@ -67,7 +67,7 @@ def _authority(text: str) -> tuple[str, str]:
     end = text.rfind("]") + 1
     host, colon, port = text.rpartition(":") if ":" in text[end:] else (text, "", "")
     if port and (not _PORT.fullmatch(port) or not 0 < int(port) < 65_536):
-        raise FetchError("bad_url", "the port is no number from 1 to 65535")
+        raise FetchError("bad_url", "the port is not a number from 1 to 65535")
     if ":" in host and not host.startswith("["):
         raise FetchError("bad_url", "the host has a colon in it", "Write an address of IPv6 in brackets")
     try:

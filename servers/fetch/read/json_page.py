@@ -81,7 +81,7 @@ def _float(written: str) -> float | _Number:
 
 
 def _refused(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _unparsed(source: Source, text: str, charset: str, error: ValueError | RecursionError) -> Page:

@@ -93,7 +93,7 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
     try:
         matcher: Matcher = re2.compile(pattern if query.literal else _EACH_LINE + pattern, options)
     except re2.error as error:
-        raise _bad(query.pattern, f"is no regular expression of RE2: {_reason(error)}") from None
+        raise _bad(query.pattern, f"is not a valid RE2 expression: {_reason(error)}") from None
     # The module would keep the last 128 patterns, each with up to 8 MiB of what it learnt of texts.
     re2.purge()
     return matcher

@@ -182,7 +182,7 @@ def check_path(path: str) -> str | None:
     """Why `path` is no path of a file within a library, on whatever system it is read; None where it is one."""
     names = path.split("/")
     if path.startswith("/"):
-        return "is no path within the library"
+        return "is not a path within the library"
     if any(name in ("", ".", "..") for name in names):
         return "has an empty name, . or .. in it"
     if _IMPOSSIBLE.search(path):

@@ -13,7 +13,7 @@ from shared.kit.text import is_unicode
 
 _NO_FILE = {
     "link": "it is a link, and links are not followed",
-    "other": "it is no file, but a pipe, a socket or a device",
+    "other": "it is not a file, but a pipe, a socket or a device",
 }
 _TOO_MUCH = f"the files of the library have more than {MOST_TOTAL:,} bytes together"
 
@@ -141,7 +141,7 @@ class _Look:
         if file is None:
             return
         if NAME.fullmatch(file.name) is None:
-            reason = "its name is none for a prompt, which has 1 to 128 characters, and no control characters"
+            reason = "its name is not valid for a prompt: it has 1 to 128 characters, and no control characters"
             self._problem(path, reason)
             return
         self._total += len(file.data)

@@ -181,9 +181,9 @@ def _check(node: nodes.Node) -> None:
         case nodes.Filter() | nodes.Test() if node.dyn_args or node.dyn_kwargs:
             _refuse(node, "* and ** are not available")
         case nodes.Name() if node.name.startswith("_") or node.name == "self":
-            _refuse(node, f"{node.name!r} is no name for a value")
+            _refuse(node, f"{node.name!r} can't be the name of a value")
         case nodes.Name() if node.name in _SPECIAL and node.ctx != "load":
-            _refuse(node, f"{node.name!r} is no name for a value")
+            _refuse(node, f"{node.name!r} can't be the name of a value")
         case nodes.Const() if isinstance(node.value, float) and not math.isfinite(node.value):
             _refuse(node, "a number in the template is too large")
         case nodes.Const() if isinstance(node.value, str) and not is_unicode(node.value):

@@ -83,7 +83,7 @@ def _find_place(library: Library, name: str) -> tuple[str, Kind]:
     path = f"{name}.md"
     kind = None if find_objections(name) else library.kind_at(path)
     if kind is None:
-        raise PromptError("bad_prompt", f"the name {name[:128]!r} is none for a new prompt", "Use a-z 0-9 and -.")
+        raise PromptError("bad_prompt", f"the name {name[:128]!r} can't be a new prompt", "Use a-z 0-9 and -.")
     return path, kind
 
 

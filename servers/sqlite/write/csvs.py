@@ -123,7 +123,7 @@ def open_named(directory: Path, name: str) -> Iterator[int]:
         raise SqliteError("bad_file", "the file can't be opened") from None
     try:
         if not stat.S_ISREG(handle.stat.st_mode):
-            raise SqliteError("bad_file", "it is no regular file")
+            raise SqliteError("bad_file", "it is not a regular file")
         yield handle.descriptor
     finally:
         os.close(handle.descriptor)

@@ -41,7 +41,9 @@ class Rules:
         taken: dict[str, str] = {}
         for old, new in self.rename.items():
             if not _NAME.fullmatch(new):
-                raise ValueError(f"rename: {new!r} is no name: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -")
+                raise ValueError(
+                    f"rename: {new!r} is not a valid name: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+                )
             if new in taken:
                 raise ValueError(f"rename: {taken[new]!r} and {old!r} can't both be {new!r}")
             taken[new] = old

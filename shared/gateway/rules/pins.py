@@ -119,4 +119,4 @@ def _read(text: bytes, path: Path) -> dict[str, dict[str, Any]]:
         tools = json.loads(text)["tools"]
         return {name: {"sha256": pin["sha256"], "definition": {**pin["definition"]}} for name, pin in tools.items()}
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise ValueError(f"{path}: this is no file of pins; remove it to pin the tools anew") from None
+        raise ValueError(f"{path}: this is not a file of pins; remove it to pin the tools anew") from None

@@ -36,7 +36,7 @@ def marking_fault(schema: Mapping[str, Any]) -> str | None:
         mark = node[MARK]
         fault = None
         if not isinstance(mark, str) or TOKEN.fullmatch(mark) is None:
-            fault = "is no name of a header"
+            fault = "is not a valid name of a header"
         elif not is_argument or not place:
             fault = "does not stand on an argument"
         elif node.get("type") not in MARKED_TYPES:

@@ -70,7 +70,7 @@ def test_ones_own_record_is_nothing_new(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"tools": []}', '{"tools": {"a": {"sha256": "1"}}}', "\xff"])
 def test_a_damaged_file_is_refused(tmp_path, text):
     (tmp_path / "a.pins.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match="is no file of pins; remove it to pin the tools anew"):
+    with pytest.raises(ValueError, match="is not a file of pins; remove it to pin the tools anew"):
         Pins(tmp_path / "a.pins.json")
 
 

@@ -34,7 +34,9 @@ def test_sound_marks(schema: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("mark", ["", "a b", "a:b", "é", "a\n", "\x01", None, 3, ["a"], {}])
 def test_a_mark_is_the_name_of_a_header(mark: Any) -> None:
-    assert marking_fault(_schema(a=_marked(mark))) == "its x-mcp-header at /properties/a is no name of a header"
+    assert (
+        marking_fault(_schema(a=_marked(mark))) == "its x-mcp-header at /properties/a is not a valid name of a header"
+    )
 
 
 @pytest.mark.parametrize("kind", ["number", "object", "array", "null", ["string", "null"], None])

@@ -151,5 +151,5 @@ def test_what_is_no_proxy_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize("port", [0, 65_536, 99_999])
 def test_a_proxy_at_no_port_is_refused(port: int) -> None:
-    with pytest.raises(ValueError, match=r"^the port of the proxy is no number from 1 to 65535$"):
+    with pytest.raises(ValueError, match=r"^the port of the proxy is not a number from 1 to 65535$"):
         parse_proxy(f"http://proxy.test:{port}")

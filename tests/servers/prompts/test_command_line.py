@@ -202,8 +202,8 @@ def test_a_pipe_is_no_file_and_holds_nothing_up(
     code, out = run(capsys, words[0], tmp_path / "lib", *words[1:])
     assert (code == 0) is (command[0] == "render")
     if command[0] == "lint":
-        assert "pipe.md: it is no file, but a pipe, a socket or a device" in out
-        assert "pdf/forms.md: it is no file, but a pipe, a socket or a device" in out
+        assert "pipe.md: it is not a file, but a pipe, a socket or a device" in out
+        assert "pdf/forms.md: it is not a file, but a pipe, a socket or a device" in out
 
 
 @pytest.mark.parametrize("command", [["lint"], ["test"], ["export", "--all", "--to", "out"], ["render", "hello"]])

@@ -75,7 +75,7 @@ REFUSED = {
     "no list": (front("tags: a"), "tags is no list of 1 to 20 texts"),
     "arguments as a mapping": (front("arguments: {a: b}"), "no list of at most 50 mappings"),
     "an argument without a name": (front("arguments: [{type: string}]"), "an argument has no name"),
-    "an odd name": (front("arguments: [{name: a-b}]"), "'a-b': name is no name of letters"),
+    "an odd name": (front("arguments: [{name: a-b}]"), "'a-b': name is not a name of letters"),
     "a name that means something": (front("arguments: [{name: loop}]"), "means something else in a template"),
     "two of one name": (front("arguments: [{name: a}, {name: a}]"), "two arguments are called 'a'"),
     "an unknown type": (front("arguments: [{name: a, type: text}]"), "type is none of: string, number"),

@@ -120,7 +120,7 @@ def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) ->
         ("{% set x = [[1], [1]] %}", "a list in a template has constant items"),
         ("{% for a, b in text %}{% endfor %}", "a value has one name"),
         ("{% set a, b = 1, 2 %}", "a value has one name"),
-        ("{{ self }}", "'self' is no name"),
+        ("{{ self }}", "'self' can't be the name"),
         ("{{ 1e999 }}", "a number in the template is too large"),
         ("{{ '\\ud800' }}", "a text holds half of a surrogate pair"),
         ("{{ text['upper'] }}", "no attribute 'upper'"),

@@ -210,4 +210,4 @@ async def test_what_is_no_regular_file_is_left_out_and_hides_no_other(file: Path
     (queries / "a_folder.sql").mkdir()
     async with served("--queries", queries, file) as peer:
         assert await names(peer) == {"by_name"}
-        await said(peer.wire, "a_pipe.sql: it is no regular file; left out")
+        await said(peer.wire, "a_pipe.sql: it is not a regular file; left out")

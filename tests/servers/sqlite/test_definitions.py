@@ -64,7 +64,7 @@ def test_text_as_other_systems_write_it(text: str) -> None:
         ("---\nname: a\n---\nSELECT 1", "has no description"),
         (front("writeable: true"), "'writeable', which means nothing"),
         (front("writable: 1"), "writable is no bool"),
-        (front("name: a b"), "'a b' is no name of a tool"),
+        (front("name: a b"), "'a b' is not a valid name of a tool"),
         (front("parameters: {a: integer}", sql="SELECT :a"), "'a' is no mapping"),
         (front("parameters: {a: {type: int}}", sql="SELECT :a"), "'a' has no type"),
         (front("parameters: {_a: {type: integer}}", sql="SELECT :_a"), "'_a' has no name of letters"),
