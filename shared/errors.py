@@ -8,6 +8,8 @@
     │   ├── MethodNotFound      -32601
     │   ├── InvalidParams       -32602
     │   │   └── UnknownTool
+    │   ├── InsufficientScope   -32600  the token does not allow it; 403 over HTTP
+    │   ├── LimitExceeded       -32600  too much, or too often; 429 over HTTP
     │   ├── InternalError       -32603  ours; never carries detail
     │   └── PeerError           the peer answered a request of ours with an error
     ├── InvalidAnswer           a handler of this client's gave an answer that breaks the schema it was asked by
@@ -18,24 +20,31 @@
     ├── MissingCapability       the call needs something the client did not declare; code by version
     ├── TaskLost                the server does not know a task any more: it was restarted, or the task expired
     │   └── TaskCancelled       the task was cancelled, by whomever
+    ├── AuthError               the authorization that a server wants can't be had
+    │   └── LoginRequired       somebody has to log in first
     └── ToolError               the tool could not do it; becomes a result that the model reads
     InputRequired               (BaseException) ends a call to ask the client; never an error
 
 Codes: JSON-RPC 2.0 section 5.1; MCP adds -32020 to -32022 (2026-07-28) and -32002 (before it).
 """
 
+from collections.abc import Collection
 from typing import Any
 
 __all__ = [
+    "AuthError",
     "CallTimeout",
     "DeclarationError",
     "InputRequired",
+    "InsufficientScope",
     "InternalError",
     "InvalidAnswer",
     "InvalidArguments",
     "InvalidParams",
     "InvalidRequest",
     "InvalidResult",
+    "LimitExceeded",
+    "LoginRequired",
     "McpError",
     "MethodNotFound",
     "MissingCapability",
@@ -102,6 +111,29 @@ class UnknownTool(InvalidParams):
     kind = "unknown tool"
 
 
+class InsufficientScope(InvalidRequest):
+    """What is asked for needs a token of all these scopes (RFC 6750, section 3.1). Over HTTP it is a 403 with the
+    challenge that lets a client obtain one; where it comes too late for that, they stand in `data.scopes`."""
+
+    kind = "insufficient_scope"
+
+    def __init__(self, scopes: Collection[str]) -> None:
+        needed = sorted(scopes)
+        super().__init__(f"this needs a token with the scope {' '.join(needed)}", data={"scopes": needed})
+
+
+class LimitExceeded(InvalidRequest):
+    """The peer does more than the operator allows: `limit` names what. It may try again after so many seconds, which
+    stand in `data.retryAfter`; over HTTP it is a 429."""
+
+    kind = "limit_exceeded"
+
+    def __init__(self, message: str, limit: str, seconds: int) -> None:
+        data = {"limit": limit, "retryAfter": seconds}
+        super().__init__(f"{message}; try again in {seconds} s", data=data)
+        self.seconds = seconds
+
+
 class InternalError(RpcError):
     """Something failed on our side. The message never carries detail: that goes to the log."""
 
@@ -162,6 +194,14 @@ class TaskLost(McpError):
 
 class TaskCancelled(TaskLost):
     """There is no result of a task, as it was cancelled."""
+
+
+class AuthError(McpError):
+    """The authorization that a server behind a URL wants can't be had; the text says why, without a secret."""
+
+
+class LoginRequired(AuthError):
+    """A person has to log in first, and nobody is there to be asked."""
 
 
 class ToolError(McpError):

@@ -1,6 +1,6 @@
 """Who is who: what a server says of itself, whom it serves, and who sent a request and what it can do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_args
@@ -38,13 +38,23 @@ class LogMessage:
         return {"level": self.level, **named, "data": self.data}
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody whom a transport has authenticated."""
+    """Somebody whom a transport has authenticated. Two of one key are the same, whatever their tokens allow."""
 
     key: str
-    """Who that is, as a short name that may be logged. Sessions, signed states, and what is kept for later calls
-    belong to it."""
+    """Who that is, as a short name that may be logged, unique over all who issue tokens. Sessions, signed states, and
+    what is kept for later calls belong to it."""
+    name: str = field(default="", compare=False)
+    """What the settings of an operator call it."""
+    scopes: frozenset[str] | None = field(default=None, compare=False)
+    """What the token of this request allows (RFC 6749, section 3.3); None for everything."""
+    client: str | None = field(default=None, compare=False)
+    """The program that acts for it, as the issuer of the token calls that."""
+    expires: float | None = field(default=None, compare=False)
+    """When the token ceases to be valid, in seconds since 1970; None for never."""
+    is_revoked: Callable[[], bool] | None = field(default=None, compare=False)
+    """Says whether the token was taken back, where that can be told without asking anybody."""
 
 
 @record
@@ -142,6 +152,11 @@ class Peer:
         if self.principal is not None:
             return self.principal.key
         return None if self.session is None else f"session {self.session}"
+
+    def own_list(self, name: str) -> str:
+        """What a list of that name is called which is another one for each principal, so that nobody goes on in it by
+        the cursor of somebody else."""
+        return name if self.principal is None else f"{name}:{self.principal.key}"
 
     @property
     def lasts(self) -> bool:

@@ -1,0 +1,136 @@
+"""Where a document may send us: the addresses of what an authorization server or a protected resource names.
+
+Whoever writes such a document chooses URLs that this process then opens, from inside its network. So a document may
+name what is as public as where it comes from, or more so: one from the public web names nothing of a private network,
+and one from a private network nothing of this machine. Link-local addresses, where clouds hand out credentials to
+whoever asks from inside, are never named. https is needed, but within one machine.
+(RFC 9728, section 7.7; RFC 8414, section 6.)
+"""
+
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import anyio
+
+from ..errors import AuthError
+
+__all__ = ["Addresses", "ForbiddenAddress", "Resolve", "check_scheme", "resolve"]
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a host and a port. Raises OSError where it has none."""
+
+_PUBLIC, _PRIVATE, _LOOPBACK, _FORBIDDEN = range(4)
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+class ForbiddenAddress(AuthError):
+    """A URL that is not opened; the text says why."""
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """What the system says."""
+    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(place[4][0]) for place in found))
+
+
+def check_scheme(url: str) -> SplitResult:
+    """The parts of `url`, which is https, or http on this machine. Raises `ForbiddenAddress`."""
+    try:
+        parts = urlsplit(url)
+        port_is_read = parts.port
+    except ValueError:
+        raise ForbiddenAddress("a URL of an authorization server is not valid") from None
+    if not url.isprintable() or " " in url:  # of which `urlsplit` takes some away
+        raise ForbiddenAddress("a URL of an authorization server has characters that no URL has")
+    host = parts.hostname
+    if not host or parts.username is not None or parts.fragment or port_is_read == 0:
+        raise ForbiddenAddress(
+            "a URL of an authorization server has to be https://HOST, without user name and fragment"
+        )
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback_name(host)):
+        raise ForbiddenAddress(f"{parts.scheme}://{host} is refused: it has to be https, or http on this machine")
+    return parts
+
+
+def _is_loopback_name(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return _exposure(host) == _LOOPBACK
+    except ValueError:
+        return False
+
+
+class Addresses:
+    """Says which addresses may be connected to for a URL."""
+
+    def __init__(self, resolve: Resolve = resolve) -> None:
+        self._resolve = resolve
+
+    async def find(self, url: str, near: str | None = None) -> Sequence[str]:
+        """The addresses to connect to for `url`, which what comes from `near` names; for one that the operator or
+        the user names, `near` is None, or the URL itself. Empty where a proxy of the environment connects.
+
+        Raises `ForbiddenAddress` where it may not name that, OSError where the host has no address.
+        """
+        parts = check_scheme(url)
+        origin = None if near is None else check_scheme(near)
+        is_proxied = _is_proxied(parts)
+        if origin is not None and parts.scheme == "http" and origin.scheme != "http":
+            raise ForbiddenAddress(
+                f"{parts.hostname} would be asked over http, as a document that came over https says"
+            )
+        if is_proxied and not _is_literal(parts):
+            return ()
+        found = await self._of(parts)
+        if origin is not None and origin.hostname != parts.hostname:
+            await self._check(found, parts, origin)
+        return () if is_proxied else found
+
+    async def _check(self, found: Sequence[str], parts: SplitResult, origin: SplitResult) -> None:
+        exposed = max(map(_exposure, found))
+        if exposed == _PUBLIC:
+            return
+        near = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._of(origin)))
+        if exposed > near or exposed == _FORBIDDEN:
+            raise ForbiddenAddress(f"{parts.hostname} is not as public as {origin.hostname}, which names it")
+
+    async def _of(self, parts: SplitResult) -> Sequence[str]:
+        host = parts.hostname or ""
+        if _is_literal(parts):
+            return (host,)
+        found = await self._resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
+        if not found:
+            raise OSError(f"{host} has no address")
+        return found
+
+
+def _is_literal(parts: SplitResult) -> bool:
+    try:
+        ip_address(parts.hostname or "")
+    except ValueError:
+        return False
+    return True
+
+
+def _is_proxied(parts: SplitResult) -> bool:
+    proxies = getproxies()
+    return (parts.scheme in proxies or "all" in proxies) and not proxy_bypass(parts.hostname or "")
+
+
+def _exposure(text: str) -> int:
+    address = ip_address(text)
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or _translated(address)
+    if address.is_loopback:
+        return _LOOPBACK
+    if address.is_link_local or address.is_multicast or address.is_unspecified:
+        return _FORBIDDEN
+    return _PUBLIC if address.is_global else _PRIVATE
+
+
+def _translated(address: IPv6Address) -> IPv4Address | IPv6Address:
+    return IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else address

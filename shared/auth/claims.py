@@ -1,0 +1,124 @@
+"""What a token says, and whether that makes somebody of whoever sends it: rules that nobody waits for.
+
+They hold for the claims of a signed token (RFC 7519, RFC 9068) and for what an issuer answers about any other one
+(RFC 7662), which have the same names.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ..protocol.identity import Principal
+from ..protocol.records import record
+from .jose import BadToken
+from .metadata import canonical
+
+__all__ = ["ClaimRules", "Grant", "grant"]
+
+_MAX_NAME = 512
+_MAX_SCOPES = 1_024
+
+
+@record
+class ClaimRules:
+    """What an operator says about the tokens of others."""
+
+    skew: float = 60.0
+    """By how many seconds the clock of an issuer may differ from ours."""
+    principal_claim: str = "sub"
+    """By which claim settings know who that is."""
+    has_several_issuers: bool = False
+    """Whether such a name needs that of its issuer beside it."""
+
+
+@record
+class Grant:
+    """What a token is good for."""
+
+    principal: Principal
+    thumbprint: str | None
+    """That of the key it is bound to (RFC 9449, section 6.1); None where it is not."""
+
+
+def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], now: float, rules: ClaimRules) -> Grant:
+    """What a token of `issuer` with these claims is good for at one of `audiences`. Raises `BadToken`."""
+    if "iss" in claims and claims["iss"] != issuer:
+        raise BadToken("it is of another issuer")
+    _check_audience(claims.get("aud"), audiences)
+    expires = _check_times(claims, now, rules.skew)
+    subject, client = _name(claims, "sub"), _name(claims, "client_id") or _name(claims, "azp")
+    if subject:
+        key = f"{issuer}#{subject}"
+    elif client:
+        # No issuer has a query, so no subject has this key.
+        key = f"{issuer}?client#{client}"
+    else:
+        raise BadToken("it has neither sub nor client_id")
+    name = _name(claims, rules.principal_claim) or (client if rules.principal_claim == "sub" else "")
+    if not name:
+        # Whom no rule can name would have none to keep to.
+        raise BadToken("it lacks the claim that names its principal")
+    if rules.has_several_issuers:
+        name = f"{issuer}#{name}"
+    principal = Principal(key, name, _scopes(claims), client or None, expires)
+    return Grant(principal, _thumbprint(claims))
+
+
+def _check_audience(named: Any, audiences: Collection[str]) -> None:
+    those = named if isinstance(named, list) else [named]
+    ours = {canonical(one) for one in audiences}
+    if not any(isinstance(one, str) and canonical(one) in ours for one in those):
+        raise BadToken("it is for another audience")
+
+
+def _check_times(claims: Mapping[str, Any], now: float, skew: float) -> float | None:
+    expires = _time(claims, "exp")
+    if expires is not None and now >= expires + skew:
+        raise BadToken("it has expired")
+    for name in ("nbf", "iat"):
+        begins = _time(claims, name)
+        if begins is not None and begins > now + skew:
+            raise BadToken("it is not valid yet")
+    return None if expires is None else expires + skew
+
+
+def _time(claims: Mapping[str, Any], name: str) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    try:
+        seconds = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise BadToken("one of its times is not a number")
+    return seconds
+
+
+def _name(claims: Mapping[str, Any], name: str) -> str:
+    """A claim that names somebody; empty where there is none. Names are written to logs."""
+    value = claims.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > _MAX_NAME or not value.isprintable():
+        raise BadToken("one of its names is not valid")
+    return value
+
+
+def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
+    """The scopes of a token (RFC 8693, section 4.2); `scp` is what several issuers call them."""
+    value = claims.get("scope", claims.get("scp"))
+    parts = value.split() if isinstance(value, str) else [] if value is None else value
+    if not isinstance(parts, list) or len(parts) > _MAX_SCOPES or not all(isinstance(one, str) for one in parts):
+        raise BadToken("its scopes are not valid")
+    return frozenset(parts)
+
+
+def _thumbprint(claims: Mapping[str, Any]) -> str | None:
+    """The key that a token is bound to. Where it is bound to anything else, nobody here could see to that."""
+    if "cnf" not in claims:
+        return None
+    bound = claims["cnf"]
+    if not isinstance(bound, dict) or set(bound) != {"jkt"} or not isinstance(bound["jkt"], str):
+        raise BadToken("it is bound in a way that can't be checked here")
+    return bound["jkt"]

@@ -1,0 +1,116 @@
+"""Proofs that whoever sends a token has the key it is bound to: made by clients, checked by servers.
+
+(RFC 9449, DPoP. Keys, signatures and thumbprints are joserfc's.)
+"""
+
+import secrets
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from hmac import compare_digest
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from joserfc import jwt
+from joserfc.jwk import ECKey, Key
+
+from ..protocol.records import record
+from .jose import ALGORITHMS, BadToken, Signed, public_key, read_signed, verify
+from .metadata import canonical
+
+__all__ = ["WINDOW", "BadProof", "Proof", "check_proof", "make_proof", "new_key", "target", "token_hash"]
+
+WINDOW = 300.0
+"""How many seconds a proof may be older or newer than now."""
+
+_TYPE = "dpop+jwt"
+
+
+class BadProof(Exception):
+    """A proof that proves nothing. The text has nothing of it."""
+
+    code = "invalid_dpop_proof"
+
+
+@record
+class Proof:
+    """What has been proved: possession of a key, for one request."""
+
+    thumbprint: str
+    """That of the key (RFC 7638), which a bound token has as `cnf.jkt`."""
+    id: str
+    at: float
+    """When it was made, in seconds since 1970."""
+    nonce: str | None
+
+
+def new_key() -> ECKey:
+    """A key to make proofs with."""
+    return ECKey.generate_key("P-256", private=True)
+
+
+def make_proof(
+    key: ECKey, method: str, url: str, now: float, *, token: str | None = None, nonce: str | None = None
+) -> str:
+    """The DPoP header of a request: with `token` to a resource, without to a token endpoint. `nonce` is the last one
+    that this server has given out."""
+    claims: dict[str, Any] = {"jti": secrets.token_urlsafe(16), "htm": method, "htu": target(url), "iat": int(now)}
+    if token is not None:
+        claims["ath"] = token_hash(token)
+    if nonce is not None:
+        claims["nonce"] = nonce
+    header = {"typ": _TYPE, "alg": "ES256", "jwk": key.as_dict(private=False)}
+    return jwt.encode(header, claims, key, algorithms=["ES256"])
+
+
+def token_hash(token: str) -> str:
+    """The `ath` of an access token (RFC 9449, section 4.2)."""
+    return urlsafe_b64encode(sha256(token.encode()).digest()).rstrip(b"=").decode()
+
+
+def target(url: str) -> str:
+    """The `htu` of a request to `url`: without query and fragment (RFC 9449, section 4.2)."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", "", ""))
+
+
+def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> Proof:
+    """What the DPoP header of a request of `method` to `url` proves, which comes with `token`. Whether it was sent
+    before is for the caller to see, and what its nonce is worth. Raises `BadProof` (RFC 9449, section 4.3)."""
+    try:
+        signed = read_signed(text)
+        key = _key(signed)
+        verify(signed, key, ALGORITHMS)
+    except BadToken as error:
+        raise BadProof(f"the proof is not valid: {error}") from None
+    claims = signed.claims
+    jti, made, nonce = claims.get("jti"), claims.get("iat"), claims.get("nonce")
+    if not isinstance(jti, str) or not 1 <= len(jti) <= 512:
+        raise BadProof("the proof has no jti")
+    if claims.get("htm") != method:
+        raise BadProof("the proof is for another method")
+    if not isinstance(claims.get("htu"), str) or not _same(claims["htu"], url):
+        raise BadProof("the proof is for another URL")
+    if isinstance(made, bool) or not isinstance(made, int | float) or not now - WINDOW <= made <= now + WINDOW:
+        raise BadProof("the proof was not made within the last minutes")
+    if not isinstance(claims.get("ath"), str) or not compare_digest(
+        claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()
+    ):
+        raise BadProof("the proof is for another token")
+    return Proof(key.thumbprint(), jti, float(made), nonce if isinstance(nonce, str) else None)
+
+
+def _key(signed: Signed) -> Key:
+    if signed.header.get("typ") != _TYPE:
+        raise BadToken("its typ is not dpop+jwt")
+    key = public_key(signed.header.get("jwk"))
+    if key is None:
+        raise BadToken("its jwk is not a valid public key")
+    return key
+
+
+def _same(claimed: str, url: str) -> bool:
+    """Whether two URLs are one, as RFC 3986, section 6.2.2 and 6.2.3 have it."""
+    try:
+        return canonical(target(claimed)) == canonical(target(url))
+    except ValueError:
+        return False

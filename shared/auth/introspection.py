@@ -1,0 +1,59 @@
+"""Access tokens that mean nothing to us, and that their issuer is asked about (RFC 7662)."""
+
+import math
+import time
+from base64 import b64encode
+from collections.abc import Collection
+from urllib.parse import quote_plus
+
+from .claims import ClaimRules, Grant, grant
+from .issuers import RETRY, Issuer
+from .jose import BadToken
+from .metadata import MetadataError
+from .web import Answer, Unreachable, Web, WebError
+
+__all__ = ["Introspection"]
+
+
+class Introspection:
+    """Asks about them. There is one issuer, as nobody else is to see a token of its, or our secret."""
+
+    def __init__(self, issuer: Issuer, client: str, secret: str, rules: ClaimRules, web: Web) -> None:
+        """`client` and `secret` are what the issuer knows this server by."""
+        self._issuer = issuer
+        self._client, self._secret = client, secret
+        self._rules = rules
+        self._web = web
+        self._silent_until = -math.inf
+
+    async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
+        """What `token` is good for at one of `audiences`. Raises `BadToken`, or AuthError where its issuer is out of
+        reach and that can't be known."""
+        issuer = self._issuer.url
+        place = (await self._issuer.metadata()).introspection_endpoint
+        if place is None:
+            raise MetadataError(f"the issuer {issuer} can't be asked about tokens")
+        answer = await self._ask(place, {"token": token, "token_type_hint": "access_token"})
+        if answer.status == 400:
+            # What is no token of its kind, some issuers take for a bad question (RFC 7662 leaves that open).
+            raise BadToken("its issuer does not know it")
+        if answer.status != 200 or not isinstance(answer.document, dict):
+            raise WebError(f"the issuer {issuer} answers with {answer.status} to a question about a token")
+        if answer.document.get("active") is not True:
+            raise BadToken("it is not active")
+        return grant(answer.document, issuer, audiences, now, self._rules)
+
+    async def _ask(self, place: str, fields: dict[str, str]) -> Answer:
+        # Who waits for an issuer that does not answer has not to wait for it once more, after the one before.
+        if time.monotonic() < self._silent_until:
+            raise Unreachable(f"the issuer {self._issuer.url} did not answer a moment ago")
+        try:
+            return await self._web.post_form(place, fields, near=self._issuer.url, headers=self._headers())
+        except Unreachable:
+            self._silent_until = time.monotonic() + RETRY
+            raise
+
+    def _headers(self) -> dict[str, str]:
+        # RFC 6749, section 2.3.1: both are encoded as in forms.
+        pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"
+        return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}

@@ -1,0 +1,174 @@
+"""An authorization server as those see it who take its tokens: its metadata and its keys, asked for when needed.
+
+A token names the key that signed it, and anybody can name one that there is not: so an unknown one has the keys
+fetched again, but not more often than every half minute, by one request for all who wait. While the issuer can't be
+asked, the keys that it had serve on, for a day.
+"""
+
+import logging
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import anyio
+from joserfc.jwk import Key
+
+from ..errors import AuthError
+from ..protocol.records import record
+from .addresses import ForbiddenAddress, check_scheme
+from .jose import public_key
+from .metadata import IssuerMetadata, MetadataError, issuer_metadata_urls, read_issuer_metadata
+from .web import Unreachable, Web, WebError
+
+__all__ = ["RETRY", "Issuer", "find_metadata"]
+
+MAX_KEYS = 100
+REFETCH = 30.0
+"""Seconds between two times that an unknown key has all keys fetched."""
+RETRY = 5.0
+"""Seconds before an issuer is asked again that could not be."""
+STALE = 24 * 3600.0
+MOST_TRIED = 4
+"""With how many keys a token is tried that names none."""
+MOST_WAITING = 256
+_FRESH = 600.0
+_LEAST_FRESH, _MOST_FRESH = 60.0, 24 * 3600.0
+
+_KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+
+log = logging.getLogger(__name__)
+
+
+async def find_metadata(web: Web, issuer: str, near: str | None = None) -> IssuerMetadata:
+    """The metadata of `issuer`, from the first of its places where it is; `near` is the URL of what has named the
+    issuer. Raises AuthError."""
+    fault: AuthError = MetadataError(f"there is no metadata of the issuer {issuer}")
+    for url in issuer_metadata_urls(issuer):
+        answer = await web.get_json(url, near=near)
+        if answer.status != 200:
+            continue
+        try:
+            return read_issuer_metadata(answer.document, issuer)
+        except MetadataError as error:
+            fault = error
+    raise fault
+
+
+@record
+class _Named:
+    kid: Any
+    algorithm: Any
+    key: Key
+
+
+class Issuer:
+    """One whose tokens are taken."""
+
+    def __init__(self, url: str, web: Web, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raises `ForbiddenAddress` where `url` is no issuer (RFC 8414, section 2)."""
+        if check_scheme(url).query:
+            raise ForbiddenAddress("the URL of an issuer has no query")
+        self.url = url
+        self._web = web
+        self._clock = clock
+        self._metadata: IssuerMetadata | None = None
+        self._keys: Sequence[_Named] | None = None
+        self._fetched = self._until = self._tried = -math.inf
+        self._attempts = 0
+        self._fault: AuthError | None = None
+        self._turn = anyio.Lock()
+
+    async def keys(self, kid: str | None, algorithm: str) -> Sequence[Key]:
+        """The keys that may have signed a token which names `kid` and `algorithm`. Raises AuthError where that can't
+        be known."""
+        found = self._matching(kid, algorithm)
+        now = self._clock()
+        if found and (now < self._until or self._turn.locked()):
+            return found
+        if self._keys is not None and now < min(self._until, self._tried + REFETCH):
+            return found
+        await self._refresh(self._attempts)
+        return self._matching(kid, algorithm)
+
+    async def metadata(self) -> IssuerMetadata:
+        """What it says of itself. Raises AuthError."""
+        if self._metadata is not None:
+            return self._metadata
+        self._check_crowd()
+        async with self._turn:
+            if self._metadata is None:
+                await self._attempt(self._find)
+            if self._metadata is None:
+                raise self._fault or Unreachable(f"the issuer {self.url} can't be asked")
+            return self._metadata
+
+    async def _refresh(self, attempt: int) -> None:
+        self._check_crowd()
+        async with self._turn:
+            if self._attempts == attempt:
+                await self._attempt(self._load)
+            if self._keys is None:
+                raise self._fault or Unreachable(f"the issuer {self.url} can't be asked")
+
+    def _check_crowd(self) -> None:
+        if self._turn.statistics().tasks_waiting >= MOST_WAITING:
+            raise Unreachable(f"too many wait for the issuer {self.url}")
+
+    async def _attempt(self, ask: Callable[[], Awaitable[None]]) -> None:
+        now = self._clock()
+        if self._fault is not None and now < self._tried + RETRY:
+            return
+        self._attempts += 1
+        self._tried = now
+        try:
+            await ask()
+        except AuthError as error:
+            log.warning("the issuer %s can't be asked for its keys: %s", self.url, error)
+            self._fault, self._metadata = error, None
+            self._until = now + REFETCH
+            if now - self._fetched > STALE:
+                self._keys = None
+        else:
+            self._fault = None
+
+    async def _find(self) -> None:
+        if self._metadata is None:
+            self._metadata = await find_metadata(self._web, self.url)
+
+    async def _load(self) -> None:
+        await self._find()
+        place = None if self._metadata is None else self._metadata.jwks_uri
+        if place is None:
+            raise MetadataError("its metadata has no jwks_uri")
+        answer = await self._web.get_json(place, near=self.url)
+        if answer.status != 200:
+            raise WebError(f"its keys were answered with HTTP {answer.status}")
+        self._keys = _read_keys(answer.document)
+        self._fetched = self._clock()
+        self._until = self._fetched + _freshness(answer.headers)
+
+    def _matching(self, kid: str | None, algorithm: str) -> Sequence[Key]:
+        fitting = [one for one in self._keys or () if one.algorithm in (None, algorithm)]
+        if kid is not None:
+            return [one.key for one in fitting if one.kid == kid]
+        # A token that names no key is tried with those there are, unless that would be much work.
+        usable = [one.key for one in fitting if one.key.key_type == _KIND.get(algorithm[:2])]
+        return usable if len(usable) <= MOST_TRIED else ()
+
+
+def _read_keys(document: Any) -> Sequence[_Named]:
+    listed = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(listed, list):
+        raise MetadataError("its keys are not a JWK Set")
+    if len(listed) > MAX_KEYS:
+        raise MetadataError(f"it has more than {MAX_KEYS} keys")
+    read = [(one, public_key(one)) for one in listed]
+    return [_Named(one.get("kid"), one.get("alg"), key) for one, key in read if key is not None]
+
+
+def _freshness(headers: Mapping[str, str]) -> float:
+    """For how many seconds keys count as new (RFC 9111, section 5.2.2.1), within bounds."""
+    found = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", headers.get("cache-control", "").lower(), re.ASCII)
+    return _FRESH if found is None else min(max(float(found[1]), _LEAST_FRESH), _MOST_FRESH)

@@ -1,0 +1,103 @@
+"""Signed tokens, read and verified by joserfc within bounds of our own. No key counts because a token names it."""
+
+import json
+import warnings
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from joserfc.errors import JoseError, SecurityWarning
+from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
+from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate_compact
+
+from ..protocol.records import record
+
+__all__ = ["ALGORITHMS", "MAX_TOKEN", "BadToken", "Signed", "public_key", "read_signed", "verify"]
+
+ALGORITHMS = frozenset(
+    {
+        *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"),
+        *("EdDSA", "Ed25519", "Ed448"),
+    }
+)
+"""What tokens may be signed with: pairs of keys alone, so that what is public signs nothing."""
+MAX_TOKEN = 16 * 1024
+
+_FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What a token or a key that somebody made up raises, by the depth to which joserfc looks into it."""
+_LEAST_RSA = 2048
+
+
+class BadToken(Exception):
+    """A signed token that is none, or none that counts. The text has nothing of it."""
+
+
+@record
+class Signed:
+    """A token whose signature is still to be verified."""
+
+    header: Mapping[str, Any]
+    claims: Mapping[str, Any]
+    raw: CompactSignature
+
+
+class _Registry(JWSRegistry):
+    """The rules of joserfc, with room for the keys in the headers of proofs. The deprecation of `EdDSA` is of its
+    name only, which is what most issuers write."""
+
+    max_header_length = 4 * 1024
+    max_payload_length = MAX_TOKEN
+    max_signature_length = 2 * 1024
+
+    def get_alg(self, name: str) -> Any:
+        if name not in (self.allowed or ()):
+            raise BadToken("the algorithm is not among those allowed")
+        return self.algorithms[name]
+
+
+def read_signed(text: str) -> Signed:
+    """The parts of a compact JWS of JSON claims (RFC 7515, section 7.1). Raises `BadToken`."""
+    if len(text) > MAX_TOKEN:
+        raise BadToken("it is too long")
+    try:
+        raw = extract_compact(text.encode("ascii"), registry=_Registry(strict_check_header=False))
+        header: Any = raw.headers()
+        claims = json.loads(raw.payload)
+    except _FAULTS:
+        raise BadToken("it is not a signed token") from None
+    if not isinstance(header, dict) or not isinstance(claims, dict) or not isinstance(header.get("alg"), str):
+        raise BadToken("it is not a signed token")
+    return Signed(header, claims, raw)
+
+
+def verify(token: Signed, key: Key, algorithms: Collection[str]) -> None:
+    """Raises `BadToken` unless `key` has signed `token`, by one of `algorithms`. An empty one means none at all."""
+    if token.header.get("alg") not in algorithms:
+        raise BadToken("the algorithm is not among those allowed")
+    if "crit" in token.header:
+        raise BadToken("it has critical header parameters, none of which is understood")
+    try:
+        is_signed = validate_compact(
+            token.raw, key, registry=_Registry(algorithms=algorithms, strict_check_header=False)
+        )
+    except _FAULTS:
+        raise BadToken("the signature is not valid") from None
+    if not is_signed:
+        raise BadToken("the signature is not valid")
+
+
+def public_key(jwk: Any) -> Key | None:
+    """The key that a JWK is, where signatures of the usual kinds are verified with it; None for any other."""
+    if not isinstance(jwk, dict):
+        return None
+    kinds: dict[str, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
+    kind = kinds.get(str(jwk.get("kty")))
+    if kind is None or jwk.get("use", "sig") != "sig":
+        return None
+    try:
+        with warnings.catch_warnings():  # of keys that are too short, which are not taken anyhow
+            warnings.simplefilter("ignore", SecurityWarning)
+            key = kind.import_key(jwk)
+        is_usable = not key.is_private and (not isinstance(key, RSAKey) or key.public_key.key_size >= _LEAST_RSA)
+    except _FAULTS:
+        return None
+    return key if is_usable else None

@@ -1,0 +1,68 @@
+"""Access tokens that are JWTs, signed by an issuer that the operator trusts (RFC 9068; RFC 8725)."""
+
+from collections.abc import Collection, Sequence
+
+from ..protocol.records import record
+from .claims import ClaimRules, Grant, grant
+from .issuers import Issuer
+from .jose import ALGORITHMS, BadToken, Signed, read_signed, verify
+
+__all__ = ["JwtTokens"]
+
+_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+_KEYS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
+"""What tries to bring a key along, or another token inside."""
+
+
+@record
+class JwtTokens:
+    """Takes them."""
+
+    issuers: Sequence[Issuer]
+    rules: ClaimRules
+    algorithms: Collection[str] = ALGORITHMS
+
+    async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
+        """What `token` is good for at one of `audiences`. Raises `BadToken`, or AuthError where its issuer is out of
+        reach and that can't be known."""
+        signed = read_signed(token)
+        issuer = self._issuer(signed)
+        _check_header(signed)
+        # What is refused anyhow has nobody asked for keys.
+        granted = grant(signed.claims, issuer.url, audiences, now, self.rules)
+        if granted.principal.expires is None:
+            raise BadToken("it never expires")
+        kid = signed.header.get("kid")
+        if not isinstance(kid, str | None):
+            raise BadToken("its kid is not a string")
+        await self._verify(signed, issuer, kid)
+        return granted
+
+    def _issuer(self, signed: Signed) -> Issuer:
+        claimed = signed.claims.get("iss")
+        for issuer in self.issuers:
+            if issuer.url == claimed:
+                return issuer
+        raise BadToken("it is of another issuer")
+
+    async def _verify(self, signed: Signed, issuer: Issuer, kid: str | None) -> None:
+        algorithm = signed.header["alg"]
+        if algorithm not in self.algorithms:
+            raise BadToken("the algorithm is not among those allowed")
+        fault = BadToken("its key is not known")
+        for key in await issuer.keys(kid, algorithm):
+            try:
+                verify(signed, key, self.algorithms)
+            except BadToken as error:
+                fault = error
+            else:
+                return
+        raise fault
+
+
+def _check_header(signed: Signed) -> None:
+    kind = signed.header.get("typ")
+    if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
+        raise BadToken("it is a token of another type")
+    if not _KEYS.isdisjoint(signed.header):
+        raise BadToken("its header has a parameter that is not allowed")

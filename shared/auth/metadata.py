@@ -1,0 +1,161 @@
+"""What authorization servers and protected resources say of themselves, and where: plain functions.
+
+(RFC 8414, RFC 9728, OpenID Connect Discovery 1.0; 2026-07-28, Authorization, Authorization Server Discovery.)
+"""
+
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from pydantic import BaseModel, ValidationError
+
+from ..errors import AuthError
+from ..kit.text import escape
+
+__all__ = [
+    "IssuerMetadata",
+    "MetadataError",
+    "ResourceMetadata",
+    "canonical",
+    "covers",
+    "issuer_metadata_urls",
+    "read_issuer_metadata",
+    "read_resource_metadata",
+    "resource_metadata_urls",
+]
+
+Document = TypeVar("Document", bound=BaseModel)
+
+_PORTS = {"https": 443, "http": 80}
+
+
+class MetadataError(AuthError):
+    """A document that is not used; the text says why."""
+
+
+class ResourceMetadata(BaseModel):
+    """What a protected resource says of itself (RFC 9728, section 2)."""
+
+    resource: str
+    authorization_servers: list[str] = []
+    scopes_supported: list[str] | None = None
+    bearer_methods_supported: list[str] | None = None
+    resource_name: str | None = None
+    dpop_signing_alg_values_supported: list[str] | None = None
+    dpop_bound_access_tokens_required: bool | None = None
+
+
+class IssuerMetadata(BaseModel):
+    """What an authorization server says of itself (RFC 8414, section 2)."""
+
+    issuer: str
+    authorization_endpoint: str | None = None
+    token_endpoint: str | None = None
+    registration_endpoint: str | None = None
+    introspection_endpoint: str | None = None
+    revocation_endpoint: str | None = None
+    jwks_uri: str | None = None
+    scopes_supported: list[str] | None = None
+    grant_types_supported: list[str] | None = None
+    response_types_supported: list[str] | None = None
+    code_challenge_methods_supported: list[str] | None = None
+    token_endpoint_auth_methods_supported: list[str] | None = None
+    token_endpoint_auth_signing_alg_values_supported: list[str] | None = None
+    dpop_signing_alg_values_supported: list[str] | None = None
+    client_id_metadata_document_supported: bool = False
+    authorization_response_iss_parameter_supported: bool = False
+
+
+def resource_metadata_urls(url: str) -> tuple[str, ...]:
+    """Where the metadata of the protected resource at `url` is, in the order to ask in (RFC 9728, section 3.1).
+    Raises `MetadataError` where it is no URL."""
+    parts = _split(url, "a protected resource")
+    origin = f"{parts.scheme}://{parts.netloc}"
+    path = parts.path.rstrip("/")
+    root = f"{origin}/.well-known/oauth-protected-resource"
+    return (f"{root}{path}", root) if path else (root,)
+
+
+def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
+    """Where the metadata of `issuer` is, in the order to ask in (2026-07-28, Authorization Server Discovery).
+    Raises `MetadataError` where it is no URL."""
+    parts = _split(issuer, "an authorization server")
+    origin = f"{parts.scheme}://{parts.netloc}"
+    path = parts.path.rstrip("/")
+    oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+    if not path:
+        return (f"{origin}{oauth}", f"{origin}{openid}")
+    return (f"{origin}{oauth}{path}", f"{origin}{openid}{path}", f"{origin}{path}{openid}")
+
+
+def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
+    """The metadata of `issuer`, by which its URL was made. Raises `MetadataError`, also where it is of another one:
+    the identifiers are compared as they are (RFC 8414, section 3.3)."""
+    metadata = _read(IssuerMetadata, document, "an authorization server")
+    if metadata.issuer != issuer:
+        raise MetadataError(f"the metadata found for the issuer {escape(issuer)[:300]} is of another one")
+    return metadata
+
+
+def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:
+    """The metadata of the protected resource that `url` belongs to. Raises `MetadataError`, also where it is of
+    another one (RFC 9728, section 3.3)."""
+    metadata = _read(ResourceMetadata, document, "a protected resource")
+    if not covers(metadata.resource, url):
+        parts = _split(url, "a protected resource")
+        place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # a query may be a secret
+        raise MetadataError(f"the metadata found for {place} is of another resource")
+    return metadata
+
+
+def _read(model: type[Document], document: Any, whose: str) -> Document:
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        fault = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, fault["loc"])) or "all of it"
+        raise MetadataError(f"the metadata of {whose} is not valid: {place}: {fault['msg']}") from None
+
+
+def _split(url: str, whose: str) -> SplitResult:
+    fault = MetadataError(f"what is named as {whose} is not a URL")
+    try:
+        parts = urlsplit(url)
+        port_is_read = parts.port
+    except ValueError:
+        raise fault from None
+    # `urlsplit` takes some of the characters away that no URL has.
+    if not parts.scheme or not parts.hostname or port_is_read == 0 or not url.isprintable() or " " in url:
+        raise fault
+    return parts
+
+
+def canonical(uri: str) -> str:
+    """`uri` as resources are compared: scheme and host in small letters, without the port that is usual, a fragment,
+    and one slash at the end (2026-07-28, Authorization, Canonical Server URI). What is no URI stays as it is."""
+    try:
+        parts = urlsplit(uri)
+        port = parts.port
+    except ValueError:
+        return uri
+    scheme, host = parts.scheme.lower(), parts.hostname or ""
+    if not host:
+        return uri
+    where = f"[{host}]" if ":" in host else host
+    if port is not None and port != _PORTS.get(scheme):
+        where += f":{port}"
+    user = parts.netloc.rpartition("@")[0]
+    netloc = f"{user}@{where}" if user else where
+    return urlunsplit((scheme, netloc, parts.path.removesuffix("/"), parts.query, ""))
+
+
+def covers(resource: str, url: str) -> bool:
+    """Whether `url` is the resource, or lies beneath it. What is no URI covers nothing."""
+    try:
+        whole, part = urlsplit(canonical(resource)), urlsplit(canonical(url))
+    except ValueError:
+        return False
+    if (whole.scheme, whole.netloc) != (part.scheme, part.netloc) or not whole.netloc:
+        return False
+    if whole.query and whole.query != part.query:
+        return False
+    return part.path == whole.path or part.path.startswith(f"{whole.path}/")

@@ -1,0 +1,147 @@
+"""JSON over HTTPS, as authorization servers speak it, and no more of it than fits.
+
+The only place of this package that knows an HTTP client for that. There are no redirects, as whoever redirects would
+choose where tokens and secrets go, and no cookies. Proxies and `SSL_CERT_FILE` are those of the environment.
+"""
+
+import json
+import ssl
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+import httpx
+
+from ..errors import AuthError
+from ..protocol.records import record
+from .addresses import Addresses, Resolve, resolve
+
+__all__ = ["Answer", "Unreachable", "Web", "WebError"]
+
+PATIENCE = 10.0
+MAX_ANSWER = 512 * 1024
+_TRIED = 3
+"""How many addresses of a host are tried."""
+
+
+class WebError(AuthError):
+    """An authorization server answered with what can't be used."""
+
+
+class Unreachable(WebError):
+    """Nobody answered, or not in time."""
+
+
+@record
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By their names in small letters."""
+    document: Any
+    """The JSON of the body; None where it has none."""
+
+
+class Web:
+    """Asks authorization servers, and whatever names them. It keeps no connection, so there is nothing to close."""
+
+    def __init__(
+        self, *, verify: ssl.SSLContext | None = None, patience: float = PATIENCE, resolve: Resolve = resolve
+    ) -> None:
+        """`verify` says which certificates are trusted, in place of the usual."""
+        self._verify = verify
+        self._patience = patience
+        self._addresses = Addresses(resolve)
+
+    async def get_json(
+        self, url: str, *, near: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """What is at `url`, whatever the status. `near` is the URL of what has named it, where that is neither an
+        operator nor a user. Raises `WebError` and `ForbiddenAddress`; none of their texts has a secret."""
+        return await self._ask("GET", url, near, headers)
+
+    async def post_form(
+        self,
+        url: str,
+        fields: Mapping[str, str | Sequence[str]],
+        *,
+        near: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """The answer to a form. A field of several values is sent that often. Else as `get_json`."""
+        data = {name: value if isinstance(value, str) else list(value) for name, value in fields.items()}
+        return await self._ask("POST", url, near, headers, data=data)
+
+    async def post_json(
+        self, url: str, document: Any, *, near: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """The answer to a document. Else as `get_json`."""
+        return await self._ask("POST", url, near, headers, json=document)
+
+    async def _ask(
+        self, method: str, url: str, near: str | None, headers: Mapping[str, str] | None, **body: Any
+    ) -> Answer:
+        try:
+            request = httpx.Request(method, url, headers=_plain(headers), **body)
+            host = request.url.host
+        except (ValueError, httpx.InvalidURL):  # also for half a letter (UnicodeError) in what others have named
+            raise WebError("a URL, or what is to be sent there, has characters that can't be sent") from None
+        try:
+            with anyio.fail_after(self._patience):
+                places = await self._addresses.find(str(request.url), near)
+                return await self._sent(request, places)
+        except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:  # TimeoutError is an OSError
+            raise Unreachable(f"{host} can't be asked: {type(error).__name__}") from error
+
+    async def _sent(self, request: httpx.Request, places: Sequence[str]) -> Answer:
+        if self._verify is None and request.url.scheme == "https":
+            # It reads all certificates of the system's authorities, which takes a while.
+            self._verify = await anyio.to_thread.run_sync(httpx.create_ssl_context)
+        verify = self._verify if self._verify is not None else False  # http needs none
+        # Where an address was looked at, no proxy of the environment is between, which would know names alone.
+        async with httpx.AsyncClient(verify=verify, timeout=self._patience, trust_env=not places) as client:
+            if not places:
+                return await _read(client, request)
+            for place in places[: _TRIED - 1]:
+                if place == places[-1]:
+                    break
+                try:
+                    return await _read(client, _pinned(request, place))
+                except (httpx.ConnectError, httpx.ConnectTimeout):
+                    continue
+            return await _read(client, _pinned(request, places[-1]))
+
+
+def _plain(headers: Mapping[str, str] | None) -> dict[str, str]:
+    # What is compressed may be far bigger than it looks.
+    return {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
+
+
+def _pinned(request: httpx.Request, place: str) -> httpx.Request:
+    """The same request to an address that was looked at, since a name may have another one the next time."""
+    extensions = {**request.extensions, "sni_hostname": request.url.host}
+    url = request.url.copy_with(host=place)
+    return httpx.Request(request.method, url, headers=request.headers, content=request.content, extensions=extensions)
+
+
+async def _read(client: httpx.AsyncClient, request: httpx.Request) -> Answer:
+    answer = await client.send(request, stream=True, follow_redirects=False)
+    try:
+        body = bytearray()
+        if answer.headers.get("content-encoding", "identity") != "identity":
+            raise WebError(f"{request.headers['host']} has sent a compressed answer, which was not asked for")
+        async for chunk in answer.aiter_bytes():
+            body += chunk
+            if len(body) > MAX_ANSWER:
+                raise WebError(f"{request.headers['host']} has answered with more than {MAX_ANSWER} bytes")
+    finally:
+        await answer.aclose()
+    return Answer(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, _parsed(body))
+
+
+def _parsed(body: bytearray) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None

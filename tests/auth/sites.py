@@ -1,0 +1,90 @@
+"""A web server of a test, which answers as it is told to, also in ways that no framework would."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+
+@dataclass
+class Asked:
+    """A request that came."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def form(self) -> dict[str, list[str]]:
+        return parse_qs(self.body.decode())
+
+
+@dataclass
+class Said:
+    """An answer to give."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def said(document: Any, status: int = 200, **headers: str) -> Said:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Said(status, json.dumps(document).encode(), {"content-type": "application/json", **named})
+
+
+NOT_FOUND = Said(404, b"not found")
+Answering = Callable[[Asked], Awaitable[Said]]
+
+
+@dataclass
+class Site:
+    """Where it is, and what it was asked."""
+
+    port: int
+    asked: list[Asked] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def count(self, path: str) -> int:
+        return sum(one.path.partition("?")[0] == path for one in self.asked)
+
+
+@asynccontextmanager
+async def serving(answer: Answering) -> AsyncIterator[Site]:
+    """A site as long as the block."""
+    site = Site(0)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            asked = await _read(reader)
+            site.asked.append(asked)
+            given = await answer(asked)
+            head = {"content-length": str(len(given.body)), "connection": "close", **given.headers}
+            lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+            writer.write(f"HTTP/1.1 {given.status} X\r\n{lines}\r\n".encode() + given.body)
+            await writer.drain()
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    site.port = server.sockets[0].getsockname()[1]
+    try:
+        yield site
+    finally:
+        server.close()
+
+
+async def _read(reader: asyncio.StreamReader) -> Asked:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    method, path, _ = head[0].split(" ")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
+    return Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))

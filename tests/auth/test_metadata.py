@@ -1,0 +1,118 @@
+"""Well-known URLs and the checks of what is there, by table."""
+
+import pytest
+
+from shared.auth.metadata import (
+    MetadataError,
+    canonical,
+    covers,
+    issuer_metadata_urls,
+    read_issuer_metadata,
+    read_resource_metadata,
+    resource_metadata_urls,
+)
+
+
+@pytest.mark.parametrize("issuer", ["https://as.example", "https://as.example/"])
+def test_an_issuer_without_a_path_has_two_places(issuer: str) -> None:
+    assert issuer_metadata_urls(issuer) == (
+        "https://as.example/.well-known/oauth-authorization-server",
+        "https://as.example/.well-known/openid-configuration",
+    )
+
+
+def test_an_issuer_with_a_path_has_three_places() -> None:
+    assert issuer_metadata_urls("https://as.example/tenant/1") == (
+        "https://as.example/.well-known/oauth-authorization-server/tenant/1",
+        "https://as.example/.well-known/openid-configuration/tenant/1",
+        "https://as.example/tenant/1/.well-known/openid-configuration",
+    )
+
+
+def test_a_resource_is_described_at_its_path_and_at_the_root() -> None:
+    root = "https://rs.example/.well-known/oauth-protected-resource"
+    assert resource_metadata_urls("https://rs.example/public/mcp?a=b") == (f"{root}/public/mcp", root)
+    assert resource_metadata_urls("https://rs.example/") == (root,)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        [],
+        "text",
+        {},
+        {"issuer": 1},
+        {"issuer": "https://as.example/"},
+        {"issuer": "https://AS.example"},
+        {"issuer": "https://evil.example"},
+        {"issuer": "https://as.example", "jwks_uri": ["https://as.example/jwks"]},
+    ],
+)
+def test_metadata_of_another_issuer_or_no_such_thing_is_not_used(document: object) -> None:
+    with pytest.raises(MetadataError):
+        read_issuer_metadata(document, "https://as.example")
+
+
+def test_what_is_not_known_of_metadata_does_not_matter() -> None:
+    document = {"issuer": "https://as.example", "jwks_uri": "https://as.example/jwks", "x": {"y": 1}}
+    assert read_issuer_metadata(document, "https://as.example").jwks_uri == "https://as.example/jwks"
+
+
+def test_metadata_of_another_resource_is_not_used() -> None:
+    document = {"resource": "https://evil.example/mcp", "authorization_servers": ["https://as.example"]}
+    with pytest.raises(MetadataError, match="another resource"):
+        read_resource_metadata(document, "https://rs.example/mcp")
+
+
+def test_an_error_shows_no_query_and_no_password() -> None:
+    with pytest.raises(MetadataError) as caught:
+        read_resource_metadata(
+            {"resource": "https://evil.example/mcp"}, "https://me:s3cret@rs.example/mcp?key=s3cret"
+        )
+    assert str(caught.value) == "the metadata found for https://rs.example/mcp is of another resource"
+
+
+@pytest.mark.parametrize("url", ["https://[", "https://as.example/\x01", "\x01https://as.example", "::::", "", "a b"])
+def test_what_is_no_url_has_no_metadata(url: str) -> None:
+    for urls in (issuer_metadata_urls, resource_metadata_urls):
+        with pytest.raises(MetadataError, match="is not a URL"):
+            urls(url)
+    assert not covers(url, "https://rs.example/mcp")
+
+
+@pytest.mark.parametrize(
+    ("uri", "form"),
+    [
+        ("HTTPS://RS.Example/MCP", "https://rs.example/MCP"),
+        ("https://rs.example/", "https://rs.example"),
+        ("https://rs.example:443/mcp/", "https://rs.example/mcp"),
+        ("http://[::1]:8000/mcp", "http://[::1]:8000/mcp"),
+        ("https://rs.example/mcp#part", "https://rs.example/mcp"),
+        ("https://rs.example/mcp//", "https://rs.example/mcp/"),
+        ("https://rs.example/mcp?a=B", "https://rs.example/mcp?a=B"),
+        ("https://me@rs.example/", "https://me@rs.example"),
+        ("urn:mine", "urn:mine"),
+        ("https://rs.example:port/", "https://rs.example:port/"),
+    ],
+)
+def test_the_canonical_form(uri: str, form: str) -> None:
+    assert canonical(uri) == form
+
+
+@pytest.mark.parametrize(
+    ("resource", "url", "covered"),
+    [
+        ("https://rs.example", "https://rs.example/mcp", True),
+        ("https://rs.example/mcp", "https://rs.example/mcp/", True),
+        ("https://rs.example/mcp", "https://rs.example/mcp/more", True),
+        ("https://rs.example/mcp", "https://rs.example/mcp2", False),
+        ("https://rs.example/mcp", "https://rs.example/", False),
+        ("https://rs.example:444/mcp", "https://rs.example/mcp", False),
+        ("http://rs.example/mcp", "https://rs.example/mcp", False),
+        ("https://rs.example/mcp?a", "https://rs.example/mcp", False),
+        ("urn:mine", "urn:mine", False),
+    ],
+)
+def test_which_urls_a_resource_covers(resource: str, url: str, covered: bool) -> None:
+    assert covers(resource, url) is covered
