@@ -5,7 +5,7 @@ Typed protocols, the records that pass through them, and nothing that runs.
 Several processes may serve one server together: its replicas. What they share is behind `Stores`. There a request may
 wait for what is `async`; what callbacks call never waits, and takes effect in the order of the calls. In memory none
 of it ever suspends; elsewhere what is `async` raises OSError where the others are out of reach. Nothing here is for
-what no part of the package shares yet: counts of requests, pages.
+what no part of the package shares yet: pages.
 
 What comes with stores that several processes share, and is not there yet: a lease, by which the others know that a
 replica has died, so that they end the streams of its calls and drop its readers; and who takes over the subscriptions
@@ -25,7 +25,8 @@ from .protocol.types.tasks import TaskStatus
 from .protocol.wire.jsonrpc import Message
 
 if TYPE_CHECKING:  # what only HTTP needs
-    from .protocol.http.rules import Denial, Headers, Refusal
+    from .errors import LimitExceeded
+    from .protocol.http.rules import Denial, HttpRequest, Refusal
     from .protocol.wire.framing import ServerSentEvent
     from .protocol.wire.jsonrpc import RequestId
 
@@ -33,14 +34,20 @@ __all__ = [
     "Authenticator",
     "Bus",
     "ByteStream",
+    "CachingAuthenticator",
     "ClosableTransport",
+    "Credentials",
     "EventLog",
     "EventReader",
     "EventStream",
+    "InteractiveCredentials",
+    "Limiter",
     "News",
     "Observer",
     "PromptStream",
     "PromptTransport",
+    "Quota",
+    "Rate",
     "ReplayLimits",
     "Replica",
     "SessionEvents",
@@ -118,8 +125,68 @@ class PromptStream(Protocol):
 class Authenticator(Protocol):
     """Says who sends an HTTP request. It is asked once about each that is for this server, before all else."""
 
-    async def authenticate(self, headers: "Headers") -> "Principal | Denial | None":
-        """The sender of a request with these headers; None is nobody in particular, who is served as well."""
+    async def authenticate(self, request: "HttpRequest") -> "Principal | Denial | None":
+        """The sender of `request`; None is nobody in particular, who is served as well. It raises nothing."""
+
+
+@runtime_checkable
+class CachingAuthenticator(Authenticator, Protocol):
+    """An authenticator to which a token that it has not seen before is work, be it its own or another server's."""
+
+    def knows(self, request: "HttpRequest") -> bool:
+        """Whether it can tell who sends `request` without that work. It never waits or raises."""
+
+
+class Credentials(Protocol):
+    """Says to a server behind a URL who its client is. It is asked for each HTTP request, and sees each answer."""
+
+    async def headers(self, method: str, url: str) -> Mapping[str, str]:
+        """The headers, in small letters, that go with a request; it may obtain a token first. Raises `AuthError`
+        where that fails."""
+
+    async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
+        """Sees what was answered to such a request; whether it is to be sent again, with other headers then. The case
+        of the names of `headers` does not matter. Raises `AuthError` where what the server wants can't be had."""
+
+
+@runtime_checkable
+class InteractiveCredentials(Credentials, Protocol):
+    """Credentials for which somebody may have to log in while a request waits."""
+
+    @property
+    def may_wait_for_person(self) -> bool:
+        """Whether somebody is there who can."""
+
+
+@record
+class Rate:
+    """How often something may be done."""
+
+    per_second: float
+    burst: float
+    """How much at once, after a time of rest."""
+
+
+class Limiter(Protocol):
+    """Counts what is done, by name, so that nobody does too much."""
+
+    async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
+        """Takes `cost` of what `rate` allows to `key`; 0 where it may be done now. Else nothing is taken, and this is
+        how many seconds to wait. What costs more than the burst may be done after rest."""
+
+    def spend(self, key: str, rate: Rate, cost: float) -> None:
+        """Takes `cost` for what was done already, whatever is allowed: others have to wait for longer. Never
+        waits."""
+
+
+class Quota(Protocol):
+    """Says how many calls those who share a server may have under way. It never waits or raises."""
+
+    def begin(self, client: str) -> "LimitExceeded | None":
+        """A call of `client` is to begin; why it may not, where it may not. Else it counts until `end`."""
+
+    def end(self, client: str) -> None:
+        """A call of `client` has ended."""
 
 
 class Observer(Protocol):
@@ -158,6 +225,10 @@ class Replica(Protocol):
     @property
     def bus(self) -> "Bus":
         """The way to the other replicas."""
+
+    @property
+    def limiter(self) -> "Limiter":
+        """What has been done of late, and by whom, at all replicas."""
 
     def log(self, limits: "ReplayLimits") -> "EventLog":
         """What streams keep, within limits, which are the same for all replicas."""
@@ -431,6 +502,8 @@ class TaskRecord:
     """What came of it: `{"result": ...}`, or `{"error": ...}`."""
     revision: int = 0
     """How often it has changed."""
+    scopes: frozenset[str] = frozenset()
+    """What a token needs for the call that it was, and so for all that it tells."""
 
 
 class TaskStore(Protocol):

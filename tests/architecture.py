@@ -51,6 +51,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/client/connect.py": "aiohttp and websockets are an extra, and a client of processes needs none",
     "shared/client/schemas.py": "jsonschema-rs is an extra, loaded with the first schema to check against",
     "shared/program/options.py": "who asks for help waits for argparse, and nobody else",
+    "shared/program/authorization.py": "joserfc and httpx are an extra, loaded where an operator names an issuer",
     "shared/program/process.py": "what says how much a listener takes stands with the web server, for HTTP alone",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/kit/program.py": "most copies have what they need; what says how to add it is loaded where they have not",
@@ -82,6 +83,7 @@ LOGGING_PROTOCOL: dict[str, str] = {
     "shared/protocol/wire/codec.py": "a bug of a dialect becomes an answer, and nobody else would hear of it",
 }
 KNOW_DESCRIPTORS: dict[str, str] = {
+    "shared/ops/audit_file.py": "a line is one write at the end of a file that several processes have open",
     "shared/ops/trace.py": "the operator names the file, which may be a pipe, and nobody else may read it",
     "shared/program/process.py": "the null device stands where a standard stream is missing",
     "shared/transports/stdio.py": "the null device stands where the protocol's streams were",

@@ -8,38 +8,55 @@ nor sessions hold the token.
 import hmac
 from collections.abc import Iterable
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-from ..protocol.http.rules import Denial, Headers
+from ..protocol.http.rules import Denial, Headers, HttpRequest
 from ..protocol.identity import Principal
+
+if TYPE_CHECKING:
+    from .tokens_file import TokensFile  # most operators have one token, or none
 
 __all__ = ["StaticTokens"]
 
 
 class StaticTokens:
-    """An `Authenticator` that knows its tokens from the start. With none at all everybody may use the server, as
+    """An `Authenticator` for tokens that the operator gives out. With none at all everybody may use the server, as
     nobody in particular."""
 
-    def __init__(self, tokens: Iterable[str]) -> None:
-        """Raises ValueError for an empty token, which everybody would have."""
+    def __init__(self, tokens: Iterable[str], file: "TokensFile | None" = None) -> None:
+        """`file` has more of them, and may come to have others or none. Raises ValueError for an empty token, which
+        everybody would have."""
         tokens = tuple(tokens)
         if not all(token.strip() for token in tokens):
             raise ValueError("an empty token would let everybody in")
         digests = [sha256(token.encode()).digest() for token in tokens]
         self._principals = {digest: Principal(f"token-{digest.hex()[:12]}") for digest in digests}
+        self._file = file
 
-    async def authenticate(self, headers: Headers) -> Principal | Denial | None:
-        """Whose token a request has."""
-        if not self._principals:
-            return None
-        sent = _sent(headers)
-        if sent is None:
-            return Denial("a bearer token is required", "Bearer")
-        given = sha256(sent.encode()).digest()
+    def __bool__(self) -> bool:
+        return bool(self._principals) or self._file is not None
+
+    def known(self, token: str) -> Principal | None:
+        """Whose token this is; None where it is nobody's."""
+        given = sha256(token.encode()).digest()
         # Every digest is compared, so that time does not tell which one came close.
         matching = [known for known in self._principals if hmac.compare_digest(known, given)]
-        if not matching:
-            return Denial("the token is not valid", 'Bearer error="invalid_token"')
-        return self._principals[matching[0]]
+        if matching:
+            return self._principals[matching[0]]
+        return None if self._file is None else self._file.known(token)
+
+    async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
+        """Whose token a request has."""
+        if not self:
+            return None
+        sent = _sent(request.headers)
+        if sent is None:
+            return Denial("a bearer token is required", "Bearer")
+        return self.known(sent) or Denial("the token is not valid", 'Bearer error="invalid_token"')
+
+    def knows(self, request: HttpRequest) -> bool:
+        """Always: to look at a token is no work."""
+        return True
 
 
 def _sent(headers: Headers) -> str | None:

@@ -127,6 +127,10 @@ class Figures(NamedTuple):
     subscriptions: int
     refused: Mapping[int, int]
     """HTTP requests that were refused before the protocol came to them, by status."""
+    unwritten: int | None = None
+    """Lines of the audit log that were not written; None where there is no log."""
+    limited: Mapping[str, int] = {}
+    """Requests, calls and sessions beyond what one client may have, by the limit."""
 
 
 class Meter:

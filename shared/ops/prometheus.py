@@ -19,6 +19,8 @@ __all__ = ["exposition"]
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
 _BY = ("server", "method", "tool")
 
+_LIMITS = ("attempts", "bytes", "calls", "rate", "sessions")
+
 _GAUGES: tuple[tuple[str, str, Callable[[Figures], float]], ...] = (
     ("mcp_server_up", "Whether the server takes requests.", lambda one: one.up),
     ("mcp_sessions", "Sessions that are open.", lambda one: one.sessions),
@@ -53,6 +55,20 @@ class _Servers(Collector):
             for status, count in sorted(one.refused.items()):
                 refused.add_metric((one.server, str(status)), count)
         yield refused
+        limited = CounterMetricFamily(
+            "mcp_limited", "What was refused since one client had enough, by the limit.", labels=("server", "limit")
+        )
+        for one in self._figures:
+            for limit in _LIMITS:
+                limited.add_metric((one.server, limit), one.limited.get(limit, 0))
+        yield limited
+        unwritten = CounterMetricFamily(
+            "mcp_audit_unwritten", "Lines of the program's audit log that could not be written.", labels=("server",)
+        )
+        for one in self._figures:
+            if one.unwritten is not None:
+                unwritten.add_metric((one.server,), one.unwritten)
+        yield unwritten
         yield from self._gauges()
 
     def _requests(self) -> Iterator[Metric]:

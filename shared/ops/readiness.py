@@ -121,7 +121,11 @@ class Readiness:
         assert running is not None
         assert running.server.ready is not None
         with anyio.fail_after(LONGEST_CHECK):
-            return await running.server.ready(running)
+            for one in running.all:
+                reason = await running.server.ready(one)
+                if reason is not None:
+                    return reason
+            return None
 
 
 def health(running: Running[Any], *, sessions: int, streams: int) -> dict[str, Any]:

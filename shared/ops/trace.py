@@ -21,7 +21,7 @@ from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import encode
 from ..protocol.wire.jsonrpc import Malformed, Message
 
-__all__ = ["Trace", "redacted"]
+__all__ = ["Trace", "claim", "redacted"]
 
 log = logging.getLogger("shared.trace")
 
@@ -46,7 +46,7 @@ class Trace:
         self.about: dict[str, str] = {}
         """What every line says besides."""
         try:
-            _claim(fd, path)
+            claim(fd, path)
         except (OSError, ValueError):
             self._file.close()
             raise
@@ -86,10 +86,12 @@ class Trace:
         self._file.close()
 
 
-def _claim(fd: int, path: Path) -> None:
+def claim(fd: int, path: Path) -> None:
+    """Has nobody but the owner read the file that was opened at `path`. Raises ValueError where it is no ordinary
+    file, or where the protocol is spoken."""
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{path} is no ordinary file")
+        raise ValueError(f"{path} is not a regular file")
     if any(os.path.samestat(status, os.fstat(standard)) for standard in (0, 1)):
         raise ValueError(f"{path} is where the protocol is spoken")
     if hasattr(os, "fchmod"):

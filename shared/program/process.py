@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -30,6 +31,7 @@ from ..ops.footprint import settle
 from ..ops.logs import set_up_logging
 from ..server.server import Server
 from .options import option, secret
+from .protection import ProtectionOptions
 
 if TYPE_CHECKING:
     from ..transports.http.app import HttpOptions
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LOOPBACK",
     "Failed",
+    "GeneralOptions",
     "Options",
     "address",
     "announce",
@@ -67,8 +70,8 @@ def _one_word(token: str) -> str:
     return token
 
 
-class Options(BaseModel):
-    """The options of every server."""
+class GeneralOptions(BaseModel):
+    """What every server is given that has nothing to do with who uses it."""
 
     settings: Path | None = option(None, "TOML file of options by their names, such as log-level", "FILE")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
@@ -102,17 +105,25 @@ class Options(BaseModel):
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
 
+class Options(ProtectionOptions, GeneralOptions):
+    """The options of every server."""
+
+
 # What the options say
 
 
 def token_of(options: Options) -> str | None:
     """The token that HTTP requests must carry. Raises ValueError where it is missing but needed, or unusable."""
     token = options.token if options.token_file is None else _read_token(options.token_file)
-    if options.transport == "http" and not (token or options.no_auth or options.host in LOOPBACK):
+    if options.transport == "stdio" or options.host in LOOPBACK:
+        return token
+    if not (token or options.no_auth or options.tokens_file or options.auth_issuer):
         raise ValueError(
             f"--host {options.host} is reachable from other machines: give a token by --token-file or MCP_TOKEN, "
-            "or say --no-auth"
+            "several by --tokens-file, or who issues them by --auth-issuer; or say --no-auth"
         )
+    if options.auth_issuer and options.public_url is None:
+        raise ValueError("--auth-issuer: say by --public-url at which URL clients reach this, as tokens are for that")
     return token
 
 
@@ -129,14 +140,29 @@ def _read_token(path: Path) -> str:
         raise ValueError(f"--token-file: {path}: {error}") from None
 
 
+def _network(text: str) -> str:
+    try:
+        return str(ip_network(text, strict=False))
+    except ValueError:
+        raise ValueError(f"--trusted-proxy: {text!r} is not an IP address or network") from None
+
+
 def http_options(options: Options, token: str | None) -> "HttpOptions":
-    """Where an HTTP listener is, whom it serves, and how much."""
+    """Where an HTTP listener is, whom it serves, and how much. Raises ValueError for what can't be had."""
     from ..transports.http.app import HttpOptions
-    from ..transports.http.limits import EndpointLimits, SessionLimits
+    from ..transports.http.limits import ClientLimits, EndpointLimits, SessionLimits
+    from .authorization import authenticator_of, issuers_of, static_tokens
 
     limits = EndpointLimits(
         sessions=SessionLimits(sessions=options.max_sessions, idle_seconds=options.idle_seconds),
         dialects=options.dialects == "on",
+        clients=ClientLimits(
+            options.max_rate,
+            options.max_burst,
+            options.max_client_calls,
+            options.max_client_sessions,
+            options.max_client_bytes,
+        ),
     )
     return HttpOptions(
         host=options.host,
@@ -144,7 +170,9 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
         path=options.path,
         allowed_hosts=tuple(options.allowed_host),
         allowed_origins=tuple(options.allowed_origin),
-        tokens=() if token is None else (token,),
+        authenticator=authenticator_of(options, static_tokens(options, token)),
+        issuers=issuers_of(options),
+        trusted_proxies=tuple(map(_network, options.trusted_proxy)),
         limits=replace(limits, body_bytes=options.max_message or limits.body_bytes),
     )
 

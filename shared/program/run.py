@@ -8,18 +8,22 @@ reads a file of settings where there is one.
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
+from ..auth.policy import Rules
 from ..extensions.dialects import DIALECTS
 from ..kit.program import exit_with_error, needs_extra, program_name
 from ..protocol.wire.codec import MAX_MESSAGE
 from ..server.connection import serve
+from ..server.extension import Extension
 from ..server.running import Running
 from ..server.server import Server
 from .options import Group, OptionParser, Words, Written, read_options
@@ -40,8 +44,23 @@ from .process import (
     tell_in_terminal,
     token_of,
 )
+from .rules import keeping_to
 
-__all__ = ["Options", "check_arguments", "is_ready", "open_trace", "own_prefix", "run", "run_app", "run_stdio"]
+if TYPE_CHECKING:
+    from ..transports.http.app import HttpOptions
+
+__all__ = [
+    "Options",
+    "check_arguments",
+    "is_ready",
+    "open_audit",
+    "open_trace",
+    "own_prefix",
+    "recording",
+    "run",
+    "run_app",
+    "run_stdio",
+]
 
 
 def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
@@ -53,6 +72,7 @@ def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = ""
         file, exposed = _settings_file(app, given)
         options = read_options(Options, given, os.environ, "MCP", file)
         settings = read_options(app.settings_model, given, os.environ, own_prefix(app), file)
+        options.keep_to(_rules(file, options.settings, settings))
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     return run_app(parser.program, app, options, settings, exposed=exposed)
@@ -77,7 +97,8 @@ def run_app(
         token = token_of(options)
         if options.transport == "http" and missing_extra():
             raise ValueError(f"--transport http: {needs_extra('http')}")
-        trace = open_trace(options)
+        http = http_options(options, token) if options.transport == "http" else None
+        trace, audit = open_trace(options), open_audit(options)
     except ValueError as error:
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
@@ -87,12 +108,12 @@ def run_app(
     try:
         return run_to_the_end(
             program,
-            partial(_run, _App(app, settings, ready), options, token, trace),
+            partial(_run, _App(app, settings, ready, audit), options, http, trace),
             fast=options.transport == "http",
         )
     finally:
-        if trace is not None:
-            trace.close()
+        for records in filter(None, (trace, audit)):
+            records.close()
 
 
 class _App(NamedTuple):
@@ -101,6 +122,7 @@ class _App(NamedTuple):
     app: Server[Any]
     settings: BaseModel | None
     ready: Callable[[], Awaitable[None]] | None
+    audit: Any = None
 
 
 def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -111,8 +133,9 @@ def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Map
     """
     given = _parser(app, app.implementation.name).read(arguments)
     file, _ = _settings_file(app, given)
-    read_options(Options, given, environment, "MCP", file)
-    read_options(app.settings_model, given, environment, own_prefix(app), file)
+    options = read_options(Options, given, environment, "MCP", file)
+    settings = read_options(app.settings_model, given, environment, own_prefix(app), file)
+    _rules(file, options.settings, settings)
 
 
 def own_prefix(app: Server[Any]) -> str:
@@ -142,10 +165,20 @@ def _settings_file(app: Server[Any], given: Words) -> tuple[Mapping[str, Written
     if path is None:
         return {}, None
     from .settings_file import read_settings_file
+    from .tables import TABLES
 
     # It can't name another such file.
     own = {name: field for name, field in Options.model_fields.items() if name != "settings"}
-    return read_settings_file(Path(str(path)), {**app.settings_model.model_fields, **own})
+    return read_settings_file(Path(str(path)), {**app.settings_model.model_fields, **own, **TABLES})
+
+
+def _rules(file: Mapping[str, Written], path: Path | None, settings: BaseModel) -> Rules:
+    """What the tables of the file of settings say. Raises ValueError."""
+    if path is None or not file:
+        return Rules()
+    from .tables import read_rules
+
+    return read_rules(file, path, settings)
 
 
 def open_trace(options: Options) -> Any:
@@ -162,19 +195,48 @@ def open_trace(options: Options) -> Any:
         raise ValueError(f"--trace: {error}") from None
 
 
-async def _run(what: _App, options: Options, token: str | None, trace: Any) -> None:
+def open_audit(options: Options) -> Any:
+    """The audit log that was asked for, or None. Raises ValueError where its file can't be had."""
+    if options.audit is None:
+        return None
+    if find_spec("filelock") is None:
+        raise ValueError(f"--audit: {needs_extra('auth')}")
+    from ..ops.audit import Audit
+    from ..ops.audit_file import AuditFile
+
+    try:
+        file = AuditFile(options.audit, max_bytes=options.audit_bytes, files=options.audit_files)
+    except OSError as error:
+        raise ValueError(f"--audit: {options.audit}: {error.strerror}") from None
+    except ValueError as error:
+        raise ValueError(f"--audit: {error}") from None
+    return Audit(file, arguments=options.audit_arguments, required=options.audit_required)
+
+
+def recording(audit: Any, server: str) -> list[Extension[Any]]:
+    """What has `audit`, where there is one, write down what the server of that name does."""
+    if audit is None:
+        return []
+    from ..ops.audit import audited
+
+    return [audited(audit, server)]
+
+
+async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         stack.callback(tasks.cancel_scope.cancel)
-        extensions = [DIALECTS] if options.dialects == "on" else []
+        name = what.app.implementation.name
+        rules = keeping_to(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
+        extensions = [*([DIALECTS] if options.dialects == "on" else []), *rules, *recording(what.audit, name)]
         with starting():
             running = await stack.enter_async_context(what.app.open(what.settings, extensions=extensions))
         running.trace = trace
         if what.ready is not None and not await is_ready(what.ready):
             return
-        if options.transport == "stdio":
+        if http is None:
             await run_stdio(running, options, tasks)
         else:
-            await _run_http(running, options, token, tasks)
+            await _run_http(running, options, replace(http, audit=what.audit), tasks)
 
 
 async def is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
@@ -208,11 +270,11 @@ async def run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -
                 await serve(running, transport)
 
 
-async def _run_http(running: Running[Any], options: Options, token: str | None, tasks: TaskGroup) -> None:
+async def _run_http(running: Running[Any], options: Options, http: "HttpOptions", tasks: TaskGroup) -> None:
     from ..transports.http.server import run_http
 
     def started(host: str, port: int) -> None:
         announce(options, f"listening on {address(host, port)}{options.path}")
 
     with bound(options, tasks, running.limits.drain_seconds) as stop:
-        await run_http(running, http_options(options, token), started=started, stop=stop)
+        await run_http(running, http, started=started, stop=stop)

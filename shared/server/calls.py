@@ -13,6 +13,7 @@ import traceback
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -76,13 +77,21 @@ class Calls:
                 return
             link.streams += 1
         elif link.running < limits.concurrent_calls:
+            quota = self._running.quota
+            refusal = None if quota is None else quota.begin(link.client)
+            if refusal is not None:
+                link.session.finish(call, refusal)
+                if self._running.on_refused is not None:
+                    self._running.on_refused(call, refusal)
+                return
             link.running += 1
         else:
             self._wait(link, call, limits.waiting_calls)
             return
         call.scope = CancelScope()
         # Plain tasks: one in a task group costs four times as much.
-        self._tasks[call] = self._loop.create_task(self._run(call))
+        self._tasks[call] = self._loop.create_task(self._run(call), context=call.came_in)
+        call.came_in = None
 
     def cancel(self, call: Call) -> None:
         """Ends `call`, and the work on it if that has begun; nobody is told anything of it any more."""
@@ -218,6 +227,7 @@ class Calls:
             return
         if link.queue is None:
             link.queue = deque()
+        call.came_in = copy_context()  # it begins in the task of another call, which has its own
         link.queue.append(call)
 
 

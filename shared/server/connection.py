@@ -288,7 +288,9 @@ class Connection:
             self.streams -= 1
         else:
             self.running -= 1
-            calls = self._running.calls
+            calls, quota = self._running.calls, self._running.quota
+            if quota is not None:
+                quota.end(self.client)
             while self.queue and not calls.is_closing and self.running < self._running.limits.concurrent_calls:
                 following = self.queue.popleft()
                 if not following.is_over:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..errors import DeclarationError, InvalidParams, PeerError
+from ..errors import DeclarationError, InvalidParams, MissingCapability, PeerError, ToolError
 from ..kit.tasks import Signal
 from ..protocol.identity import Peer
 from ..protocol.records import record
@@ -23,6 +23,7 @@ from ..protocol.session.questions import (
     read_answer,
     sample,
 )
+from ..protocol.signing import digest
 from ..protocol.types.client import CreateMessageResult, ElicitResult, LogLevel, Root
 from ..protocol.wire.jsonrpc import Failure, RequestId, Response
 from .call_task import CallTask
@@ -41,6 +42,10 @@ __all__ = ["Answer", "Answers", "Context", "form_schema"]
 State = TypeVar("State")
 Form = TypeVar("Form", bound=BaseModel)
 
+_CANNOT_CONFIRM = (
+    "cannot_confirm: this server asks the user before it changes anything, and this client can't be asked. "
+    "It takes a client with elicitation of forms, or the operator to start the server without --confirm."
+)
 _NONE = Failure(None, -32603, "the client ended its stream")
 """Stands for the answer of a client that will not answer any more."""
 
@@ -95,6 +100,10 @@ class Answer(Generic[Form]):
 
     action: Literal["accept", "decline", "cancel"]
     data: Form | None = None
+
+
+class _Agreement(BaseModel):
+    """Nothing to fill in: to accept it is to agree."""
 
 
 @record
@@ -196,6 +205,22 @@ class Context(Generic[State]):
             return Answer("accept", form.model_validate(answer.content or {}))
         except ValidationError as error:
             raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error, schema)}") from None
+
+    async def confirm(self, message: str, *unsaid: object) -> None:
+        """Has the user agree to what `message` says will be done. Raises ToolError where the user does not agree, or
+        can't be asked. **Confirm before you act**, and check afterwards that things are still as they were said to
+        be.
+
+        `unsaid` is what else makes out the act, such as the version of a file that is replaced and what is put there:
+        consent to one is none to another, also where the call comes again with the answer. It counts by its `repr`.
+        """
+        key = digest(repr((message, unsaid)))[:16]
+        try:
+            answer = await self.ask(f"confirm {key}", message, _Agreement)
+        except MissingCapability:
+            raise ToolError(_CANNOT_CONFIRM) from None
+        if answer.action != "accept":
+            raise ToolError("declined: the user did not agree; nothing was changed")
 
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
         """Asks the user to open `url`. Acceptance says that it was opened, not that anything was done there."""

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError
-from ..protocol.identity import EVERYWHERE, Span
+from ..protocol.identity import EVERYWHERE, Principal, Span
 from ..protocol.methods import OTHERWISE, Method
 from ..protocol.records import record
 from ..protocol.types.base import Params
@@ -24,7 +24,7 @@ from .features import Features, Handler, State
 if TYPE_CHECKING:
     from .running import Running
 
-__all__ = ["Around", "Capability", "Extension", "Follow", "Lifespan", "Listens"]
+__all__ = ["Around", "Capability", "Extension", "Follow", "Lifespan", "Listens", "Scopes"]
 
 Around = Callable[[Method, Handler], Handler]
 """Given a method and who handles it, who handles it instead; this is asked once a run, when its first peer comes."""
@@ -38,6 +38,9 @@ Listens = Callable[
 ]
 """Takes the filter of a listen stream: what it serves of that, as it is acknowledged, and what then tells of it; None
 where it serves nothing of it."""
+
+Scopes = Callable[["Running[Any]"], tuple[Sequence[str], Sequence[str]]]
+"""The scopes of tokens that a server knows, and those that are worth asking for at first."""
 
 
 @record
@@ -81,8 +84,14 @@ class Extension(Features[State]):
             self.methods.append(Method(OTHERWISE, Params))
             self.handlers[OTHERWISE] = otherwise
         self.around = around
+        self.outermost = 0
+        """Of several extensions the one with the highest is outermost, whenever they came; of equal ones the last."""
         self.declares = tuple(declares)
+        self.hides: Callable[[Running[Any], Principal | None, str], bool] | None = None
+        """Whether the tool of that name is not there for that principal, whatever its token allows."""
         self.lifespan: Lifespan | None = None
         """Opens what one run of the server needs."""
         self.listens: Listens | None = None
         """Is asked about each listen stream."""
+        self.scopes: Scopes | None = None
+        """Says what tokens may have to allow."""

@@ -94,10 +94,11 @@ async def list_tools(running: "Running[Any]", context: Context[Any], params: Lis
 async def list_resources(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
     await running.changes.want_resources()
-    start, size = position_of(params.cursor, name="resources", signer=running.signer), running.page_size
+    name, size = context.peer.own_list("resources"), running.page_size
+    start = position_of(params.cursor, name=name, signer=running.signer)
     # One more than is shown, to know whether there is a next page.
     found = await running.features.resources.page(context, start, size + 1)
-    following = cursor_at(start + size, name="resources", signer=running.signer) if len(found) > size else None
+    following = cursor_at(start + size, name=name, signer=running.signer) if len(found) > size else None
     more = {} if following is None else {"nextCursor": following}
     return {"resources": [one.to_wire() for one in found[:size]], **more}
 
@@ -119,9 +120,10 @@ async def list_prompts(running: "Running[Any]", context: Context[Any], params: L
     source = running.features.prompts.source
     if source is None:
         return _listing(running, "prompts", running.features.prompts.listed(), params)
-    at = position_of(params.cursor, name="prompts", signer=running.signer)
+    name = context.peer.own_list("prompts")
+    at = position_of(params.cursor, name=name, signer=running.signer)
     shown, following = await running.features.prompts.page(context, source, at, running.page_size)
-    more = {} if following is None else {"nextCursor": cursor_at(following, name="prompts", signer=running.signer)}
+    more = {} if following is None else {"nextCursor": cursor_at(following, name=name, signer=running.signer)}
     return {"prompts": shown, **more}
 
 

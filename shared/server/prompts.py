@@ -22,7 +22,7 @@ from .context import Context
 from .functions import Function
 from .results import content_of
 
-__all__ = ["PromptSource", "Prompts", "RegisteredPrompt"]
+__all__ = ["PromptSource", "Prompts", "RegisteredPrompt", "unknown_prompt"]
 
 
 class PromptSource(Protocol):
@@ -139,7 +139,7 @@ class Prompts:
         """The declared prompt of that name. Raises InvalidParams where there is none."""
         prompt = self._prompts.get(name)
         if prompt is None:
-            raise _unknown(name)
+            raise unknown_prompt(name)
         return prompt
 
     async def render(self, context: Context[Any], name: str, arguments: dict[str, str]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Prompts:
             return await self.find(name).render(context, arguments)
         found = await self.source.get(context, name, arguments)
         if found is None:
-            raise _unknown(name)
+            raise unknown_prompt(name)
         return found.to_wire()
 
     async def suggest(
@@ -162,9 +162,10 @@ class Prompts:
             return None
         found = await self.source.complete(context, name, argument, settled)
         if found is None:
-            raise _unknown(name)
+            raise unknown_prompt(name)
         return found
 
 
-def _unknown(name: str) -> InvalidParams:
+def unknown_prompt(name: str) -> InvalidParams:
+    """What is raised where there is no prompt of that name."""
     return InvalidParams(f"unknown prompt: {name[:100]}")

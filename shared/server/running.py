@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from ..contracts import Observer
-from ..errors import DeclarationError
+from ..auth.policy import ALL_OTHERS
+from ..contracts import Observer, Quota
+from ..errors import DeclarationError, LimitExceeded
 from ..protocol.identity import Identity, Principal, Span
 from ..protocol.methods import Method, MethodTable, method_table
-from ..protocol.session.events import Outgoing
+from ..protocol.session.events import Call, Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Signer
 from ..protocol.types.base import Implementation
@@ -72,14 +73,24 @@ class Running(Generic[State]):
         """Whether what it stands for can be reached, where that is elsewhere."""
         self.meter: Callable[[], Observer] | None = None
         """Makes what counts for a new connection, where somebody wants the counts."""
+        self.quota: Quota | None = None
+        """Says how many calls each client may have under way, where somebody does."""
+        self.on_refused: Callable[[Call, LimitExceeded], None] | None = None
+        """Hears of calls that are refused before anybody is asked, where somebody writes them down."""
         self.replica: Replica | None = None
         """What it shares with other runs of the server; None where it is alone."""
         self.opened: dict[str, Any] = {}
         """What the lifespan of each extension has given, by the name of the extension."""
         self.stoppers: list[Callable[[], None]] = []
         """Who hears that it is about to stop, while its clients are still there. They neither wait nor raise."""
+        self.added: Sequence[Extension[Any]] = ()
+        """What whoever has opened it added to the extensions of its author."""
+        self.narrowed: dict[str, Running[State]] = {}
+        """The runs for single principals, by the names of these; `*` is all others. Who has a name and nothing of
+        its own there is served by this one."""
         self._is_stopping = False
-        self._questions = count(1)
+        self.questions = count(1)
+        """The ids of what its peers are asked, where replicas share them."""
         self._said: Identity | None = None
         self.endpoints: list[tuple[str, int]] = []
         """The addresses and ports that its HTTP transport listens on."""
@@ -99,7 +110,7 @@ class Running(Generic[State]):
 
     def surrounded(self, row: Method, handler: Handler) -> Handler:
         """`handler` of the method of this `row`, within all that the extensions do around it."""
-        for extension in self.extensions:
+        for extension in sorted(self.extensions, key=lambda one: one.outermost):
             if extension.around is not None:
                 handler = extension.around(row, handler)
         return handler
@@ -158,15 +169,43 @@ class Running(Generic[State]):
         """The methods it understands."""
         return method_table(self.identity, self.features.methods)
 
+    def narrow(self, name: str, running: "Running[State]") -> None:
+        """Has principals of that name be served by `running`: this one, or another that is open as long."""
+        self.narrowed[name] = running
+        if running is not self:
+            running.questions = self.questions
+            self.stoppers.append(running.stop)
+
+    def for_principal(self, principal: Principal | None) -> "Running[State]":
+        """The run that serves `principal`: this one, or one that is narrowed."""
+        return self.for_name("" if principal is None else principal.name)
+
+    def for_name(self, name: str) -> "Running[State]":
+        """The run that serves principals of that name."""
+        if not self.narrowed:
+            return self
+        found = self.narrowed.get(name) if name else None
+        return found or self.narrowed.get(ALL_OTHERS, self)
+
+    @property
+    def all(self) -> "list[Running[State]]":
+        """This one, and those that are narrowed."""
+        return [self, *(one for one in self.narrowed.values() if one is not self)]
+
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> Connection:
         """A new peer, which is nobody in particular without a `principal`. `due` is called whenever something waits
         for it, and may be called in vain. `client` names who shares the server with others; "" is alone."""
+        serving = self.for_principal(principal)
+        if serving is not self:
+            serving.trace, serving.meter, serving.quota = self.trace, self.meter, self.quota
+            serving.endpoints, serving.on_refused = self.endpoints, self.on_refused
+            return serving.connect(principal, due, client)
         number = 0 if self.replica is None else self.replica.number
         session = ServerSession(
             self.identity, self.method_table, self.signer, principal=principal, now=time.time, replica=number
         )
         if self.replica is not None:
-            session.share_ids(self._questions)
+            session.share_ids(self.questions)
         return Connection(self, session, due, client)
 
     def observer(self) -> Observer | None:

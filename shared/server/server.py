@@ -179,6 +179,7 @@ class Server(Features[State]):
             limits or self.limits,
             budget or self.budget,
         )
+        running.added = extensions
         for extension in extensions:
             running.extend(extension)
         _require_tasks(running)

@@ -1,7 +1,7 @@
 """The tools of a server: what `tools/list` shows, and how one is called."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ class ToolOptions:
     meta: Meta | None = None
     task: TaskSupport | None = None
     """Whether it may run as a task, for clients that have tasks, or runs as one only."""
+    scopes: Collection[str] | None = None
+    """What a principal's token has to allow for a call; None for the server's reading scope, or its writing one."""
     input_schema: dict[str, Any] | None = None
     unavailable: Unavailable | None = None
 
@@ -119,6 +121,10 @@ class Tools:
 
     def __contains__(self, name: str) -> bool:
         return name in self._tools
+
+    def get(self, name: str) -> RegisteredTool | None:
+        """The tool of that name, on offer or not; None where there is none."""
+        return self._tools.get(name)
 
     def all(self) -> list[RegisteredTool]:
         """Every tool, on offer or not."""

@@ -18,6 +18,7 @@ from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
 from ..protocol.session.handshake import Snapshot, merge
 from ..protocol.wire.jsonrpc import RequestId
+from .memory_limiter import MemoryLimiter
 from .memory_log import MemoryLog
 from .memory_tasks import MemoryTasks
 
@@ -49,6 +50,7 @@ class Stores:
         self.orphans = ExpiryQueue(0, self._end_orphan)
         """The sessions that no replica has."""
         self.secret = os.urandom(32)
+        self.limiter = MemoryLimiter()
         self._log: MemoryLog | None = None
         self._tasks: MemoryTasks | None = None
         self._numbers = count()
@@ -118,6 +120,7 @@ class MemoryReplica:
     def __init__(self, stores: Stores, number: int) -> None:
         self.number = number
         self.secret = stores.secret
+        self.limiter = stores.limiter
         self.sessions = MemorySessions(stores, number)
         self.bus = stores.buses[number]
         self._stores = stores

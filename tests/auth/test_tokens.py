@@ -3,8 +3,13 @@
 import pytest
 
 from shared.auth.tokens import StaticTokens
-from shared.protocol.http.rules import Denial, Headers
+from shared.protocol.http.rules import Denial, Headers, HttpRequest
 from shared.protocol.identity import Principal
+
+
+def sent(headers: dict[str, str]) -> HttpRequest:
+    return HttpRequest("POST", "/mcp", Headers(headers))
+
 
 TOKENS = StaticTokens(["secret-one", "secret-two"])
 
@@ -28,7 +33,7 @@ TOKENS = StaticTokens(["secret-one", "secret-two"])
     ],
 )
 async def test_who_is_admitted(headers: dict[str, str], challenge: str | None) -> None:
-    admitted = await TOKENS.authenticate(Headers(headers))
+    admitted = await TOKENS.authenticate(sent(headers))
     if challenge is None:
         assert isinstance(admitted, Principal)
         assert "secret" not in admitted.key
@@ -38,13 +43,13 @@ async def test_who_is_admitted(headers: dict[str, str], challenge: str | None) -
 
 
 async def test_principals_differ_and_last() -> None:
-    one = await TOKENS.authenticate(Headers({"x-api-key": "secret-one"}))
-    assert one == await StaticTokens(["secret-one"]).authenticate(Headers({"authorization": "Bearer secret-one"}))
-    assert one != await TOKENS.authenticate(Headers({"x-api-key": "secret-two"}))
+    one = await TOKENS.authenticate(sent({"x-api-key": "secret-one"}))
+    assert one == await StaticTokens(["secret-one"]).authenticate(sent({"authorization": "Bearer secret-one"}))
+    assert one != await TOKENS.authenticate(sent({"x-api-key": "secret-two"}))
 
 
 async def test_without_tokens_everybody_is_nobody() -> None:
-    assert await StaticTokens([]).authenticate(Headers({})) is None
+    assert await StaticTokens([]).authenticate(sent({})) is None
 
 
 @pytest.mark.parametrize("token", ["", "  "])

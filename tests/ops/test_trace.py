@@ -121,6 +121,6 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
             Trace(path)
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     for path in (tmp_path / "pipe", Path(os.devnull)):
-        with pytest.raises(ValueError, match="no ordinary file"):
+        with pytest.raises(ValueError, match="is not a regular file"):
             Trace(path)
     os.close(reader)

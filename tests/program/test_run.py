@@ -56,8 +56,33 @@ GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
     "task_seconds": (["--task-seconds", "1.5"], 1.5, "2", 2.0),
     "max_sessions": (["--max-sessions", "5"], 5, "6", 6),
     "idle_seconds": (["--idle-seconds", "1.5"], 1.5, "2", 2.0),
+    "tokens_file": (["--tokens-file", "/a"], Path("/a"), "/b", Path("/b")),
+    "auth_issuer": (
+        ["--auth-issuer", "https://a", "--auth-issuer", "https://b"],
+        ["https://a", "https://b"],
+        "https://c,https://d",
+        ["https://c", "https://d"],
+    ),
+    "trusted_proxy": (["--trusted-proxy", "10.0.0.1"], ["10.0.0.1"], "10.0.0.0/8,::1", ["10.0.0.0/8", "::1"]),
+    "public_url": (["--public-url", "https://a"], "https://a", "https://b", "https://b"),
+    "auth_algorithm": (["--auth-algorithm", "ES256"], ["ES256"], "RS256", ["RS256"]),
+    "auth_skew": (["--auth-skew", "1.5"], 1.5, "2", 2.0),
+    "auth_principal_claim": (["--auth-principal-claim", "email"], "email", "name", "name"),
+    "auth_dpop": (["--auth-dpop", "nonce"], "nonce", "required", "required"),
+    "auth_client_id": (["--auth-client-id", "a"], "a", "b", "b"),
+    "auth_client_secret_file": (["--auth-client-secret-file", "/a"], Path("/a"), "/b", Path("/b")),
+    "max_rate": (["--max-rate", "1.5"], 1.5, "2", 2.0),
+    "max_burst": (["--max-burst", "1.5"], 1.5, "2", 2.0),
+    "max_client_calls": (["--max-client-calls", "5"], 5, "6", 6),
+    "max_client_sessions": (["--max-client-sessions", "5"], 5, "6", 6),
+    "max_client_bytes": (["--max-client-bytes", "5000"], 5_000, "6000", 6_000),
+    "audit": (["--audit", "a"], Path("a"), "b", Path("b")),
+    "audit_arguments": (["--audit-arguments"], True, "no", False),
+    "audit_required": (["--audit-required"], True, "no", False),
+    "audit_bytes": (["--audit-bytes", "70000"], 70_000, "80000", 80_000),
+    "audit_files": (["--audit-files", "5"], 5, "6", 6),
 }
-ONLY_VARIABLES = {"token"}
+ONLY_VARIABLES = {"token", "auth_client_secret"}
 CALLED = "python -m tests.faults.slow_server"
 
 
@@ -310,13 +335,21 @@ REFUSED = [
     (["--token-file", "words"], {}, "--token-file: words: a token is one word"),
     (["--token-file", "bytes"], {}, "--token-file: bytes: a token is one word"),
     ([], {"MCP_TOKEN": "hunter2 hunter3"}, "MCP_TOKEN: a token is one word"),
-    (["--transport", "http", "--host", "0.0.0.0"], {}, "give a token by --token-file or MCP_TOKEN, or say --no-auth"),
-    (["--transport", "http", "--host", ""], {}, "give a token by --token-file or MCP_TOKEN, or say --no-auth"),
+    (
+        ["--transport", "http", "--host", "0.0.0.0"],
+        {},
+        "give a token by --token-file or MCP_TOKEN, several by --tokens-file",
+    ),
+    (
+        ["--transport", "http", "--host", ""],
+        {},
+        "give a token by --token-file or MCP_TOKEN, several by --tokens-file",
+    ),
     (["--settings", "."], {}, ".: Is a directory"),
     (["--settings", ""], {}, ".: Is a directory"),
     (["--trace", "no/such/file"], {}, "--trace: no/such/file: No such file or directory"),
     (["--trace", "."], {}, "--trace: .: Is a directory"),
-    (["--trace", os.devnull], {}, "--trace: /dev/null is no ordinary file"),
+    (["--trace", os.devnull], {}, "--trace: /dev/null is not a regular file"),
 ]
 
 
@@ -361,7 +394,7 @@ def test_what_is_refused_in_one_line(
             [*SLOW, "--transport", "http", "--broken"],
             f"{CALLED}: /there/is/none: No such file or directory\n",
         ),
-        ([*SLOW, "--trace", "/dev/stdout"], f"{CALLED}: --trace: /dev/stdout is no ordinary file\n"),
+        ([*SLOW, "--trace", "/dev/stdout"], f"{CALLED}: --trace: /dev/stdout is not a regular file\n"),
         (
             [*SLOW, "--transport", "http", "--host", "no.such.host.invalid", "--no-auth"],
             f"{CALLED}: can't listen on no.such.host.invalid port 8000: ",

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from shared.contracts import News, Replica, SessionRecord, Stores
 from shared.protocol.identity import Principal
-from shared.protocol.records import record
 from shared.protocol.session.handshake import FIRST_PEER, NEW, Snapshot, State
 from shared.protocol.wire.jsonrpc import Notification
 from tests.clock import forward
@@ -14,13 +13,6 @@ from tests.stores.conftest import joined
 ADA = Principal("ada")
 RECORD = SessionRecord("s", ADA, "ada@here", 60, NEW)
 CHANGED = replace(NEW, roots_changed=1)
-
-
-@record
-class Scoped(Principal):
-    """One who may do more or less from request to request."""
-
-    scopes: tuple[str, ...] = ()
 
 
 def heard_by(replica: Replica) -> list[News]:
@@ -46,7 +38,7 @@ class TestSessionStore:
     async def test_a_session_is_his_whatever_he_may_do_now(self, stores: Stores) -> None:
         async with joined(stores, 1) as (here,):
             await here.sessions.create(RECORD)
-            assert await here.sessions.enter("s", Scoped("ada", ("write",))) == (RECORD, True)
+            assert await here.sessions.enter("s", Principal("ada", scopes=frozenset({"write"}))) == (RECORD, True)
 
     async def test_an_id_is_served_once_over_all_replicas(self, stores: Stores) -> None:
         async with joined(stores, 2) as (here, there):

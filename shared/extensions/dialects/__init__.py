@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from ...errors import InvalidParams
-from ...protocol.methods import Method
+from ...protocol.methods import REQUESTS, Method
 from ...protocol.types.base import Params, first_fault
 from ...protocol.versions import V2026_07_28
 from ...server.context import Context
@@ -22,7 +22,7 @@ from ...server.extension import Extension
 from ...server.features import Handler
 from ...server.running import Running
 
-__all__ = ["DIALECTS", "read_params"]
+__all__ = ["DIALECTS", "ask", "read_params"]
 
 P = TypeVar("P", bound=Params)
 
@@ -53,6 +53,16 @@ DIALECTS = Extension[Any](
     handlers=_HANDLERS,
 )
 """For `Server.open(extensions=...)`."""
+
+
+_ROWS = {row.name: row for row in REQUESTS}
+
+
+async def ask(running: Running[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
+    """The result of the protocol's `method` with `params`, for which the call of a dialect stands: whatever is around
+    it, rules and records among that, has the call as it is then. Raises what handles it raises."""
+    with context.call.standing_for(_ROWS[method], params):
+        return await running.handlers[method](running, context, params)
 
 
 def read_params(context: Context[Any], model: type[P]) -> P:

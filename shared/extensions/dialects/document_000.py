@@ -24,7 +24,7 @@ from ...server.context import Context
 from ...server.features import Handler
 from ...server.resources import RegisteredResource
 from ...server.running import Running
-from . import read_params
+from . import ask, read_params
 
 __all__ = ["HANDLERS", "execute_tool", "list_resources", "list_tools", "read_resource"]
 
@@ -64,7 +64,7 @@ async def execute_tool(running: Running[Any], context: Context[Any], params: Par
     """`mcp/tool/execute`. Raises InvalidParams, ToolError, and what the tool raises."""
     given = read_params(context, _ExecuteParams)
     named = CallToolParams(name=_tool_name(running, given.tool_id), arguments=given.inputs)
-    result = await running.handlers["tools/call"](running, context, named)
+    result = await ask(running, context, "tools/call", named)
     content = result["content"]
     texts = [block["text"] for block in content if block["type"] == "text"]
     if result.get("isError"):
@@ -79,7 +79,7 @@ async def read_resource(running: Running[Any], context: Context[Any], params: Pa
     """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
     given = read_params(context, _ReadParams)
     wanted = ReadResourceParams(uri=_uri(running, given))
-    result = await running.handlers["resources/read"](running, context, wanted)
+    result = await ask(running, context, "resources/read", wanted)
     contents = result["contents"]
     return {"value": contents[0]["text"] if len(contents) == 1 and "text" in contents[0] else contents}
 

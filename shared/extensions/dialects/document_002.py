@@ -17,7 +17,7 @@ from ...protocol.types.resources import ReadResourceParams
 from ...server.context import Context
 from ...server.features import Handler
 from ...server.running import Running
-from . import read_params
+from . import ask, read_params
 
 __all__ = ["HANDLERS", "initialize", "read_resource"]
 
@@ -52,7 +52,7 @@ async def initialize(running: Running[Any], context: Context[Any], params: Param
 async def read_resource(running: Running[Any], context: Context[Any], params: Params) -> _Object:
     """`read_resource`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
     wanted = read_params(context, ReadResourceParams)
-    result = await running.handlers["resources/read"](running, context, wanted)
+    result = await ask(running, context, "resources/read", wanted)
     resource, _ = running.features.resources.match(wanted.uri)
     modified = _last_modified(result["contents"], resource.entry.annotations)
     meta = {} if modified is None else {"lastModified": modified}

@@ -27,7 +27,7 @@ from ...server.running import Running
 from . import states
 from .experimental_questions import Asking, related
 from .hosted import Report
-from .runner import POLL_MS, iso, tasks_of
+from .runner import POLL_MS, iso, may_see, tasks_of
 
 __all__ = ["FORM", "HANDLERS", "METHODS", "SPANS", "declares", "request_of"]
 
@@ -172,8 +172,10 @@ async def _list(running: Running[Any], context: Context[Any], params: ListTasksP
     principal = context.peer.principal
     if principal is None:
         raise MethodNotFound("method not found: tasks/list")
-    listed = [task for task in await tasks_of(running).store.listed(principal.key) if task.form == _NAME]
-    shown, following = page(listed, params.cursor, name="tasks", size=running.page_size, signer=running.signer)
+    found = await tasks_of(running).store.listed(principal.key)
+    listed = [task for task in found if task.form == _NAME and may_see(task, context.peer)]
+    name = context.peer.own_list("tasks")
+    shown, following = page(listed, params.cursor, name=name, size=running.page_size, signer=running.signer)
     more = {} if following is None else {"nextCursor": following}
     return {"tasks": [_fields(task) for task in shown], **more}
 

@@ -2,7 +2,7 @@
 (SEP-2663). That of 2025-11-25 is in `experimental`; both have the same store."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from ...server.running import Running
 from ...server.tools import hosted_by
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
-from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, principal_of, tasks_of
+from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, tasks_of
 
 __all__ = ["SYNCHRONOUS_SECONDS", "TASK_SPANS", "detailed", "tasks", "tasks_declared"]
 
@@ -229,9 +229,8 @@ async def _listens(
         raise InvalidParams(f"a stream may tell of {running.limits.subscriptions} tasks at most")
     found: list[str] = []
     for id_ in dict.fromkeys(wanted.task_ids):
-        task = await tasks_of(running).store.get(id_)
-        if task is not None and task.form == _NAME and task.principal == principal_of(context.peer):
-            found.append(id_)
+        with suppress(InvalidParams):
+            found.append((await _find(running, context, id_)).id)
 
     return {"taskIds": found}, _Telling(tasks_of(running), context, found).follow
 

@@ -139,7 +139,7 @@ class HostedCall:
     async def _become(self) -> None:
         context, tasks, now = self._context, self._tasks, time.time()
         call, link = context.call, context.link
-        task = replace(self._known, created=now, updated=now, message=self._text)
+        task = replace(self._known, created=now, updated=now, message=self._text, scopes=call.scopes)
         # It is kept before its peer hears of it (SEP-2663, Durable Creation).
         if self.is_detached or self._is_late() or not await tasks.store.create(task):
             return

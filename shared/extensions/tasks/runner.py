@@ -15,8 +15,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...auth.policy import grants
 from ...contracts import TaskRecord, TaskStore
-from ...errors import InvalidParams
+from ...errors import InsufficientScope, InvalidParams
 from ...kit.tasks import Crew
 from ...protocol.identity import Peer
 from ...protocol.types.tasks import TASKS
@@ -29,7 +30,19 @@ from .states import is_over
 if TYPE_CHECKING:
     from .hosted import HostedCall
 
-__all__ = ["POLL_MS", "STOPPED", "Support", "Tasks", "ToolTasks", "iso", "living", "log", "principal_of", "tasks_of"]
+__all__ = [
+    "POLL_MS",
+    "STOPPED",
+    "Support",
+    "Tasks",
+    "ToolTasks",
+    "iso",
+    "living",
+    "log",
+    "may_see",
+    "principal_of",
+    "tasks_of",
+]
 
 log = logging.getLogger("shared.tasks")
 
@@ -54,6 +67,12 @@ def principal_of(peer: Peer) -> str | None:
 def iso(seconds: float) -> str:
     """A time since 1970 as ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def may_see(task: TaskRecord, peer: Peer) -> bool:
+    """Whether the token of `peer`, whose task it is, allows the call that it was."""
+    scopes = None if peer.principal is None else peer.principal.scopes
+    return scopes is None or grants(scopes, task.scopes)
 
 
 def tasks_of(running: Running[Any]) -> "Tasks":
@@ -84,10 +103,13 @@ class Tasks:
         return await self.support(self.running, context, name)
 
     async def find(self, id: str, form: str, peer: Peer) -> TaskRecord:
-        """The task of that id and form, for `peer`. Raises InvalidParams where there is none of its own."""
+        """The task of that id and form, for `peer`. Raises InvalidParams where there is none of its own, and
+        InsufficientScope where its token would not allow the call."""
         task = await self.store.get(id)
         if task is None or task.form != form or task.principal != principal_of(peer):
             raise InvalidParams("there is no such task; it may have expired")
+        if not may_see(task, peer):
+            raise InsufficientScope(task.scopes)
         return task
 
     async def change(self, id: str, change: Callable[[TaskRecord, float], TaskRecord]) -> TaskRecord | None:

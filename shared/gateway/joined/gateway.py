@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 import anyio
+from pydantic import BaseModel
 
 from ...client.names import check_server_name
 from ...errors import InvalidParams, McpError, UnknownTool
@@ -36,7 +37,15 @@ from .part import Member, Part, absent
 from .roll import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
 from .standing import Standing
 
-__all__ = ["gateway"]
+__all__ = ["JoinedSettings", "gateway"]
+
+
+class JoinedSettings(BaseModel):
+    """Whom one run serves. What the members keep apart has to be apart here, too: so each of their principals has a
+    run to itself."""
+
+    principals: str = ""
+    """The name of those whom it serves; empty for everybody else."""
 
 
 def gateway(
@@ -52,6 +61,7 @@ def gateway(
         raise ValueError(f"two servers have the same name: {', '.join(names)}")
     server = Server[Joined](
         implementation or Implementation(name="mcp-server-bundle", version=__version__),
+        settings=JoinedSettings,
         extensions=[_handing_on(), tasks(support=_task_support)],
     )
     server.log_level = None

@@ -35,7 +35,7 @@ class Joined:
     """The state of the gateway: the servers behind it, and what is known of them."""
 
     def __init__(self, opening: Opening, members: Sequence[Member], prefix: Prefix) -> None:
-        self.parts = [Part(member) for member in members]
+        self.parts = [Part(member, opening.settings.principals) for member in members]
         self.directory = Directory(self.parts, prefix, self._returned)
         self.owners = Owners(self.parts, self.directory)
         self.foreign = Foreign(self.parts, self.directory, self.owners)

@@ -35,7 +35,8 @@ class Pages:
         Raises InvalidParams for a cursor that was not issued for this list, MethodNotFound where nobody has it, and
         where nobody lists anything what the last one has raised.
         """
-        name, theirs = position_of(cursor, name=method, signer=signer) or ("", None)
+        listed = context.peer.own_list(method)
+        name, theirs = position_of(cursor, name=listed, signer=signer) or ("", None)
         left = self._from(name, context, method)
         result: dict[str, Any] | None = None
         failure: McpError = MethodNotFound(f"method not found: {method[:100]}")
@@ -51,11 +52,11 @@ class Pages:
             page.pop("nextCursor", None)
             result = page if result is None else _joined(result, page)
             if following:
-                return {**result, "nextCursor": cursor_at([part.name, following], name=method, signer=signer)}
+                return {**result, "nextCursor": cursor_at([part.name, following], name=listed, signer=signer)}
         if result is None:
             raise failure
         if left:
-            result["nextCursor"] = cursor_at([left[0][0].name, None], name=method, signer=signer)
+            result["nextCursor"] = cursor_at([left[0][0].name, None], name=listed, signer=signer)
         return result
 
     def _from(self, name: str, context: Context[Any], method: str) -> list[tuple[Part, Method]]:

@@ -54,14 +54,17 @@ class Member(Protocol):
 class Part:
     """A member as the others' neighbour."""
 
-    def __init__(self, member: Member) -> None:
+    def __init__(self, member: Member, principals: str = "") -> None:
+        """`principals` is the name of those that are served; they may have a run of the member to themselves."""
         self.member = member
         self.name = member.name
+        self._principals = principals
 
     @property
     def running(self) -> Running[Any] | None:
         """The server, while it is open."""
-        return self.member.running
+        running = self.member.running
+        return None if running is None else running.for_name(self._principals)
 
     @property
     def differs_by_client(self) -> bool:

@@ -13,22 +13,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...errors import InvalidRequest, RpcError
+from ...errors import InsufficientScope, InvalidRequest, LimitExceeded, RpcError
 from ..records import record
 from ..session.batches import MAX_BATCH
 from ..session.envelope import claims_envelope
 from ..versions import HANDSHAKE_VERSIONS, Version, find_version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
+from .protected import ProtectedResource, challenge
 
 __all__ = [
     "EVENT_STREAM",
     "JSON",
     "LAST_EVENT_ID",
+    "REFUSING",
     "REPEATED",
     "SESSION_ID",
     "VERSION_HEADER",
     "Denial",
     "Headers",
+    "HttpRequest",
     "Refusal",
     "accepts",
     "accepts_gzip",
@@ -38,14 +41,17 @@ __all__ = [
     "check_single",
     "check_version_header",
     "dialect_form",
+    "insufficient_scope",
     "is_gzip",
     "is_session_id",
     "is_stateless",
     "is_upgrade",
+    "limit_exceeded",
     "may_be_dialect",
     "read_event_id",
     "read_headers",
     "refuse",
+    "refused_with",
     "request_ids",
     "stateless_status",
 ]
@@ -96,7 +102,53 @@ class Denial:
 
     reason: str
     challenge: str
-    """What the WWW-Authenticate header of the 401 says (RFC 9110, section 11.6.1)."""
+    """What the WWW-Authenticate header says (RFC 9110, section 11.6.1); empty where there is nothing to say."""
+    status: int = 401
+    headers: tuple[tuple[str, str], ...] = ()
+    """What else the answer has among its headers."""
+
+    def refusal(self) -> Refusal:
+        """The answer that says so."""
+        challenge = (("www-authenticate", self.challenge),) if self.challenge else ()
+        return Refusal(self.status, failure(None, InvalidRequest(self.reason)), (*challenge, *self.headers))
+
+
+def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> tuple[tuple[str, str], ...] | None:
+    """The headers of the 403 that `answer` is where a token does not allow what was asked of `resource` (2026-07-28,
+    Authorization, Scope Challenge Handling); None where it is something else. Where nobody but the operator issues
+    tokens, there is no resource in the sense of OAuth."""
+    if answer.kind != InsufficientScope.kind:
+        return None
+    scopes: list[str] = answer.data["scopes"]
+    if resource is None:
+        said = challenge(error=answer.kind, error_description=answer.message, scope=" ".join(scopes))
+    else:
+        said = resource.challenge(answer.kind, answer.message, scope=scopes)
+    return (("www-authenticate", said),)
+
+
+REFUSING = frozenset({InsufficientScope.kind, LimitExceeded.kind})
+"""The kinds of errors that have a status of their own, in every version."""
+
+
+def refused_with(
+    answer: Failure, resource: ProtectedResource | None
+) -> tuple[int, tuple[tuple[str, str], ...]] | None:
+    """The status and the headers that say over HTTP what `answer` says, where it has some of its own."""
+    if answer.kind == LimitExceeded.kind:
+        return 429, _retry_after(answer)
+    challenge = insufficient_scope(answer, resource)
+    return None if challenge is None else (403, challenge)
+
+
+def limit_exceeded(error: LimitExceeded) -> Refusal:
+    """The refusal of who does too much (RFC 6585, section 4)."""
+    answer = failure(None, error)
+    return Refusal(429, answer, _retry_after(answer))
+
+
+def _retry_after(answer: Failure) -> tuple[tuple[str, str], ...]:
+    return (("retry-after", str(answer.data["retryAfter"])),)
 
 
 # Headers
@@ -115,6 +167,20 @@ class Headers:
     def get(self, name: str) -> str | None:
         """The value of a header, several joined by commas; None where it is absent."""
         return self.values.get(name)
+
+
+@record
+class HttpRequest:
+    """What is known of a request before its body is read."""
+
+    method: str
+    path: str
+    headers: Headers
+    query: bytes = b""
+    address: str = ""
+    """Where it comes from: the peer of its connection."""
+    resource: ProtectedResource | None = None
+    """What a token has to be for; None where nobody but the operator issues tokens."""
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:

@@ -5,6 +5,7 @@ the state of earlier rounds. What passes is a call.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pydantic import ValidationError
 
@@ -41,6 +42,8 @@ class Admission:
             peer = admit(request.params, principal)
         elif self._handshake.peer is not None:
             peer = self._handshake.peer
+            if peer.principal is not principal:  # with a newer token than the one that it shook hands with
+                peer = replace(peer, principal=principal)
         elif request.method in _BEFORE_INITIALIZE:
             peer = FIRST_PEER
         else:

@@ -1,5 +1,7 @@
 """What the core hands to the application, and what it hands to the wire."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,6 +55,10 @@ class Call:
     """What cancels the work on it."""
     outlet: Any = None
     """Who is told what comes of it."""
+    scopes: frozenset[str] = frozenset()
+    """What a token needs for it, where that was looked at."""
+    came_in: Any = None
+    """The context that it came in, while it waits for a place."""
     task: Any = None
     """What makes a task of it, and then stands for its peer; None where it can become none."""
     _progress: float | None = None
@@ -64,15 +70,30 @@ class Call:
         self._progress = progress
         return True
 
+    @contextmanager
+    def standing_for(self, method: Method, params: Params) -> Iterator[None]:
+        """As long as the block this is a request of `method` with `params`, for which the peer has a form of its own
+        that has no rounds. It stays the same call: its clock, its progress, what it is cancelled by."""
+        own = self.method, self.params, self.raw
+        self.method = replace(method, multi_round=self.method.multi_round, is_stream=self.method.is_stream)
+        self.params, self.raw = params, self._raw_of(params, (self.raw or {}).get("_meta"))
+        try:
+            yield
+        finally:
+            if not self.is_over:
+                self.method, self.params, self.raw = own
+
     def inner(self, method: Method, params: Params) -> "Call":
         """A request of our own with `params`, made for this call: of the same client, and without a word of its
         progress."""
         said = (self.raw or {}).get("_meta") or {}
         meta = {name: value for name, value in said.items() if name != "progressToken"}
-        raw = {name: value for name, value in params.to_wire().items() if name != "_meta"}
-        if meta:
-            raw["_meta"] = meta
+        raw = self._raw_of(params, meta)
         return replace(self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None, task=None)
+
+    def _raw_of(self, params: Params, meta: dict[str, Any] | None) -> dict[str, Any]:
+        raw = {name: value for name, value in params.to_wire().items() if name != "_meta"}
+        return {**raw, "_meta": meta} if meta else raw
 
 
 Outcome = dict[str, Any] | McpError | InputRequired

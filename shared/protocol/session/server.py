@@ -71,6 +71,7 @@ class ServerSession:
         """`replica` is the number of the process among those that share their sessions, below 2^20: its questions,
         and what a peer owns here, are told by it from those of the others. Alone it is 0."""
         self.principal = principal
+        """Who sends what is received: the same one all the time, with what the token of this time allows."""
         self.roots_changed = 0
         """How often the peer has said that its roots are others now."""
         self._identity = identity

@@ -88,7 +88,7 @@ class Batch:
     messages: tuple["Message", ...]
 
 
-Fate = Literal["unknown", "unreached", "session over"]
+Fate = Literal["unknown", "unreached", "session over", "unauthorized", "no login"]
 """What became of a request without an answer: the server may have done it; it never came to the server; or the server
 did not do it, as it no longer knows the session."""
 

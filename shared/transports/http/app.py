@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,24 +22,47 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...auth.tokens import StaticTokens
-from ...contracts import Authenticator
+from ...contracts import Authenticator, Limiter
+from ...ops.audit import Arrival, Audit, arrival
 from ...protocol.http.hosts import HostPolicy, is_loopback
-from ...protocol.http.rules import Denial, Headers, Refusal, accepts_gzip, check_single, read_headers, refuse
+from ...protocol.http.protected import ProtectedResource
+from ...protocol.http.rules import (
+    SESSION_ID,
+    Denial,
+    Headers,
+    HttpRequest,
+    Refusal,
+    accepts_gzip,
+    check_single,
+    limit_exceeded,
+    read_headers,
+    refuse,
+)
 from ...protocol.identity import Principal
+from .allowances import Allowances
+from .attempts import TOO_MANY_REQUESTS, Attempts
 from .limits import EndpointLimits
 from .mount import Mount
 from .probes import HEALTH, METRICS, READY, Probes, refused
+from .protection import Issuers, Protection
 from .quotas import client_name
 from .reply import Http, Reply
 
 __all__ = ["Front", "HttpApp", "HttpOptions"]
 
 _METHODS = ("GET", "POST", "DELETE")
-_EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate")
+_EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After")
 """What pages of an allowed origin may send, and which headers of the answers they may see."""
 _PROBED = frozenset({HEALTH, READY, METRICS})
 _SENDER = "mcp.sender"
 """Where the scope of a request says who sends it: a Principal, the Refusal of whoever is not let in, or None."""
+_RESOURCE = "mcp.resource"
+"""Where it says what a token has to be for."""
+
+_LISTENER = "http"
+"""What is written down as the server where none is meant."""
+
+_UNWRITTEN = refuse(503, "the audit log can't be written, so no work is taken on; try again later", Retry_After="5")
 
 Front = Callable[[Request, Refusal | None], Awaitable[Response]]
 """Answers a request, knowing the refusal of whoever may not use the servers."""
@@ -58,7 +83,17 @@ class HttpOptions:
     """Origins of browser pages that may send requests, besides this machine's own; "*" for any."""
     tokens: tuple[str, ...] = ()
     """Bearer tokens, one of which every request needs; none: no token is needed."""
+    authenticator: Authenticator | None = None
+    """Who says who sends a request, in place of `tokens`."""
+    issuers: Issuers | None = None
+    """Whose tokens the authenticator takes, where others than the operator issue them."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Networks of proxies that say, by X-Forwarded-For, from which address a request comes."""
     limits: EndpointLimits = field(default_factory=EndpointLimits)
+    limiter: Limiter | None = None
+    """What counts what clients do, where others share it; by itself a listener counts alone."""
+    audit: Audit | None = None
+    """Who writes down what is done, and what is refused."""
     backlog: int = 2_048
 
 
@@ -78,11 +113,20 @@ class HttpApp:
         # An orchestrator's check uses whatever address it has, and only a server of this machine alone has to fear
         # DNS rebinding.
         self._probed = frozenset() if is_loopback(options.host) else _PROBED
-        self.authenticator: Authenticator = StaticTokens(options.tokens)
+        self._authenticator: Authenticator = options.authenticator or StaticTokens(options.tokens)
+        self._protection = None if options.issuers is None else Protection(self.mounts, options.issuers)
+        self._open = frozenset[str]() if self._protection is None else self._protection.paths
+        self._is_open_to_all = isinstance(self._authenticator, StaticTokens) and not self._authenticator
+        self._attempts = _limit(self.mounts, options, self._authenticator)
+        self._audit = audit = options.audit
+        if audit is not None:
+            for mount in self.mounts:
+                mount.keep_records(audit)
         self._gates = {path: _Gate(mount) for mount in self.mounts for path in mount.paths}
         probes = Probes(self.mounts, alone=front is None)
         routes = [
             *(Route(path, gate) for path, gate in self._gates.items()),
+            *(() if self._protection is None else self._protection.routes()),
             Route(HEALTH, self._admitted(probes.health), methods=["GET"]),
             Route(READY, self._admitted(probes.ready), methods=["GET"]),
             Route(METRICS, self._admitted(probes.metrics), methods=["GET"]),
@@ -105,7 +149,7 @@ class HttpApp:
         )
         self._rest.router.redirect_slashes = False
         self._nowhere = self._rest.router.default = _Nowhere([mount.path for mount in self.mounts])
-        self._pages = _PROBED if front is None else {*_PROBED, "/"}
+        self._pages = _PROBED | self._open if front is None else {*_PROBED, *self._open, "/"}
 
     def stop(self) -> None:
         """Takes no more requests; what is under way is finished."""
@@ -117,28 +161,53 @@ class HttpApp:
         if scope["type"] == "http":
             headers = read_headers(scope["headers"])
             gate = self._gates.get(scope["path"])
+            if self._audit is not None:
+                _note_arrival(scope, headers)
             refusal = self._check(scope, headers)
             if refusal is not None:
-                if gate is not None:
-                    gate.refused(refusal)
+                if self._attempts is not None:
+                    refusal = await self._attempts.refuse(refusal, _address(scope))
+                self._note(gate, refusal)
                 await Reply(send).refuse(refusal)
                 return
-            scope[_SENDER] = await self._authenticate(headers)
+            resource = None if self._protection is None else self._protection.of(scope["path"], headers)
+            scope[_RESOURCE] = resource
+            scope[_SENDER] = sender = await self._authenticate(scope, headers, resource)
+            if gate is None and isinstance(sender, Refusal):
+                self._note(gate, sender)
             if headers.get("origin") is None and scope["path"] not in self._pages:
                 await (gate or self._nowhere).serve(scope, headers, receive, send)
                 return
         await self._rest(scope, receive, send)
 
+    def _note(self, gate: "_Gate | None", refusal: Refusal) -> None:
+        """Nobody known has sent a request that is refused."""
+        if gate is not None:
+            gate.refused(refusal)
+        elif self._audit is not None:
+            self._audit.refused(_LISTENER, refusal, None)
+
     def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
         """What is not for this server: repeated headers, other hosts and origins."""
-        refusal = check_single(headers, all_of_them=False) or self._hosts.check_origin(headers)
+        refusal = check_single(headers, all_of_them=False)
+        if refusal is None and scope["path"] not in self._open:
+            refusal = self._hosts.check_origin(headers)
         if refusal is None and scope["path"] not in self._probed:
             refusal = self._hosts.check_host(headers)
         return refusal
 
-    async def _authenticate(self, headers: Headers) -> Principal | Refusal | None:
-        sender = await self.authenticator.authenticate(headers)
-        return refuse(401, sender.reason, WWW_Authenticate=sender.challenge) if isinstance(sender, Denial) else sender
+    async def _authenticate(
+        self, scope: Scope, headers: Headers, resource: ProtectedResource | None
+    ) -> Principal | Refusal | None:
+        if self._is_open_to_all or scope["path"] in self._open:
+            return None
+        address, query = _address(scope), scope["query_string"]
+        request = HttpRequest(scope["method"], scope["path"], headers, query, address, resource)
+        if self._attempts is None:
+            sender = await self._authenticator.authenticate(request)
+        else:
+            sender = await self._attempts.authenticate(request)
+        return sender.refusal() if isinstance(sender, Denial) else sender
 
     def _admitted(self, answer: Front) -> Callable[[Request], Awaitable[Response]]:
         """`answer` as Starlette calls it."""
@@ -167,6 +236,28 @@ class HttpApp:
         self.left_behind = not all(ended)
 
 
+def _note_arrival(scope: Scope, headers: Headers) -> None:
+    """Has what is written down of a request, and of the calls that it brings, say how it came."""
+    session = headers.get(SESSION_ID)
+    digest = None if session is None else sha256(session.encode()).hexdigest()[:16]
+    arrival.set(Arrival(_address(scope), digest, headers.get("traceparent")))
+
+
+def _address(scope: Scope) -> str:
+    """Where a request comes from."""
+    return (scope.get("client") or ("",))[0]
+
+
+def _limit(mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator) -> Attempts | None:
+    """Has `mounts` keep to the limits of their clients, where there are any; what guards the authenticator then."""
+    if options.limits.clients is None:
+        return None
+    allowances = Allowances(options.limits.clients, options.limiter)
+    for mount in mounts:
+        mount.endpoint.allowances = allowances.of_server()
+    return Attempts(authenticator, allowances)
+
+
 class _Gate:
     """Lets through to a server who is not refused."""
 
@@ -180,15 +271,39 @@ class _Gate:
         reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
         sender: Principal | Refusal | None = scope[_SENDER]
         if isinstance(sender, Refusal):
-            self.refused(sender)
+            self._refused(sender)
             await reply.refuse(sender)
-        else:
-            client = client_name(None if sender is None else sender.key, (scope.get("client") or ("",))[0])
-            http = Http(headers, sender, client, receive, reply, scope["path"], scope["query_string"])
-            await self._mount.serve(scope["method"], http)
+            return
+        client, mount = client_name(None if sender is None else sender.key, _address(scope)), self._mount
+        audit, allowances, refusal = mount.audit, mount.endpoint.allowances, None
+        if audit is not None and audit.is_blocked:
+            refusal = _UNWRITTEN
+        elif allowances is not None:
+            error = await allowances.check(client)
+            refusal = None if error is None else limit_exceeded(error)
+        if refusal is not None:
+            self.refused(refusal, sender)
+            await reply.refuse(refusal)
+            return
+        if allowances is not None:
+            reply.spend = partial(allowances.spend, client)
+        query, resource = scope["query_string"], scope[_RESOURCE]
+        http = Http(headers, sender, client, receive, reply, scope["path"], query, resource)
+        await mount.serve(scope["method"], http)
+        reply.settle()
 
-    def refused(self, refusal: Refusal) -> None:
-        self._mount.endpoint.refused[refusal.status] += 1
+    def _refused(self, refusal: Refusal) -> None:
+        """Nobody known has sent a request."""
+        allowances = self._mount.endpoint.allowances
+        if refusal.status == TOO_MANY_REQUESTS and allowances is not None:
+            allowances.refused["attempts"] += 1
+        self.refused(refusal)
+
+    def refused(self, refusal: Refusal, principal: Principal | None = None) -> None:
+        if refusal is _UNWRITTEN:  # of which nothing can be written down
+            self._mount.endpoint.refused[refusal.status] += 1
+        else:
+            self._mount.endpoint.note(refusal, principal)
 
 
 class _Nowhere:

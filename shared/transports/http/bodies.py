@@ -38,7 +38,7 @@ class Bodies:
         if event["type"] == "http.request" and not event.get("more_body", False) and not is_gzip(http.headers):
             data: bytes = event.get("body", b"")
             if len(data) <= self._limit:
-                count_bytes(len(data))
+                _count(http, len(data))
                 return data  # whole, as most are
         body = body_of(http.headers, self._limit)
         while event["type"] != "http.disconnect":
@@ -47,7 +47,7 @@ class Bodies:
             if refusal is not None:
                 return refusal
             if is_last:
-                count_bytes(len(body.data))
+                _count(http, len(body.data))
                 return bytes(body.data)
             event = await http.receive()
         raise Gone
@@ -60,3 +60,8 @@ class Bodies:
         async with self._turns.take(client):
             await lowlevel.checkpoint()
             return decode(body)
+
+
+def _count(http: Http, size: int) -> None:
+    count_bytes(size)
+    http.reply.unspent += size

@@ -13,13 +13,14 @@ Each handler gives back the refusal to answer with, or None once it has answered
 
 import logging
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from anyio.abc import TaskGroup
 
-from ...errors import InvalidRequest
+from ...errors import InvalidRequest, LimitExceeded
 from ...protocol.http.routing_headers import check_stateless, check_stateless_body
 from ...protocol.http.rules import (
     EVENT_STREAM,
@@ -35,13 +36,17 @@ from ...protocol.http.rules import (
     dialect_form,
     is_stateless,
     is_upgrade,
+    limit_exceeded,
     may_be_dialect,
     refuse,
     request_ids,
 )
+from ...protocol.identity import Principal
+from ...protocol.session.events import Call
 from ...protocol.wire.codec import Codec
 from ...protocol.wire.jsonrpc import Malformed, Message, Request, failure
 from ...server.running import Running
+from .allowances import Allowances
 from .bodies import Bodies
 from .legacy_sse import LegacySse
 from .limits import EndpointLimits
@@ -49,15 +54,18 @@ from .quotas import Portions
 from .repeated import RepeatedArguments
 from .reply import Gone, Http, Stage
 from .session import HttpSession
-from .sessions import TOO_MANY, Sessions
+from .sessions import Sessions
 from .stateless import StatelessRequest
 from .stream_response import follow
 from .streams import Reader
+from .token_end import ending_with_token
 
 if TYPE_CHECKING:
     from .websocket_sessions import WebSocketSessions  # loaded with the first of them
 
 __all__ = ["Endpoint"]
+
+Refused = Callable[[Refusal, Principal | None], None]
 
 log = logging.getLogger("shared.transports.http")
 
@@ -68,6 +76,7 @@ _BUSY = refuse(429, "too many of your requests are being served; wait for their 
 _LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
 _NO_STREAM = f"what is listened to comes on a stream: send Accept: {EVENT_STREAM}"
 _OUT_OF_REACH = refuse(503, "the other replicas are out of reach; try again in a moment", Retry_After="2")
+_COME_BACK_MS = 1_000
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
@@ -88,6 +97,10 @@ class Endpoint:
         self._repeated: RepeatedArguments
         self._closed: Refusal | None = _STARTING
         """Why no request is taken."""
+        self.allowances: Allowances | None = None
+        """What one principal may take; settled before it starts."""
+        self.audit: Refused | None = None
+        """Who writes down that a request was refused, and to whom."""
         self.refused: Counter[int] = Counter()
         """How many requests were refused before the protocol came to them, by HTTP status."""
 
@@ -95,7 +108,10 @@ class Endpoint:
         """Serves `running`; has sessions live in `tasks`."""
         self._running = running
         self._repeated = RepeatedArguments(running)
-        self._sessions = Sessions(running, tasks, self._limits.sessions)
+        running.quota, running.on_refused = self.allowances, self._note_call
+        if self.allowances is not None and running.replica is not None:
+            self.allowances.limiter = running.replica.limiter
+        self._sessions = Sessions(running, tasks, self._limits.sessions, self.allowances)
         self._legacy = LegacySse(running, tasks, self._sessions, self._bodies, self._limits, self._path)
         self._all_sessions = [self._sessions, self._legacy]
         self._sockets = None
@@ -139,8 +155,17 @@ class Endpoint:
         except Gone:
             return
         if refusal is not None:
-            self.refused[refusal.status] += 1
+            self.note(refusal, http.principal)
             await http.reply.refuse(refusal)
+
+    def note(self, refusal: Refusal, principal: Principal | None = None) -> None:
+        """Counts a refusal, of a request of `principal` where that is known."""
+        self.refused[refusal.status] += 1
+        if self.audit is not None:
+            self.audit(refusal, principal)
+
+    def _note_call(self, call: Call, error: LimitExceeded) -> None:
+        self.note(limit_exceeded(error), call.peer.principal)
 
     async def _handle(self, method: str, http: Http) -> Refusal | None:
         if self._closed is not None or self._sessions is None or self._legacy is None:
@@ -191,7 +216,8 @@ class Endpoint:
                 return _LACKING
             from .websocket_sessions import WebSocketSessions
 
-            self._sockets = WebSocketSessions(self._running, sessions, self._bodies, self._limits)
+            self._sockets = WebSocketSessions(self._running, sessions, self._bodies, self._limits, self.allowances)
+            self._sockets.note = self.note
             self._all_sessions.append(self._sockets)
         return await self._sockets.upgrade(http)
 
@@ -204,7 +230,7 @@ class Endpoint:
         if not isinstance(message, Request):
             await http.reply.json(202, b"")
             return None
-        refusal = check_stateless(http.headers, message, self._repeated.of)
+        refusal = check_stateless(http.headers, message, partial(self._repeated.of, principal=http.principal))
         return refusal or await self._serve_stateless(http, message, codec)
 
     async def _post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
@@ -220,7 +246,7 @@ class Endpoint:
             case _:
                 await http.reply.json(202, b"")
                 return None
-        self.refused[refusal.status] += 1
+        self.note(refusal, http.principal)
         await http.reply.json(refusal.status, codec.encode(refusal.failure))
         return None
 
@@ -253,11 +279,14 @@ class Endpoint:
         session, is_free = found
         spoken = session.spoken
         refusal = check_version_header(http.headers, spoken) or check_handshake_body(message, spoken)
+        if len(ids) > 1 and refusal is None and self.allowances is not None:
+            error = await self.allowances.check(http.client, len(ids) - 1)  # one was taken with the request
+            refusal = None if error is None else limit_exceeded(error)
         if refusal is not None and is_free:
             sessions.leave(session, ids)
         if refusal is not None or not is_free:
             return refusal or refuse(400, "this id is in use by a request that has no answer yet")
-        reader = session.post(message, ids)
+        reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
             return _OUT_OF_REACH
         await follow(http, session, reader, self._limits.keep_alive_seconds)
@@ -270,13 +299,12 @@ class Endpoint:
         if refusal is not None:
             return refusal
         session = sessions.open(http.principal, http.client)
-        if session is None:
-            return TOO_MANY
+        if isinstance(session, Refusal):
+            return session
         try:
             opening = partial(_opening, sessions, session)
-            await follow(
-                http, session, session.post(message, request_ids(message)), self._limits.keep_alive_seconds, opening
-            )
+            reader = session.post(message, request_ids(message), http.principal)
+            await follow(http, session, reader, self._limits.keep_alive_seconds, opening)
         finally:
             if session.spoken is None or http.reply.stage is not Stage.ENDED:
                 sessions.end(session)
@@ -293,7 +321,10 @@ class Endpoint:
         reader = await (session.resume(last_event) if last_event else session.listen())
         if isinstance(reader, Refusal):
             return reader
-        await follow(http, session, reader, self._limits.keep_alive_seconds)
+        # The stream itself goes on, for whoever comes back to it with a token that is valid.
+        pause = partial(reader.pause, _COME_BACK_MS)
+        with ending_with_token(http.principal, lambda: session.principal, pause):
+            await follow(http, session, reader, self._limits.keep_alive_seconds)
         return None
 
     async def _delete(self, http: Http, sessions: Sessions) -> Refusal | None:

@@ -28,6 +28,7 @@ from .limits import SessionLimits
 from .reply import Http, Reply, Stage, Watch
 from .session import CATCH_UP_SECONDS
 from .sessions import logged
+from .token_end import ending_with_token
 
 __all__ = ["ID", "MESSAGES", "LegacySession"]
 
@@ -98,8 +99,10 @@ class LegacySession:
         """For how long it has been open and not initialized."""
         return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
 
-    def take(self, headers: Headers, messages: Sequence[Message]) -> Refusal | None:
-        """Takes in what a POST has brought, whose answer comes on the stream; 400 for what must not reach it."""
+    def take(self, headers: Headers, messages: Sequence[Message], principal: Principal | None) -> Refusal | None:
+        """Takes in what a POST of `principal` has brought, whose answer comes on the stream; 400 for what must not
+        reach it."""
+        self._connection.session.principal = principal
         if self.codec.dialect is None:
             message, version = messages[0], self._connection.session.version
             if is_stateless(headers, message):
@@ -121,7 +124,12 @@ class LegacySession:
     async def run(self, http: Http, pause: float) -> None:
         """Writes the stream until it ends or its client is gone; after each `pause` in seconds without a message a
         comment keeps the connection open."""
-        with Watch(http.receive, http.reply.comment, pause, gone=self.cut), self._writing:
+        session = self._connection.session
+        with (
+            ending_with_token(http.principal, lambda: session.principal, self.end),
+            Watch(http.receive, http.reply.comment, pause, gone=self.cut),
+            self._writing,
+        ):
             await self._write(http.reply)
         if not self.is_ending:
             log.warning("a stream was cut off: its client is %d bytes behind", self._behind)

@@ -38,7 +38,7 @@ from .bodies import Bodies
 from .legacy_session import ID, MESSAGES, LegacySession
 from .limits import EndpointLimits
 from .reply import Http
-from .sessions import TOO_MANY, Sessions, logged
+from .sessions import Sessions, logged
 
 __all__ = ["LegacySse", "sse_paths"]
 
@@ -100,10 +100,9 @@ class LegacySse:
         # Who sends no such header takes anything: that version of the protocol asks for none.
         refusal = check_accept(http.headers, EVENT_STREAM) if http.headers.get("accept") else None
         refusal = refusal or check_version_header(http.headers, None)
+        refusal = refusal or self._sessions.shares.make_room(http.client)
         if refusal is not None:
             return refusal
-        if not self._sessions.shares.make_room(http.client):
-            return TOO_MANY
         codec = Codec(line_end=b"", dialects=self._limits.dialects)
         session = LegacySession(self._running, http, self._limits.sessions, codec)
         self._by_id[session.id] = session
@@ -128,7 +127,7 @@ class LegacySse:
         if session.is_ending:
             return _UNKNOWN
         self._sessions.shares.use(session)
-        refusal = session.take(http.headers, messages)
+        refusal = session.take(http.headers, messages, http.principal)
         if refusal is None:
             await http.reply.json(202, b"")
         return refusal

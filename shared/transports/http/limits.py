@@ -8,7 +8,7 @@ from ...contracts import ReplayLimits, Replica
 from ...kit.expiry import ExpiryQueue
 from ...protocol.records import record
 
-__all__ = ["EndpointLimits", "Keeping", "SessionLimits"]
+__all__ = ["ClientLimits", "EndpointLimits", "Keeping", "SessionLimits"]
 
 
 @record
@@ -20,6 +20,22 @@ class SessionLimits(ReplayLimits):
     """Time without a request or an open stream until a session ends."""
     retry_ms: int = 1_000
     """How long a client should wait before it comes back."""
+
+
+@record
+class ClientLimits:
+    """What one principal may take, or one address where nobody is authenticated."""
+
+    per_second: float = 1_000.0
+    """Requests, in the long run."""
+    burst: float = 10_000.0
+    """Requests at once, after a time of rest."""
+    calls: int = 512
+    """Requests that are served at the same time, over all connections."""
+    sessions: int = 10_000
+    """Sessions of one server."""
+    day_bytes: int = 100 * 1024**3
+    """Bytes of bodies and messages a day, both ways. What is used up comes back evenly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +50,8 @@ class EndpointLimits:
     """Requests without a session that are served at once, besides as many listen streams as there may be sessions.
     One client has half of either at most."""
     sessions: SessionLimits = field(default_factory=SessionLimits)
+    clients: ClientLimits | None = None
+    """What one principal may take; None for as much as there is."""
     dialects: bool = False
     """Whether a POST may speak a dialect of `protocol/wire/dialects`."""
 

@@ -6,8 +6,9 @@ endpoint refuses with the reason, and the others serve on. It is opened again th
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,11 +17,13 @@ from pydantic import BaseModel
 
 from ...contracts import Observer
 from ...extensions.dialects import DIALECTS
+from ...ops.audit import Audit, audited
 from ...ops.logs import server_name
 from ...ops.metrics import Figures, Metrics
 from ...ops.readiness import Phase, Readiness, State
 from ...ops.supervised import Supervised
 from ...protocol.http.rules import Refusal, refuse
+from ...server.extension import Extension
 from ...server.running import Running
 from ...server.server import Server
 from .endpoint import Endpoint
@@ -52,6 +55,10 @@ class Mount:
         """Who sees what it receives and sends, where it is opened here."""
         self.before: Callable[[], Awaitable[None]] | None = None
         """What is awaited each time before it is opened here."""
+        self.scopes: Callable[[], tuple[Sequence[str], Sequence[str]]] = self._scopes
+        """The scopes that it knows, and those that are worth asking for at first."""
+        self.audit: Audit | None = None
+        """Who writes down what is done."""
         self.endpoints: list[tuple[str, int]] = served.endpoints if isinstance(served, Running) else []
         """The addresses and ports of its listener."""
         self.endpoint = Endpoint(limits, path)
@@ -64,8 +71,15 @@ class Mount:
         self.supervised.watch(self._heard)
         self._served = served
         self._settings = settings
-        self._extensions = [DIALECTS] if limits.dialects else []
+        self.extensions: list[Extension[Any]] = [DIALECTS] if limits.dialects else []
+        """What it is opened with, where it is opened here."""
         self._is_open = anyio.Event()
+
+    def keep_records(self, audit: Audit) -> None:
+        """Has `audit` write down what is refused here and, where the server is opened here, what it does."""
+        self.audit = audit
+        self.endpoint.audit = partial(audit.refused, self.name)
+        self.extensions.append(audited(audit, self.name))
 
     @property
     def running(self) -> Running[Any] | None:
@@ -75,6 +89,11 @@ class Mount:
     async def _serve(self, method: str, http: Http) -> None:
         server_name.set(self.name)
         await self.endpoint.serve(method, http)
+
+    def _scopes(self) -> tuple[Sequence[str], Sequence[str]]:
+        running = self.running
+        asked = () if running is None else (one.scopes for one in running.extensions if one.scopes is not None)
+        return next((scopes(running) for scopes in asked if running is not None), ((), ()))
 
     async def state(self) -> State:
         """How the server is now. Takes two seconds at most, and raises nothing."""
@@ -91,8 +110,10 @@ class Mount:
             up=self.readiness.phase is Phase.READY and running is not None and running.is_there(),
             sessions=endpoint.sessions,
             streams=endpoint.streams,
-            subscriptions=0 if running is None else running.changes.held,
+            subscriptions=0 if running is None else sum(one.changes.held for one in running.all),
             refused=endpoint.refused,
+            unwritten=None if self.audit is None else self.audit.lost,
+            limited={} if endpoint.allowances is None else endpoint.allowances.refused,
         )
 
     @property
@@ -129,7 +150,7 @@ class Mount:
     async def _opened(self, server: Server[Any]) -> AsyncIterator[Running[Any]]:
         if self.before is not None:
             await self.before()
-        async with server.open(self._settings, extensions=self._extensions) as running:
+        async with server.open(self._settings, extensions=self.extensions) as running:
             running.endpoints, running.trace = self.endpoints, self.trace
             yield running
 

@@ -13,7 +13,12 @@ from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from typing import Any, Protocol
 
-__all__ = ["Place", "Portions", "Shares", "client_name"]
+from ...protocol.http.rules import Refusal, refuse
+from .allowances import Allowances, account_of
+
+__all__ = ["TOO_MANY", "Place", "Portions", "Shares", "client_name"]
+
+TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
 
 UNUSED_SECONDS = 60.0
 """How long a session is left alone that its client has not used, before the same client can take its place."""
@@ -69,16 +74,19 @@ class _Share:
 class Shares:
     """The sessions of an endpoint by client."""
 
-    def __init__(self, limit: int) -> None:
-        """`limit` is how many sessions there may be."""
+    def __init__(self, limit: int, allowances: Allowances | None = None) -> None:
+        """`limit` is how many sessions there may be; `allowances` say how many one principal may have."""
         self._limit = limit
+        self._allowances = allowances
         self._taken = 0
+        self._by_account: Counter[str] = Counter()
         self._by_client: dict[str, _Share] = {}
 
     def add(self, session: Place, give_way: GiveWay) -> None:
         """A session has been opened; `give_way` ends it when another one needs its place."""
         self._by_client.setdefault(session.client, _Share()).unused[session] = give_way
         self._taken += 1
+        self._by_account[account_of(session.client)] += 1
 
     def use(self, session: Place) -> None:
         """A session is being used."""
@@ -94,23 +102,41 @@ class Shares:
         share.unused.pop(session, None)
         share.used.pop(session, None)
         self._taken -= 1
+        account = account_of(session.client)
+        self._by_account[account] -= 1
+        if not self._by_account[account]:
+            del self._by_account[account]
         if not share:
             del self._by_client[session.client]
 
-    def make_room(self, client: str) -> bool:
-        """Whether there is room for a new session of `client`: another one may have to give way."""
+    def make_room(self, client: str) -> Refusal | None:
+        """Makes room for a new session of `client`, for which another one may have to give way; why there is none,
+        where there is none."""
+        allowances, account = self._allowances, account_of(client)
+        if allowances is not None and self._by_account[account] >= allowances.limits.sessions:
+            return self._make_room_of(account, allowances)
         if self._taken < self._limit:
-            return True
+            return None
         share, found = self._yielding(client)
-        if found is not None:
-            (share.unused.get(found) or share.used[found])(found)
-        return found is not None
+        if found is None:
+            return TOO_MANY
+        (share.unused.get(found) or share.used[found])(found)
+        return None
+
+    def _make_room_of(self, account: str, allowances: Allowances) -> Refusal | None:
+        """The same for who has as many as he may: one of his own gives way, that he has not used."""
+        for client, share in self._by_client.items():
+            found = _first(share.unused, _is_forgotten) if account_of(client) == account else None
+            if found is not None:
+                share.unused[found](found)
+                return None
+        return allowances.too_many_sessions()
 
     def _yielding(self, client: str) -> tuple[_Share, Place | None]:
         """Who has most, and which of his sessions has to give way; None where none has to."""
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
-            return share, _first(share.unused, lambda one: one.idle_seconds >= UNUSED_SECONDS)
+            return share, _first(share.unused, _is_forgotten)
         if len(share) <= len(self._by_client.get(client, ())) + 1:
             return share, None
         found = _first(share.unused, _is_idle) or _first(share.used, _is_idle)
@@ -142,6 +168,10 @@ class Portions:
 
 def _is_idle(session: Place) -> bool:
     return session.is_idle
+
+
+def _is_forgotten(session: Place) -> bool:
+    return session.idle_seconds >= UNUSED_SECONDS
 
 
 def _first(sessions: Iterable[Place], fits: Callable[[Place], bool] = lambda _: True) -> Place | None:

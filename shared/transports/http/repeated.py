@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from ...errors import McpError
 from ...protocol.http.routing_headers import Parameter, parameter_headers
+from ...protocol.identity import Principal
 from ...server.running import Running
 from ...server.tools import RegisteredTool
 
@@ -26,10 +27,15 @@ class RepeatedArguments:
         self._own: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._listed: dict[str, Sequence[Parameter]] = {}
 
-    def of(self, name: str) -> Sequence[Parameter]:
-        """The arguments of that tool which headers repeat; none where nothing is known of it."""
+    def of(self, name: str, principal: Principal | None = None) -> Sequence[Parameter]:
+        """The arguments of that tool which headers repeat; none where nothing is known of it, or it is not there for
+        `principal`."""
+        running = self._running.for_principal(principal)
+        for extension in running.extensions:
+            if extension.hides is not None and extension.hides(running, principal, name):
+                return ()
         try:
-            tool = self._running.features.tools.find(name, self._running.settings)
+            tool = running.features.tools.find(name, running.settings)
         except McpError:
             return self._listed.get(name, ())
         known = self._own.get(tool)

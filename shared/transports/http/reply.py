@@ -14,6 +14,7 @@ import anyio
 from anyio import CancelScope
 
 from ...ops.footprint import count_bytes
+from ...protocol.http.protected import ProtectedResource
 from ...protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal
 from ...protocol.identity import Principal
 from ...protocol.records import record
@@ -61,6 +62,10 @@ class Reply:
     def __init__(self, send: Send, *, gzip: bool = False) -> None:
         """`gzip` says whether the client takes that."""
         self.stage = Stage.NEW
+        self.spend: Callable[[int], None] | None = None
+        """Is told how many bytes of bodies go, and come, where somebody counts them."""
+        self.unspent = 0
+        """Bytes that have come, of which it is told with the next that go."""
         self._send = send
         self._gzip = gzip
         self._writing = asyncio.Lock()
@@ -86,6 +91,8 @@ class Reply:
             if self._gzip:
                 sent.append(_IS_GZIP)
                 body = zlib.compress(body, 1, wbits=_GZIP)
+        if self.spend is not None:
+            self._count(len(body))
         sent.append((b"content-length", b"%d" % len(body)))
         await self._send({"type": "http.response.start", "status": status, "headers": sent})
         await self._send({"type": "http.response.body", "body": body})
@@ -111,7 +118,19 @@ class Reply:
         """Ends the stream, which may have been empty."""
         await self.events((), last=True)
 
+    def settle(self) -> None:
+        """The request is over: tells of bytes that have come and had no answer."""
+        if self.unspent:
+            self._count(0)
+
+    def _count(self, size: int) -> None:
+        size, self.unspent = size + self.unspent, 0
+        if self.spend is not None and size:
+            self.spend(size)
+
     async def _body(self, data: bytes, *, more: bool) -> None:
+        if self.spend is not None:
+            self._count(len(data))
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
 
@@ -127,6 +146,8 @@ class Http:
     reply: Reply
     path: str
     query: bytes
+    resource: ProtectedResource | None = None
+    """What is at `path`, for those who issue tokens; None where nobody but the operator does."""
 
 
 class Watch:

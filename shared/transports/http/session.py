@@ -18,7 +18,7 @@ from ...protocol.session.events import Outgoing
 from ...protocol.session.handshake import NEW, Snapshot, State
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
-from ...protocol.wire.jsonrpc import Message, RequestId
+from ...protocol.wire.jsonrpc import Failure, Message, RequestId
 from ...server.running import Running
 from .limits import Keeping
 from .streams import Reader, Streams
@@ -43,6 +43,7 @@ class HttpSession:
         "_open",
         "_streams",
         "_waiting",
+        "changes",
         "client",
         "id",
         "uses",
@@ -57,6 +58,8 @@ class HttpSession:
         self._known = NEW
         self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
         self._connection = running.connect(record.principal, self._deliver, record.client)
+        self.changes = running.for_principal(record.principal).changes
+        """Where its subscriptions are held."""
         self._held: Sequence[Outgoing] = ()
         self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
         self._open = 0
@@ -95,8 +98,10 @@ class HttpSession:
         self.learn()
         return SessionRecord(self.id, self.principal, self.client, seconds, self._known)
 
-    def post(self, message: Message, ids: tuple[RequestId, ...]) -> Reader | None:
-        """Takes a message in; who reads the answers to the requests `ids` in it, or None where none is due."""
+    def post(self, message: Message, ids: tuple[RequestId, ...], principal: Principal | None) -> Reader | None:
+        """Takes a message of `principal` in, whose session it is, with what this token of his allows; who reads the
+        answers to the requests `ids` in it, or None where none is due."""
+        self._connection.session.principal = principal
         reader = self._streams.post(ids) if ids else None
         self._connection.take(message)
         if reader is None:
@@ -127,6 +132,10 @@ class HttpSession:
     async def resume(self, event_id: str) -> Reader | Refusal:
         """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept."""
         return await self._streams.resume(event_id)
+
+    def forbidden(self, reader: Reader) -> Failure | None:
+        """The answer that `reader` has, where that is that the token of its request does not allow it."""
+        return self._streams.forbidden(reader)
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
         """What the response of `reader` begins with; from now on its client may come back."""

@@ -29,11 +29,12 @@ from ...protocol.session.questions import asker
 from ...protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
 from ...server.running import Running
 from ...stores.memory import Stores
+from .allowances import Allowances
 from .limits import Keeping, SessionLimits
 from .quotas import Shares
 from .session import HttpSession
 
-__all__ = ["TOO_MANY", "Sessions", "logged"]
+__all__ = ["Sessions", "logged"]
 
 log = logging.getLogger("shared.transports.http")
 
@@ -42,14 +43,15 @@ BURST = 100
 QUIET_SECONDS = 1.0
 _SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
-TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
 class Sessions:
     """The sessions of one endpoint."""
 
-    def __init__(self, running: Running[Any], tasks: TaskGroup, limits: SessionLimits) -> None:
+    def __init__(
+        self, running: Running[Any], tasks: TaskGroup, limits: SessionLimits, allowances: Allowances | None = None
+    ) -> None:
         self._running = running
         self._tasks = tasks
         self._limits = limits
@@ -58,7 +60,7 @@ class Sessions:
         replica = running.replica or Stores().replica()
         self._number, self._store, self._bus = replica.number, replica.sessions, replica.bus
         self._keeping = Keeping(limits, replica, self._lapse)
-        self.shares = Shares(limits.sessions)
+        self.shares = Shares(limits.sessions, allowances)
         """Who has how many of them, and of those that are found elsewhere."""
         self._give_way = self._make_way  # one object, that thousands of sessions refer to
         self._by_id: dict[str, HttpSession] = {}
@@ -81,11 +83,12 @@ class Sessions:
         """How many streams are being read in all of them."""
         return sum(session.streams for session in (*self._opening, *self._by_id.values()))
 
-    def open(self, principal: Principal | None, client: str) -> HttpSession | None:
-        """A session that has no id yet as far as anybody knows; None where there are too many, and none of whoever
-        has most has to make room for it."""
-        if not self.shares.make_room(client):
-            return None
+    def open(self, principal: Principal | None, client: str) -> HttpSession | Refusal:
+        """A session that has no id yet as far as anybody knows; why there is none, where there are too many and none
+        has to make room for it."""
+        refusal = self.shares.make_room(client)
+        if refusal is not None:
+            return refusal
         record = SessionRecord(secrets.token_urlsafe(32), principal, client, self._limits.idle_seconds, NEW)
         session = self._add(record)
         self._opening.add(session)
@@ -110,10 +113,11 @@ class Sessions:
         record, is_free = entered
         session = self._by_id.get(id)
         if session is None:
-            if not self.shares.make_room(record.client):
+            refusal = self.shares.make_room(record.client)
+            if refusal is not None:
                 self._store.leave(id, ids if is_free else ())
                 self._store.release(id)
-                return TOO_MANY
+                return refusal
             session = self._by_id[id] = self._add(record)
         self.shares.use(session)
         return session, is_free
@@ -220,7 +224,7 @@ class Sessions:
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
         """The client has subscribed at another replica, or has done with a resource."""
         with logged():
-            await self._running.changes.release(session.unsubscribe(uri), session.client)
+            await session.changes.release(session.unsubscribe(uri), session.client)
 
     def _note_end(self, id: str) -> None:
         if id in self._entering:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...kit.tasks import Signal
-from ...protocol.http.rules import JSON, refuse, stateless_status
+from ...protocol.http.rules import JSON, refuse, refused_with, stateless_status
 from ...protocol.session.events import Outgoing
 from ...protocol.wire.codec import Codec
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Request, Response
 from ...server.running import Running
 from .reply import Http, Stage, Watch
+from .token_end import ending_with_token
 
 __all__ = ["StatelessRequest"]
 
@@ -40,6 +41,7 @@ class StatelessRequest:
         self._only = only
         self._learn = learn
         self._reply = http.reply
+        self._resource = http.resource
         self._ready = Signal()
         self._over = False
         self._connection = running.connect(http.principal, self._ready.wake, http.client)
@@ -51,13 +53,17 @@ class StatelessRequest:
         try:
             with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
                 self._connection.take(request)
-                await self._send_all()
+                await (self._listen(http) if request.method == "subscriptions/listen" else self._send_all())
         finally:
             if self._timer is not None:
                 self._timer.cancel()
             await self._connection.close()
         if self._reply.stage is not Stage.ENDED:
             await self._reply.refuse(refuse(503, "the server is stopping"))
+
+    async def _listen(self, http: Http) -> None:
+        with ending_with_token(http.principal, lambda: None, self._connection.finish):
+            await self._send_all()
 
     async def _send_all(self) -> None:
         while not self._over:
@@ -84,8 +90,8 @@ class StatelessRequest:
             self._learn(answer.result)
         encode = self._codec.encode
         if answer is not None and self._is_json(outgoing[0].message is answer):
-            status = stateless_status(answer) if self._codec.dialect is None else 200
-            await self._reply.json(status, encode(answer))
+            status, headers = self._status(answer)
+            await self._reply.json(status, encode(answer), headers)
         elif self._only != JSON:
             written = [encode(one.message) for one in outgoing if one.message is not None]
             events = [ServerSentEvent(data) for data in written if data]
@@ -93,6 +99,12 @@ class StatelessRequest:
                 await self._reply.events(events, last=answer is not None)
         if answer is not None:
             self._over = True
+
+    def _status(self, answer: Response | Failure) -> tuple[int, Sequence[tuple[str, str]]]:
+        refused = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
+        if refused is not None:
+            return refused
+        return (stateless_status(answer) if self._codec.dialect is None else 200), ()
 
     def _is_json(self, comes_first: bool) -> bool:
         """Whether the answer, which may be the first thing to send, is JSON by itself."""

@@ -6,6 +6,7 @@ that the client may come back if it does not. Otherwise the stream begins with t
 
 from collections.abc import Awaitable, Callable
 
+from ...protocol.http.rules import refused_with
 from .connections import break_off
 from .reply import Http, Reply, Stage, Watch
 from .session import HttpSession
@@ -35,20 +36,23 @@ async def follow(
     session.opened()
     try:
         with Watch(http.receive, keep_alive, pause, gone=reader.cut):
-            await _write(http.reply, session, reader, headers)
+            await _write(http, session, reader, headers)
     finally:
         session.closed(reader)
     if reader.is_cut and http.reply.stage is not Stage.ENDED:
         break_off(http.receive)
 
 
-async def _write(reply: Reply, session: HttpSession, reader: Reader, headers: SentHeaders | None) -> None:
-    stream = reader.stream
+async def _write(http: Http, session: HttpSession, reader: Reader, headers: SentHeaders | None) -> None:
+    stream, reply = reader.stream, http.reply
     await reader.wait()
     if reader.is_cut:
         return
-    answer = stream.sole_answer
-    if answer is not None:
+    answer, forbidden = stream.sole_answer, session.forbidden(reader)
+    refused = None if forbidden is None else refused_with(forbidden, http.resource)
+    if answer is not None and refused is not None:
+        await reply.json(refused[0], answer, refused[1])
+    elif answer is not None:
         await reply.json(200, answer, () if headers is None else await headers())
     elif stream.refusal is not None and stream.is_sent:
         await reply.refuse(stream.refusal)

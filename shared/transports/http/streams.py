@@ -16,7 +16,7 @@ from anyio import CancelScope
 from ...contracts import EventStream, SessionEvents, SessionStore
 from ...errors import InternalError
 from ...kit.tasks import Signal
-from ...protocol.http.rules import Refusal, read_event_id, refuse
+from ...protocol.http.rules import REFUSING, Refusal, read_event_id, refuse
 from ...protocol.session.events import Outgoing
 from ...protocol.wire.codec import encode
 from ...protocol.wire.framing import ServerSentEvent
@@ -97,7 +97,7 @@ class Reader:
 class Streams:
     """The streams of one session, as one replica serves them."""
 
-    __slots__ = ("_events", "_gets", "_id", "_posts", "_retry_ms", "_sessions")
+    __slots__ = ("_events", "_forbidden", "_gets", "_id", "_posts", "_retry_ms", "_sessions")
 
     def __init__(self, id: str, events: SessionEvents, sessions: SessionStore, retry_ms: int = 1_000) -> None:
         """`id` is the session's, `events` are its streams at all replicas, `sessions` knows which requests are being
@@ -108,6 +108,7 @@ class Streams:
         self._retry_ms = retry_ms
         self._posts: dict[RequestId, EventStream] | None = None
         self._gets: tuple[Reader, ...] = ()
+        self._forbidden: dict[EventStream, Failure] | None = None
 
     # Reading
 
@@ -147,8 +148,13 @@ class Streams:
         stream.show()
         return [stream.position(self._retry_ms)] if primes and not reader.resumes else []
 
+    def forbidden(self, reader: Reader) -> Failure | None:
+        """The answer that `reader` has, where that is that the token of its request does not allow it."""
+        return None if self._forbidden is None else self._forbidden.pop(reader.stream, None)
+
     def leave(self, reader: Reader) -> None:
         """`reader` reads no more. What it would still get waits for the next one, or is lost."""
+        self.forbidden(reader)
         reader.stream.leave(reader)
         if self._gets:
             self._gets = tuple(one for one in self._gets if one is not reader)
@@ -197,6 +203,7 @@ class Streams:
     def compact(self) -> None:
         """Nothing comes for a while: what is empty gives up the room that it had."""
         self._posts = self._posts or None
+        self._forbidden = self._forbidden or None
 
     # Inside
 
@@ -212,6 +219,8 @@ class Streams:
         for id_ in stream.ids:
             posts.pop(id_, None)
         self._sessions.leave(self._id, stream.ids)
+        if isinstance(answer, Failure) and answer.kind in REFUSING and stream.is_read:
+            self._forbidden = {**(self._forbidden or {}), stream: answer}
         if answer is not None:
             stream.answer(encode(answer))
         else:

@@ -7,6 +7,7 @@ follows is served inside that request, and has a place among the sessions until 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -28,6 +29,7 @@ from ...server.running import Running
 from .connections import hand_over
 from .reply import Http
 from .sessions import logged
+from .token_end import ending_with_token
 from .websocket import WebSocket, quiet
 
 __all__ = ["WebSocketSession", "negotiate"]
@@ -100,7 +102,8 @@ class WebSocketSession:
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE
         try:
-            with self._scope, logged(self.fail):
+            end = partial(self.lapse_of_token, running.limits.drain_seconds)
+            with self._scope, logged(self.fail), ending_with_token(http.principal, lambda: None, end):
                 await serve(running, self, principal=http.principal, client=self.client)
         finally:
             self._socket.close(*self._farewell)
@@ -110,7 +113,14 @@ class WebSocketSession:
     def finish(self, seconds: float) -> None:
         """The server stops: nothing more is taken in, and what is under way has so many seconds to finish. That is
         counted from here: a peer that reads nothing does not let `serve` see that the stream has ended."""
-        self._farewell = CloseCode.GOING_AWAY, "the server is stopping"
+        self._end(CloseCode.GOING_AWAY, "the server is stopping", seconds)
+
+    def lapse_of_token(self, seconds: float) -> None:
+        """The token of its peer is no longer valid: as at the end of the server."""
+        self._end(CloseCode.POLICY_VIOLATION, "the token is no longer valid", seconds)
+
+    def _end(self, code: int, reason: str, seconds: float) -> None:
+        self._farewell = code, reason
         self._scope.deadline = anyio.current_time() + seconds
         self._socket.finish()
 

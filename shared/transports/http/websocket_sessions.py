@@ -2,29 +2,51 @@
 said a word."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from operator import methodcaller
 from typing import Any
 
 from ...kit.expiry import ExpiryQueue
-from ...protocol.http.rules import Refusal
+from ...protocol.http.rules import Refusal, limit_exceeded
+from ...protocol.identity import Principal
 from ...protocol.wire.codec import Codec
+from ...protocol.wire.jsonrpc import Message
 from ...server.running import Running
+from .allowances import Allowances, refused_message
 from .bodies import Bodies
 from .limits import EndpointLimits
 from .reply import Http
-from .sessions import TOO_MANY, Sessions
+from .sessions import Sessions
 from .websocket import WebSocket
 from .websocket_session import WebSocketSession, negotiate
 
 __all__ = ["WebSocketSessions"]
 
+Decode = Callable[[bytes], Awaitable[Sequence[Message]]]
+Encode = Callable[[Message], bytes]
+Note = Callable[[Refusal, Principal | None], None]
+
+
+def _ignore(_refusal: Refusal, _principal: Principal | None) -> None:
+    """Nobody wants to know."""
+
 
 class WebSocketSessions:
     """Those that are open. They last as long as the requests that opened them."""
 
-    def __init__(self, running: Running[Any], sessions: Sessions, bodies: Bodies, limits: EndpointLimits) -> None:
-        """They count among `sessions`; `bodies` decodes messages."""
+    def __init__(
+        self,
+        running: Running[Any],
+        sessions: Sessions,
+        bodies: Bodies,
+        limits: EndpointLimits,
+        allowances: Allowances | None = None,
+    ) -> None:
+        """They count among `sessions`; `bodies` decodes messages; `allowances` say how many."""
+        self.note: Note = _ignore
+        """Is told of messages that are refused, and whose they are."""
+        self._allowances = allowances
         self._running = running
         self._sessions = sessions
         self._bodies = bodies
@@ -48,13 +70,13 @@ class WebSocketSessions:
         negotiated = negotiate(http.headers, self._limits.body_bytes)
         if isinstance(negotiated, Refusal):
             return negotiated
-        if not self._sessions.shares.make_room(http.client):
-            return TOO_MANY
+        refusal = self._sessions.shares.make_room(http.client)
+        if refusal is not None:
+            return refusal
         frames, answer = negotiated
         socket = WebSocket(frames, self._pauses, self._limits.body_seconds)
         codec = Codec(line_end=b"", dialects=self._limits.dialects)
-        decode = partial(self._bodies.decode, http.client, codec.feed_body)
-        session = WebSocketSession(socket, http.client, decode, codec.encode, self._use)
+        session = WebSocketSession(socket, http.client, *self._coding(http, codec), self._use)
         self._open.add(session)
         self._sessions.shares.add(session, self._give_way)
         lapse = asyncio.get_running_loop().call_later(self._limits.sessions.idle_seconds, session.lapse)
@@ -64,6 +86,31 @@ class WebSocketSessions:
             lapse.cancel()
             self._forget(session)
             self._sessions.count_ended()
+
+    def _coding(self, http: Http, codec: Codec) -> tuple[Decode, Encode]:
+        """What makes messages of the texts of a client, as far as its allowance goes, and texts of messages."""
+        client, allowances = http.client, self._allowances
+        decode = partial(self._bodies.decode, client, codec.feed_body)
+        if allowances is None:
+            return decode, codec.encode
+
+        async def decode_counted(text: bytes) -> Sequence[Message]:
+            allowances.spend(client, len(text))
+            return [await self._admit(http, allowances, message) for message in await decode(text)]
+
+        def encode_counted(message: Message) -> bytes:
+            text = codec.encode(message)
+            allowances.spend(client, len(text))
+            return text
+
+        return decode_counted, encode_counted
+
+    async def _admit(self, http: Http, allowances: Allowances, message: Message) -> Message:
+        error = await allowances.check_message(http.client, message)
+        if error is None:
+            return message
+        self.note(limit_exceeded(error), http.principal)
+        return refused_message(message, error)
 
     def _use(self, session: WebSocketSession) -> None:
         if session in self._open:  # one that gave way may have been sent something before

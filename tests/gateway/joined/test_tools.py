@@ -7,7 +7,14 @@ import pytest
 from pydantic import BaseModel
 
 from shared import Context, ToolError
+from shared.auth.policy import Policy
 from shared.errors import McpError, UnknownTool
+from shared.extensions.access import access
+from shared.extensions.dialects import DIALECTS
+from shared.gateway.joined.gateway import gateway
+from shared.protocol.identity import Principal
+from shared.testing import connected
+from tests.extensions.test_dialects import Talk
 from tests.gateway.joined.members import Door, joined, small
 from tests.server.peer import ERAS, PATIENCE, Peer, talking
 from tests.wire import STATELESS
@@ -43,6 +50,33 @@ async def test_only_what_several_have_is_prefixed(version: str) -> None:
     async with joined(a, b) as running, talking(running, version) as peer:
         assert await names(peer) == ["read", "a__search", "load", "b__search"]
         assert [await peer.text(name) for name in ("read", "b__search")] == ["a read", "b search"]
+
+
+@pytest.mark.parametrize("principal", [None, Principal("a", scopes=frozenset({"a:read"}))], ids=["nobody", "reader"])
+async def test_a_call_in_a_dialect_is_one_call_of_the_tool_by_its_rules(principal: Principal | None) -> None:
+    calls: list[str] = []
+    server = small("a", extensions=[DIALECTS, access(Policy("a"))])
+
+    @server.tool()
+    async def change(what: str) -> str:
+        """Change something."""
+        calls.append(what)
+        return what
+
+    door = Door("a", server)
+    await door.open()
+    try:
+        async with (
+            gateway([door]).open(extensions=[DIALECTS]) as running,
+            connected(running, principal=principal, dialects=True) as end,
+        ):
+            answer = await Talk(end).ask("mcp/tool/execute", {"toolId": "change", "inputs": {"what": "x"}})
+    finally:
+        await door.close()
+    if principal is None:
+        assert (answer, calls) == ("x", ["x"])
+    else:
+        assert (answer["data"], calls) == ({"scopes": ["a:write"]}, [])
 
 
 async def test_everything_is_prefixed_where_the_operator_wants_it() -> None:

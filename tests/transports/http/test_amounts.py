@@ -150,9 +150,23 @@ async def use_many(port: int, count: int) -> None:
             tasks.start_soon(some)
 
 
+AS_MANY = [
+    "--max-rate",
+    "1e6",
+    "--max-burst",
+    "1e6",
+    "--max-client-calls",
+    "100000",
+    "--max-client-sessions",
+    "100000",
+]
+"""The one client of a test does what many do elsewhere."""
+
+
 @asynccontextmanager
 async def process(*options: str) -> AsyncIterator[Served]:
-    async with Wire([sys.executable, "-c", COUNTING, "--transport", "http", "--port", "0", *options]) as wire:
+    command = [sys.executable, "-c", COUNTING, "--transport", "http", "--port", "0"]
+    async with Wire([*command, *AS_MANY, *options]) as wire:
         try:
             yield Served(wire, int((await listening(wire)).rpartition(":")[2]))
         finally:

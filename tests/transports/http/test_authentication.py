@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from anyio import lowlevel
 
-from shared.protocol.http.rules import Denial, Headers
+from shared.protocol.http.rules import Denial, Headers, HttpRequest
 from shared.protocol.identity import Principal
 from shared.transports.http.server import HttpOptions, http_app
 from tests.transports.http.http_wire import make_server
@@ -22,9 +22,9 @@ class Asked:
         self.answer = answer
         self.headers: list[Headers] = []
 
-    async def authenticate(self, headers: Headers) -> Principal | Denial | None:
+    async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
         await lowlevel.checkpoint()
-        self.headers.append(headers)
+        self.headers.append(request.headers)
         return self.answer
 
 
@@ -41,8 +41,7 @@ async def request(asked: Asked, method: str, path: str, *headers: Header) -> tup
         sent.append(message)
 
     async with make_server().open() as running:
-        app = http_app(running, HttpOptions())
-        app.authenticator = asked
+        app = http_app(running, HttpOptions(authenticator=asked))
         await app(scope, receive, send)
     return sent[0]["status"], dict(sent[0]["headers"])
 

@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from shared import Implementation, Server
+from shared.auth.policy import Entitlement, Policy, Rules
+from shared.extensions.access import access
+from shared.protocol.identity import Principal
 from shared.server.extension import Extension
 from shared.transports.http import repeated
 from shared.transports.http.repeated import RepeatedArguments
-from tests.transports.http.http_wire import Json, served
+from tests.transports.http.http_wire import Json, listening, served
 
 REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
 
@@ -69,3 +72,35 @@ async def test_what_is_no_list_of_tools_tells_nothing(tools: Any) -> None:
         known = RepeatedArguments(running)
         known.learn({"tools": tools})
         assert known.of("a") == ()
+
+
+def region_server() -> Server[Any]:
+    app = Server[Any](Implementation(name="regions", version="1"))
+
+    @app.tool(input_schema=REGION)
+    async def routed(region: str) -> str:
+        """Be routed."""
+        return region
+
+    return app
+
+
+@pytest.mark.parametrize(("name", "count"), [("ada", 0), ("root", 1)])
+async def test_of_a_tool_that_is_hidden_nothing_is_known(name: str, count: int) -> None:
+    rules = Rules(principals={"ada": Entitlement((frozenset({"regions:read"}),))})
+    async with region_server().open(extensions=[access(Policy("regions", rules))]) as running:
+        assert len(RepeatedArguments(running).of("routed", Principal("key", name))) == count
+
+
+async def test_whether_a_hidden_tool_is_there_is_not_told_by_its_headers() -> None:
+    rules = Rules(principals={"*": Entitlement((frozenset({"regions:read"}),))})
+    async with (
+        region_server().open(extensions=[access(Policy("regions", rules))]) as running,
+        listening(running) as site,
+    ):
+        answers = []
+        for name in ("routed", "absent"):
+            message, headers = site.stateless("tools/call", {"name": name, "arguments": {"region": "eu"}})
+            answer = await site.post(message, {**headers, "Mcp-Param-Region": "us"})
+            answers.append((answer.status_code, answer.json()["error"]["message"].replace(name, "NAME")))
+    assert answers[0] == answers[1]

@@ -7,6 +7,7 @@ import pytest
 from shared.protocol.http.rules import Refusal
 from shared.server.limits import Limits
 from shared.transports.http.limits import EndpointLimits, SessionLimits
+from shared.transports.http.session import HttpSession
 from shared.transports.http.sessions import Sessions
 from tests.quiet import quiet
 from tests.transports.http.http_wire import Json, Site, events, first_lines, make_server, merged, served, visited
@@ -406,15 +407,15 @@ async def test_a_session_that_is_being_opened_counts() -> None:
     async with make_server().open() as running, anyio.create_task_group() as tasks:
         sessions = Sessions(running, tasks, SessionLimits(sessions=2))
         first, second = (sessions.open(None, name) for name in ("one", "two"))
-        assert sessions.open(None, "three") is None
-        assert first is not None
+        assert isinstance(sessions.open(None, "three"), Refusal)
+        assert isinstance(first, HttpSession)
         sessions.end(first)
         third = sessions.open(None, "three")
-        assert third is not None
+        assert isinstance(third, HttpSession)
         assert isinstance(await sessions.enter(third.id, None), Refusal)
         await sessions.confirm(third)
         assert await sessions.enter(third.id, None) == (third, True)
-        assert sessions.open(None, "four") is None
+        assert isinstance(sessions.open(None, "four"), Refusal)
         for one in (second, third):
             assert one is not None
             sessions.end(one)

@@ -94,10 +94,10 @@ class WebSocket:
                 return closing
         raise AssertionError(f"after the close frame came {rest!r}")
 
-    async def initialize(self) -> Json:
+    async def initialize(self, capabilities: Json | None = None) -> Json:
         """Shakes hands as MCP does; the answer."""
         info = {"name": "test", "version": "1"}
-        params = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": info}
+        params = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": capabilities or {}, "clientInfo": info}
         answer = await self.request("initialize", params)
         await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return answer

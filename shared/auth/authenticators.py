@@ -1,0 +1,200 @@
+"""Who sends an HTTP request, by the token in its header: one of the operator's own, or one of an issuer.
+
+A token that was looked at is known by its digest for a while, with what it is for. Proofs of possession are looked at
+each time. Neither answers nor logs have anything of a token.
+(RFC 6750; RFC 9449, section 7; 2026-07-28, Authorization, Access Token Usage.)
+"""
+
+import asyncio
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from hashlib import sha256
+from typing import Literal, Protocol
+from urllib.parse import parse_qsl
+from weakref import WeakValueDictionary
+
+from ..errors import AuthError
+from ..protocol.http.protected import ProtectedResource
+from ..protocol.http.rules import Denial, HttpRequest
+from ..protocol.identity import Principal
+from ..protocol.records import record
+from .claims import Grant
+from .jose import ALGORITHMS, BadToken
+from .possession import Possession
+
+__all__ = ["Checker", "KnownTokens", "OAuthTokens"]
+
+MAX_CACHED = 4_096
+_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
+_RETRY_AFTER = "30"
+
+
+class KnownTokens(Protocol):
+    """The tokens of the operator's own."""
+
+    def known(self, token: str) -> Principal | None:
+        """Whose `token` is; None where it is none of them."""
+
+
+class Checker(Protocol):
+    """Takes tokens of issuers."""
+
+    async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
+        """What `token` is good for. Raises `BadToken`, or AuthError where that can't be known."""
+
+
+@record
+class _Sent:
+    scheme: Literal["bearer", "dpop", "key"]
+    """What it came as; `key` is the header for keys, where tokens of issuers have no place."""
+    token: str
+
+
+class OAuthTokens:
+    """Tells senders by their tokens: a `CachingAuthenticator`."""
+
+    def __init__(
+        self,
+        checker: Checker,
+        possession: Possession,
+        *,
+        own: KnownTokens | None = None,
+        keep: float = 300.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`own` are the tokens of the operator's. What `checker` says of one is kept for `keep` seconds."""
+        self._checker = checker
+        self._possession = possession
+        self._own = own
+        self._keep = keep
+        self._clock = clock
+        self._cache: OrderedDict[tuple[bytes, str], tuple[Grant, float]] = OrderedDict()
+        self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
+
+    async def authenticate(self, request: HttpRequest) -> Principal | Denial:
+        """Who sends `request`, or why it is nobody."""
+        resource = request.resource
+        sent = _read(request)
+        if isinstance(sent, Denial):
+            return sent
+        own = None if sent is None or sent.scheme == "dpop" or self._own is None else self._own.known(sent.token)
+        if own is not None:
+            return own
+        if resource is None:
+            return Denial("a bearer token is required", "Bearer")
+        if sent is None:
+            return Denial("a token is required", self._invitation(resource))
+        if sent.scheme == "key":
+            return _refuse(resource, False, "a token of an issuer has to be in the Authorization header")
+        if not _TOKEN.fullmatch(sent.token):
+            is_dpop = sent.scheme == "dpop"
+            return (
+                _refuse(resource, True, "the token is malformed")
+                if is_dpop
+                else _invalid("the token is malformed", resource)
+            )
+        return await self._judge(request, sent, resource)
+
+    def knows(self, request: HttpRequest) -> bool:
+        """Whether nobody has to be asked, and nothing verified, to tell who sends `request`, proofs aside."""
+        sent = _read(request)
+        if sent is None or isinstance(sent, Denial):
+            return True
+        if self._own is not None and sent.scheme != "dpop" and self._own.known(sent.token) is not None:
+            return True
+        return request.resource is None or self._cached(_key(sent, request.resource)) is not None
+
+    async def _judge(self, request: HttpRequest, sent: _Sent, resource: ProtectedResource) -> Principal | Denial:
+        try:
+            granted = await self._granted(sent, resource)
+        except BadToken as error:
+            return _refuse(resource, sent.scheme == "dpop", f"the token is not valid: {error}")
+        except AuthError:
+            return Denial("tokens can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
+        fault = self._possession.check(request, granted, sent.token, sent.scheme == "dpop", self._clock())
+        return granted.principal if fault is None else fault
+
+    async def _granted(self, sent: _Sent, resource: ProtectedResource) -> Grant:
+        key = _key(sent, resource)
+        granted = self._cached(key)
+        if granted is not None:
+            return granted
+        # Requests of a program that begins come several at once: the first one asks, for all of them.
+        turn = self._turns.setdefault(key, asyncio.Lock())
+        async with turn:
+            granted = self._cached(key)
+            if granted is None:
+                granted = await self._checker.check(sent.token, resource.audiences, self._clock())
+                self._remember(key, granted)
+            return granted
+
+    def _invitation(self, resource: ProtectedResource) -> str:
+        if self._possession.needs_bound:
+            return resource.challenge(scheme="DPoP", algorithms=sorted(ALGORITHMS))
+        return resource.challenge()
+
+    def _cached(self, key: tuple[bytes, str]) -> Grant | None:
+        found = self._cache.get(key)
+        if found is None:
+            return None
+        if self._clock() >= found[1]:
+            del self._cache[key]
+            return None
+        self._cache.move_to_end(key)
+        return found[0]
+
+    def _remember(self, key: tuple[bytes, str], granted: Grant) -> None:
+        until, expires = self._clock() + self._keep, granted.principal.expires
+        self._cache[key] = granted, until if expires is None else min(until, expires)
+        if len(self._cache) > MAX_CACHED:
+            self._cache.popitem(last=False)
+
+
+def _key(sent: _Sent, resource: ProtectedResource) -> tuple[bytes, str]:
+    return sha256(sent.token.encode("utf-8", "replace")).digest(), resource.uri
+
+
+def _read(request: HttpRequest) -> _Sent | Denial | None:
+    """The token of a request; None where it has none. It is in the header, once, and nowhere else."""
+    headers = request.headers
+    if request.query and _has_token(request.query):
+        return _invalid("a token has to be in the header, not in the URL", request.resource)
+    if "authorization" in headers.repeated:
+        return _invalid("there is more than one Authorization header", request.resource)
+    text = headers.get("authorization")
+    if text is None:
+        key = headers.get("x-api-key")
+        return None if key is None else _Sent("key", key)
+    return _split(text)
+
+
+def _split(text: str) -> _Sent | None:
+    scheme, _, token = text.partition(" ")
+    match scheme.lower():
+        case "bearer":
+            return _Sent("bearer", token.strip(" \t"))
+        case "dpop":
+            return _Sent("dpop", token.strip(" \t"))
+    return None
+
+
+def _has_token(query: bytes) -> bool:
+    try:
+        return any(name == "access_token" for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+    except ValueError:
+        return True
+
+
+def _invalid(reason: str, resource: ProtectedResource | None) -> Denial:
+    challenge = "Bearer" if resource is None else resource.challenge("invalid_request", reason)
+    return Denial(reason, challenge, 400)
+
+
+def _refuse(resource: ProtectedResource, is_dpop: bool, reason: str) -> Denial:
+    if is_dpop:
+        said = resource.challenge("invalid_token", reason, scheme="DPoP", algorithms=sorted(ALGORITHMS))
+    else:
+        said = resource.challenge("invalid_token", reason)
+    return Denial("the token is not valid", said)

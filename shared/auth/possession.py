@@ -1,0 +1,61 @@
+"""Whether who sends a token has the key that it is bound to (RFC 9449, sections 4.3, 7 and 9)."""
+
+from hmac import compare_digest
+from typing import Literal
+
+from ..protocol.http.protected import ProtectedResource
+from ..protocol.http.rules import Denial, HttpRequest
+from .claims import Grant
+from .dpop import BadProof, Proof, check_proof
+from .jose import ALGORITHMS
+from .replay import Nonces, SeenProofs
+
+__all__ = ["Possession"]
+
+
+class Possession:
+    """Demands proofs, and checks them."""
+
+    def __init__(self, mode: Literal["bound", "required", "nonce"] = "bound", secret: bytes | None = None) -> None:
+        """`bound`: tokens that are bound to a key need a proof. `required`: no others are taken. `nonce`: and proofs
+        have a nonce of ours in them, signed with `secret`, which is the same for all replicas."""
+        self.needs_bound = mode != "bound"
+        """Whether no other tokens are taken."""
+        self._nonces = Nonces(secret) if mode == "nonce" else None
+        self._seen = SeenProofs()
+
+    def check(self, request: HttpRequest, granted: Grant, token: str, is_dpop: bool, now: float) -> Denial | None:
+        """Why a token that counts does not count from whoever sends it, with a proof or as a bearer's; None
+        where it does."""
+        resource = request.resource
+        if resource is None:
+            return Denial("the server has no URI that a token could be for", "", 401)
+        if granted.thumbprint is None and not is_dpop and not self.needs_bound:
+            return None
+        if granted.thumbprint is None:
+            return _refuse(resource, "invalid_token", "the token is not bound to a key")
+        if not is_dpop:
+            return _refuse(resource, "invalid_token", "the token is bound to a key and needs a proof")
+        try:
+            proof = check_proof(request.headers.get("dpop") or "", request.method, resource.uri, now, token=token)
+        except BadProof as error:
+            return _refuse(resource, BadProof.code, str(error))
+        return self._check_use(resource, granted, proof, now)
+
+    def _check_use(self, resource: ProtectedResource, granted: Grant, proof: Proof, now: float) -> Denial | None:
+        thumbprint = granted.thumbprint or ""
+        if not compare_digest(thumbprint.encode(), proof.thumbprint.encode()):
+            return _refuse(resource, BadProof.code, "the proof is signed with another key")
+        if self._nonces is not None and not self._nonces.is_ours(proof.nonce, now):
+            given = (("dpop-nonce", self._nonces.current(now)),)
+            return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce of this answer", given)
+        if not self._seen.add(proof, granted.principal.key, now):
+            return _refuse(resource, BadProof.code, "the proof was used before")
+        return None
+
+
+def _refuse(
+    resource: ProtectedResource, error: str, reason: str, headers: tuple[tuple[str, str], ...] = ()
+) -> Denial:
+    said = resource.challenge(error, reason, scheme="DPoP", algorithms=sorted(ALGORITHMS))
+    return Denial(reason, said, 401, headers)

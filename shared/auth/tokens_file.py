@@ -1,0 +1,167 @@
+"""Named bearer tokens in a file of TOML, which has their digests and not the tokens.
+
+    ["ada@example.org"]
+    digest = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+    scopes = ["filesystem:read"]        # everything, where it does not say
+    expires = 2027-01-01T00:00:00Z      # never, where it does not say
+
+The file is read again when it has changed. One that can't be read, or is wrong, changes nothing: what it said before
+holds on, and the log tells of it.
+"""
+
+import hmac
+import logging
+import os
+import re
+import stat
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_bytes
+from typing import Any
+
+from ..protocol.identity import Principal
+from ..protocol.records import record
+from .policy import read_scopes
+
+__all__ = ["NamedToken", "TokensFile", "digest_of", "read_tokens"]
+
+log = logging.getLogger("shared.auth")
+
+LOOK_SECONDS = 1.0
+"""How long what the file said is good without another look at it."""
+_NAME = re.compile(r"[!-~]{1,128}")
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_OTHERS = stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH
+_LONGEST = 4_096
+
+Stamp = tuple[int, int, int] | None
+
+
+@record
+class NamedToken:
+    """What the file says of one token."""
+
+    name: str
+    digest: str
+    scopes: frozenset[str] | None = None
+    """What it allows; None for everything."""
+    expires: datetime | None = None
+
+
+def digest_of(token: str) -> str:
+    """How the file calls a token."""
+    return f"sha256:{sha256(token.encode()).hexdigest()}"
+
+
+def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
+    """The tokens that `text` names, by their names. Raises ValueError, in one line that begins with `path`."""
+    try:
+        content = tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: is not valid TOML: {error}") from None
+    found: dict[str, NamedToken] = {}
+    owners: dict[str, str] = {}
+    for name, said in content.items():
+        try:
+            one = _read(name, said)
+        except ValueError as error:
+            raise ValueError(f"{path}: {name!r}: {error}") from None
+        if one.digest in owners:
+            raise ValueError(f"{path}: {name!r}: has the same token as {owners[one.digest]!r}")
+        found[name], owners[one.digest] = one, name
+    return found
+
+
+def _read(name: str, said: Any) -> NamedToken:
+    if not _NAME.fullmatch(name):
+        raise ValueError("a name is one word of printable ASCII characters, 128 at most")
+    if not isinstance(said, dict) or not said.keys() <= {"digest", "scopes", "expires"}:
+        raise ValueError("has to be a table of digest, scopes and expires")
+    digest, expires = said.get("digest"), said.get("expires")
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise ValueError("digest has to be 'sha256:' and 64 hexadecimal digits, in small letters")
+    if expires is not None and (not isinstance(expires, datetime) or expires.tzinfo is None):
+        raise ValueError("expires has to be a time with its zone, such as 2027-01-01T00:00:00Z")
+    return NamedToken(name, digest, read_scopes(said["scopes"]) if "scopes" in said else None, expires)
+
+
+class TokensFile:
+    """The tokens in a file, as it is now."""
+
+    def __init__(
+        self,
+        path: Path,
+        now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Raises ValueError, in one line, for a file that can't be read or is wrong."""
+        self.path = path
+        self.exposed = False
+        """Whether others than its owner may read or write it."""
+        self._now, self._clock = now, clock
+        # Who looks a token up learns nothing from how long that takes: what is compared is not known outside.
+        self._pepper = token_bytes(32)
+        self._stamp = _stamp_of(path)
+        self._looked = clock()
+        self._principals = self._load()
+
+    def known(self, token: str) -> Principal | None:
+        """Whose token this is; None where it is nobody's, or not valid any more."""
+        self._refresh()
+        if len(token) > _LONGEST:
+            return None
+        found = self._principals.get(self._peppered(digest_of(token)))
+        is_over = found is not None and found.expires is not None and found.expires <= self._now()
+        return None if is_over else found
+
+    def _refresh(self) -> None:
+        if self._clock() - self._looked < LOOK_SECONDS:
+            return
+        self._looked = self._clock()
+        stamp = _stamp_of(self.path)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._principals = self._load()
+        except ValueError as error:
+            log.error("%s; what it said before holds on", error)
+
+    def _load(self) -> Mapping[bytes, Principal]:
+        try:
+            with self.path.open("rb") as file:
+                mode = os.fstat(file.fileno()).st_mode
+                text = file.read().decode()
+        except OSError as error:
+            raise ValueError(f"{self.path}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ValueError(f"{self.path}: is not UTF-8") from None
+        self.exposed = os.name == "posix" and bool(mode & _OTHERS)
+        return {self._peppered(one.digest): self._principal(one) for one in read_tokens(text, self.path).values()}
+
+    def _principal(self, one: NamedToken) -> Principal:
+        key = self._peppered(one.digest)
+        expires = None if one.expires is None else one.expires.timestamp()
+
+        def is_revoked() -> bool:
+            self._refresh()
+            now = self._principals.get(key)
+            return now is None or (now.scopes, now.expires) != (one.scopes, expires)
+
+        # By the name, so that a token can be replaced while its owner's sessions and tasks go on.
+        return Principal(f"token:{one.name}", one.name, one.scopes, expires=expires, is_revoked=is_revoked)
+
+    def _peppered(self, digest: str) -> bytes:
+        return hmac.digest(self._pepper, digest.encode(), "sha256")
+
+
+def _stamp_of(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,16 @@
+"""Whether a directory lies in one of others, links followed: what an operator gives a principal has to."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+__all__ = ["place_within"]
+
+
+def place_within(path: Path, directories: Sequence[Path] | Iterable[Path]) -> Path:
+    """Where the directory `path` really is. Raises ValueError where it is none, or in none of the `directories`."""
+    found = path.expanduser().resolve()
+    if not found.is_dir():
+        raise ValueError(f"{path} is not a directory")
+    if not any(found.is_relative_to(one.expanduser().resolve()) for one in directories):
+        raise ValueError(f"{path} is in none of the directories of the server")
+    return found

@@ -1,0 +1,116 @@
+"""A file of lines that several processes append to: each line whole, rotated by size, followed where it is moved.
+
+A line is one write at the end of the file (`O_APPEND`), which no other process can come between. Where the disk took
+a part of one, that part is taken back, or ended, so that the next line stands by itself. Who rotates has a lock; who
+still has the file open that was moved away writes its line there, and so none is lost.
+"""
+
+import errno
+import io
+import os
+import time
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+
+from filelock import FileLock
+
+from .trace import claim
+
+__all__ = ["AuditFile"]
+
+AGAIN_SECONDS = 0.05
+"""When it is tried again to rotate, where another process is about to, or it failed: until then the file grows."""
+
+
+class AuditFile:
+    """The file, open. Raises OSError where it can't be opened, ValueError where it is no file of its own."""
+
+    def __init__(self, path: Path, *, max_bytes: int = 100 * 1024**2, files: int = 10) -> None:
+        """It is rotated before it has more than `max_bytes`; `files` are kept, this one among them."""
+        self._path = path
+        self._max_bytes = max_bytes
+        self._files = files
+        self._lock = FileLock(f"{path}.lock", timeout=0, mode=0o600)
+        self._rotates_at = 0.0
+        self._torn = False
+        self._file = self._open()
+
+    def write(self, line: bytes) -> None:
+        """Appends `line`, which ends as lines do. Raises OSError where it can't be had whole; none of it is there
+        then."""
+        self._follow(len(line))
+        text = b"\n" + line if self._torn else line
+        written = os.write(self._file.fileno(), text)
+        if written == len(text):
+            self._torn = False
+            return
+        self._take_back(written)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def _follow(self, more: int) -> None:
+        """Has the file open that stands at the path now, with room for so many bytes."""
+        if not self._is_here():
+            self._reopen()
+        if self._size() + more > self._max_bytes and self._size() and time.monotonic() >= self._rotates_at:
+            self._rotates_at = time.monotonic() + AGAIN_SECONDS
+            with suppress(OSError), self._lock:  # a lock that another process has is a TimeoutError, which is one
+                if self._is_here():  # else another process was faster
+                    self._rotate()
+                self._reopen()
+
+    def _is_here(self) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+        except FileNotFoundError:
+            return False
+
+    def _size(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
+
+    def _rotate(self) -> None:
+        older = [self._path, *(Path(f"{self._path}.{number}") for number in range(1, self._files))]
+        for newer, name in reversed(list(pairwise(older))):
+            with suppress(FileNotFoundError):
+                newer.replace(name)
+        if len(older) == 1:
+            self._path.unlink()
+
+    def _reopen(self) -> None:
+        before, self._file = self._file, self._open()
+        before.close()
+        self._rotates_at = 0.0
+
+    def _open(self) -> io.FileIO:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
+        fd = os.open(self._path, flags, 0o600)
+        file = io.FileIO(fd, "a")
+        try:
+            claim(fd, self._path)
+            self._torn = self._ends_torn()
+        except (OSError, ValueError):
+            file.close()
+            raise
+        return file
+
+    def _ends_torn(self) -> bool:
+        """Whether somebody who died has left a part of a line."""
+        with self._path.open("rb") as file:
+            if not file.seek(0, os.SEEK_END):
+                return False
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+
+    def _take_back(self, written: int) -> None:
+        """Takes a part of a line back, unless another process has written since: then the next line ends it."""
+        fd = self._file.fileno()
+        end = os.lseek(fd, 0, os.SEEK_CUR)
+        self._torn = written > 0
+        with suppress(OSError):
+            if self._torn and os.fstat(fd).st_size == end:
+                os.ftruncate(fd, end - written)
+                self._torn = False

@@ -1,0 +1,59 @@
+"""Entries that come in floods, one a second of each kind: the first as it is, and then how many more there were.
+
+Whoever is refused may try again as often as he likes, and must not fill a log, nor rotate away what it has of others.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Floods"]
+
+FLOOD_SECONDS = 1.0
+"""For how long one entry stands for all of its kind."""
+MOST_KINDS = 1_000
+
+Entry = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Flood:
+    until: float
+    entry: Entry
+    """The last one that is not told of yet, which has the number of these."""
+
+
+class Floods:
+    """What came lately."""
+
+    def __init__(self, write: Callable[[Entry], None], clock: Callable[[], float]) -> None:
+        self._write = write
+        self._clock = clock
+        self._floods: dict[Hashable, _Flood] = {}
+        self._next = 0.0
+
+    def add(self, kind: Hashable, entry: Entry) -> None:
+        """Writes `entry`, or counts it among those of its `kind` that are told of later."""
+        self.settle()
+        flood = self._floods.get(kind)
+        if flood is not None:
+            flood.entry = {**entry, "times": flood.entry.get("times", 0) + 1}
+            return
+        if len(self._floods) >= MOST_KINDS:
+            self.settle(everything=True)
+        until = self._clock() + FLOOD_SECONDS
+        if not self._floods:
+            self._next = until
+        self._floods[kind] = _Flood(until, {})
+        self._write(entry)
+
+    def settle(self, *, everything: bool = False) -> None:
+        """Tells of the floods that are over, or of all."""
+        now = self._clock()
+        if now < self._next and not everything:
+            return
+        self._next = now + FLOOD_SECONDS
+        over = [kind for kind, flood in self._floods.items() if everything or now >= flood.until]
+        for entry in [self._floods.pop(kind).entry for kind in over]:
+            if entry:
+                self._write(entry)

@@ -1,0 +1,117 @@
+"""What the options say of who may use a listener, made the authenticator that tells senders apart.
+
+Nothing of OAuth is loaded before an operator names an issuer.
+"""
+
+import logging
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from ..auth.tokens import StaticTokens
+from ..auth.tokens_file import TokensFile
+from ..errors import AuthError
+from ..kit.program import needs_extra
+from .protection import ProtectionOptions
+
+if TYPE_CHECKING:
+    from ..contracts import Authenticator
+    from ..transports.http.protection import Issuers
+
+__all__ = ["authenticator_of", "check_public_url", "issuers_of", "static_tokens"]
+
+log = logging.getLogger("shared.program")
+
+_KEPT, _KEPT_ANSWERS = 300.0, 60.0
+"""Seconds for which what a token is good for is kept: one that is signed, and one that its issuer was asked about."""
+
+
+def static_tokens(options: ProtectionOptions, token: str | None) -> StaticTokens:
+    """The tokens of the operator's own: `token`, and those of a file. Raises ValueError, in one line."""
+    file = None
+    if options.tokens_file is not None:
+        file = TokensFile(options.tokens_file)
+        if file.exposed:
+            log.warning("--tokens-file: others than its owner can read or write %s", options.tokens_file)
+    return StaticTokens(() if token is None else (token,), file)
+
+
+def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenticator":
+    """Who tells senders apart: by the operator's `own` tokens, and by those of issuers. Raises ValueError, in one
+    line, where the options can't be followed."""
+    if not options.auth_issuer:
+        return own
+    if any(find_spec(name) is None for name in ("joserfc", "httpx")):
+        raise ValueError(f"--auth-issuer: {needs_extra('auth')}")
+    from ..auth.authenticators import OAuthTokens
+    from ..auth.claims import ClaimRules
+    from ..auth.introspection import Introspection
+    from ..auth.issuers import Issuer
+    from ..auth.jose import ALGORITHMS
+    from ..auth.jwt import JwtTokens
+    from ..auth.possession import Possession
+    from ..auth.web import Web
+
+    web, several = Web(), len(options.auth_issuer) > 1
+    rules = ClaimRules(options.auth_skew, options.auth_principal_claim, several)
+    try:
+        issuers = [Issuer(url, web) for url in options.auth_issuer]
+    except AuthError as error:
+        raise ValueError(f"--auth-issuer: {error}") from None
+    unknown = sorted(set(options.auth_algorithm) - ALGORITHMS)
+    if unknown:
+        raise ValueError(f"--auth-algorithm: there is no {unknown[0]}; there are: {', '.join(sorted(ALGORITHMS))}")
+    possession = Possession(options.auth_dpop)
+    if options.auth_client_id is None:
+        tokens = JwtTokens(issuers, rules, options.auth_algorithm or ALGORITHMS)
+        return OAuthTokens(tokens, possession, own=own, keep=_KEPT)
+    if several:
+        raise ValueError("--auth-client-id: introspection needs exactly one --auth-issuer")
+    asked = Introspection(issuers[0], options.auth_client_id, _secret_of(options), rules, web)
+    return OAuthTokens(asked, possession, own=own, keep=_KEPT_ANSWERS)
+
+
+def issuers_of(options: ProtectionOptions) -> "Issuers | None":
+    """What the metadata of the servers says of those who issue tokens; None where nobody but the operator does."""
+    if not options.auth_issuer:
+        return None
+    from ..auth.jose import ALGORITHMS
+    from ..transports.http.protection import Issuers
+
+    public_url = None if options.public_url is None else check_public_url(options.public_url)
+    needs_proof = options.auth_dpop != "bound"
+    return Issuers(tuple(options.auth_issuer), public_url, tuple(sorted(ALGORITHMS)), needs_proof)
+
+
+def check_public_url(url: str) -> str:
+    """`url` in its canonical form (2026-07-28, Authorization, Canonical Server URI). Raises ValueError where it is
+    none at which a listener can be."""
+    from ..auth.metadata import canonical
+
+    parts, known = urlsplit(url), re.fullmatch(r"[!#-\[\]-~]+", url)
+    try:
+        is_place = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_place = False
+    if not (known and is_place) or parts.scheme.lower() not in ("http", "https") or parts.query or parts.fragment:
+        raise ValueError("--public-url: give it as https://HOST, with a path where the proxy adds one")
+    if parts.username is not None:
+        raise ValueError("--public-url: it has a user name in it, which everybody would see")
+    return canonical(url).rstrip("/")
+
+
+def _secret_of(options: ProtectionOptions) -> str:
+    path: Path | None = options.auth_client_secret_file
+    if path is None:
+        secret = options.auth_client_secret or ""
+    else:
+        try:
+            secret = path.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+            raise ValueError(f"--auth-client-secret-file: {path}: {reason}") from None
+    if not secret:
+        raise ValueError("--auth-client-id: introspection needs a secret: give it with --auth-client-secret-file")
+    return secret

@@ -1,0 +1,68 @@
+"""The options that say who may use a server over HTTP, how much, and what is written down of it."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, Field, PrivateAttr
+
+from ..auth.policy import Rules
+from .options import option, secret
+
+__all__ = ["ProtectionOptions", "RuledOptions"]
+
+
+class RuledOptions(BaseModel):
+    """Options beside which there may be rules, which stand in tables of a file: no option could hold them."""
+
+    _rules: Rules = PrivateAttr(default_factory=Rules)
+
+    @property
+    def rules(self) -> Rules:
+        """Who may do what at the server."""
+        return self._rules
+
+    def keep_to(self, rules: Rules) -> None:
+        """Has these be the rules."""
+        self._rules = rules
+
+    @property
+    def tokens_have_scopes(self) -> bool:
+        """Whether a token may allow less than everything."""
+        return False
+
+
+class ProtectionOptions(RuledOptions):
+    """What every server is given to protect it."""
+
+    tokens_file: Path | None = option(None, "TOML file of named tokens, by their digests", "FILE")
+    auth_issuer: list[str] = option([], "authorization server whose tokens are accepted, for HTTP", "URL")
+    public_url: str | None = option(None, "URL at which clients reach this server, behind a proxy", "URL")
+    trusted_proxy: list[str] = option(
+        [], "address or network of a proxy whose X-Forwarded-For header names the client", "NETWORK"
+    )
+    auth_algorithm: list[str] = Field(
+        [], description="signature algorithm to accept for tokens, in place of the defaults"
+    )
+    auth_skew: float = Field(60.0, ge=0, le=600, description="seconds by which the clock of an issuer may differ")
+    auth_principal_claim: str = Field("sub", description="claim of a token that is the NAME in [principal.NAME]")
+    auth_dpop: Literal["bound", "required", "nonce"] = Field(
+        "bound", description="DPoP: bound tokens need a proof; required: all do; nonce: with a nonce of ours"
+    )
+    auth_client_id: str | None = option(None, "client id for introspection, for tokens that are not JWTs", "ID")
+    auth_client_secret: str | None = secret(None, "client secret for introspection")
+    auth_client_secret_file: Path | None = option(None, "file with the client secret for introspection", "FILE")
+    max_rate: float = Field(1_000.0, gt=0, description="requests a second of one principal, or of one address")
+    max_burst: float = Field(10_000.0, ge=1, description="requests at once, before --max-rate applies")
+    max_client_calls: int = Field(512, ge=1, description="requests of one principal in progress at the same time")
+    max_client_sessions: int = Field(10_000, ge=1, description="sessions of one principal open at the same time")
+    max_client_bytes: int = Field(100 * 1024**3, ge=1024, description="bytes a day to and from one principal")
+    audit: Path | None = option(None, "file that gets a line of JSON for each call and each refusal", "FILE")
+    audit_arguments: bool = Field(False, description="write the arguments without their secrets, not their digest")
+    audit_required: bool = Field(False, description="refuse work while the audit log can't be written")
+    audit_bytes: int = Field(100 * 1024**2, ge=65_536, description="size at which the audit log is rotated")
+    audit_files: int = Field(10, ge=1, description="files of the audit log that are kept")
+
+    @property
+    def tokens_have_scopes(self) -> bool:
+        """Whether a token may allow less than everything."""
+        return bool(self.auth_issuer) or self.tokens_file is not None

@@ -1,0 +1,147 @@
+"""Tokens that stand in a file: who is let in, what a change of the file does, and what a bad file does."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from shared.auth.tokens import StaticTokens
+from shared.auth.tokens_file import TokensFile, digest_of
+from shared.protocol.http.rules import Denial, Headers, HttpRequest
+from shared.protocol.identity import Principal
+
+EXPIRES = datetime(2027, 1, 1, tzinfo=UTC)
+ADA = f'["ada@example.org"]\ndigest = "{digest_of("hers")}"\nscopes = ["a:read", "b:*"]\n'
+BOB = f'[bob]\ndigest = "{digest_of("his")}"\n'
+EVE = f'[eve]\ndigest = "{digest_of("old")}"\nexpires = 2027-01-01T00:00:00Z\n'
+
+
+class Place:
+    """A file of tokens, and the time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "tokens.toml"
+        self.clock = 0.0
+        self.now = EXPIRES.timestamp() - 1
+
+    def write(self, text: str) -> None:
+        self.path.write_text(text)
+        self.path.chmod(0o600)
+
+    def open(self, text: str) -> TokensFile:
+        self.write(text)
+        return TokensFile(self.path, lambda: self.now, lambda: self.clock)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_token_is_its_owners(place: Place) -> None:
+    tokens = place.open(ADA + BOB)
+    ada, bob = tokens.known("hers"), tokens.known("his")
+    assert ada is not None
+    assert (ada.name, ada.scopes, ada.expires) == ("ada@example.org", frozenset({"a:read", "b:*"}), None)
+    assert bob is not None
+    assert bob.scopes is None
+    assert ada != bob
+    assert not tokens.exposed
+
+
+@pytest.mark.parametrize("token", ["", "nobody's", digest_of("hers"), "hers ", "x" * 100_000])
+def test_nothing_else_is_a_token(place: Place, token: str) -> None:
+    assert place.open(ADA).known(token) is None
+
+
+def test_a_token_is_good_until_it_expires(place: Place) -> None:
+    tokens = place.open(EVE)
+    eve = tokens.known("old")
+    assert eve is not None
+    assert eve.expires == EXPIRES.timestamp()
+    place.now += 1
+    assert tokens.known("old") is None
+
+
+def test_the_same_token_gives_the_same_object(place: Place) -> None:
+    tokens = place.open(ADA)
+    assert tokens.known("hers") is tokens.known("hers")
+
+
+def test_a_change_is_seen_within_a_second(place: Place) -> None:
+    tokens = place.open(ADA)
+    place.write(BOB)
+    assert tokens.known("hers")
+    place.clock = 1.0
+    assert tokens.known("hers") is None
+    assert tokens.known("his")
+
+
+@pytest.mark.parametrize("broken", ["[ada", "[ada]\ndigest = 1\n", None])
+def test_a_broken_change_changes_nothing(place: Place, caplog: pytest.LogCaptureFixture, broken: str | None) -> None:
+    tokens = place.open(ADA)
+    if broken is None:
+        place.path.unlink()
+    else:
+        place.write(broken)
+    for second in (1.0, 2.0, 3.0):
+        place.clock = second
+        assert tokens.known("hers")
+    assert len(caplog.records) == 1
+    assert "what it said before holds on" in caplog.text
+
+
+def test_whoever_replaces_a_token_keeps_what_is_the_owners(place: Place) -> None:
+    before = place.open(BOB).known("his")
+    after = place.open(BOB.replace(digest_of("his"), digest_of("new"))).known("new")
+    assert before is not None
+    assert before == after
+
+
+WRONG = {
+    "no TOML": "[ada",
+    "no table": "ada = 1",
+    "no digest": "[ada]",
+    "a token in place of its digest": '[ada]\ndigest = "hers"',
+    "another digest": '[ada]\ndigest = "md5:abc"',
+    "an unknown key": ADA + "scope = 'x'",
+    "a scope that is none": BOB + 'scopes = ["a\\"b"]',
+    "scopes that are none": BOB + "scopes = [1]",
+    "a day": BOB + "expires = 2027-01-01",
+    "no zone": BOB + "expires = 2027-01-01T00:00:00",
+    "a name of two words": f'["a b"]\ndigest = "{digest_of("x")}"',
+    "the same token twice": BOB + BOB.replace("bob", "rob"),
+    "the same name twice": BOB + BOB,
+}
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
+def test_a_wrong_file_is_refused_in_one_line(place: Place, text: str) -> None:
+    with pytest.raises(ValueError, match=r"tokens\.toml") as refused:
+        place.open(text)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602])
+def test_a_file_of_others_too_is_said_to_be(place: Place, mode: int) -> None:
+    place.write(ADA)
+    place.path.chmod(mode)
+    assert TokensFile(place.path).exposed
+
+
+def sent(token: str) -> HttpRequest:
+    return HttpRequest("POST", "/mcp", Headers({"authorization": f"Bearer {token}"}))
+
+
+async def test_they_are_tokens_beside_the_one_that_is_given(place: Place) -> None:
+    tokens = StaticTokens(["static"], place.open(BOB))
+    assert isinstance(await tokens.authenticate(sent("static")), Principal)
+    assert isinstance(await tokens.authenticate(sent("his")), Principal)
+    assert isinstance(await tokens.authenticate(sent("hers")), Denial)
+
+
+async def test_an_empty_file_lets_nobody_in(place: Place) -> None:
+    denied = await StaticTokens([], place.open("")).authenticate(HttpRequest("POST", "/mcp", Headers({})))
+    assert isinstance(denied, Denial)
