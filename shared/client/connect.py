@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ..contracts import ClosableTransport
+from ..contracts import ClosableTransport, Credentials, InteractiveCredentials
 from ..errors import PeerError
 from ..protocol.wire.codec import Codec, Framing
 from ..transports.framed import framed
@@ -23,13 +23,13 @@ from .restart import Start
 if TYPE_CHECKING:
     import aiohttp
 
-    from ..transports.http.client_pool import Pool
-
 __all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_websocket", "fixed_headers"]
 
 FALLBACK_SECONDS = 5.0
 """How long a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint: most
 that refuse one have no such stream, and a stream of another kind names none."""
+LOGIN_SECONDS = 330.0
+"""How long a server may take to answer the first request where a person may have to log in for it."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 """Of a header (RFC 9110, Field Values): without line ends, and without blanks around it."""
@@ -92,26 +92,30 @@ async def connect_http(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     http: aiohttp.ClientSession | None = None,
+    auth: Credentials | None = None,
 ) -> AsyncIterator[Client]:
     """A client of the server at `url`. `token` is sent as a bearer token; `headers` go with every request; `http`
-    is a session to use instead of one of our own, for proxies and certificates, and is not closed.
+    is a session to use instead of one of our own, for proxies and certificates, and is not closed. `auth`, such as
+    `OAuth`, obtains a token where the server wants one, in place of `token`; where that fails, calls raise AuthError.
 
     A server that takes no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
     Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
     """
+    from ..transports.http.client import open_http
     from ..transports.http.client_pool import lent_http
     from ..transports.http.sse_client import open_sse
 
-    options, fixed = _keyed(options, url), fixed_headers(token, headers)
+    options, fixed = _patient(_keyed(options, url), auth), fixed_headers(token, headers)
     async with lent_http(http, url) as lent, AsyncExitStack() as stack:
         try:
-            client = await stack.enter_async_context(_streamable(url, options, fixed, lent))
+            start = partial(open_http, url, fixed, lent, auth)
+            client = await stack.enter_async_context(_started(start, options))
         except PeerError as refusal:
             if not _may_be_older(refusal, options):
                 raise
-            older = await stack.enter_async_context(_older(url, fixed, lent, refusal))
-            start = partial(open_sse, url, fixed, lent)
-            client = await stack.enter_async_context(_shaking_hands(older, options, start))
+            older = partial(open_sse, url, fixed, lent, auth)
+            transport = await stack.enter_async_context(_older(older, refusal))
+            client = await stack.enter_async_context(_shaking_hands(transport, options, older))
         yield client
 
 
@@ -123,6 +127,7 @@ async def connect_sse(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     http: aiohttp.ClientSession | None = None,
+    auth: Credentials | None = None,
 ) -> AsyncIterator[Client]:
     """A client of the server whose event stream of HTTP+SSE is at `url`; the rest as with `connect_http`.
 
@@ -133,8 +138,11 @@ async def connect_sse(
 
     fixed = fixed_headers(token, headers)
     async with lent_http(http, url) as lent:
-        start = partial(open_sse, url, fixed, lent)
-        async with start() as transport, _shaking_hands(transport, _keyed(options, url), start) as client:
+        start = partial(open_sse, url, fixed, lent, auth)
+        async with (
+            start() as transport,
+            _shaking_hands(transport, _patient(_keyed(options, url), auth), start) as client,
+        ):
             yield client
 
 
@@ -145,46 +153,48 @@ async def connect_websocket(
     *,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
+    auth: Credentials | None = None,
 ) -> AsyncIterator[Client]:
     """A client of the server at `url`, which begins with ws:// or wss://. `token` is sent as a bearer token, and
-    `headers` with it, in the handshake alone.
+    `headers` with it, in the handshake alone; `auth` as with `connect_http`.
 
     Raises what `open_websocket` raises, PeerError 401 or 403 among it, and what entering a `Client` raises.
     """
     from ..transports.websocket import open_websocket
 
-    start = partial(open_websocket, url, fixed_headers(token, headers))
-    async with start() as transport, _client(transport, _keyed(options, url), start) as client:
+    start = partial(open_websocket, url, fixed_headers(token, headers), auth)
+    async with start() as transport, _client(transport, _patient(_keyed(options, url), auth), start) as client:
         yield client
 
 
 @asynccontextmanager
-async def _streamable(
-    url: str, options: ClientOptions, headers: Mapping[str, str], pool: Pool
-) -> AsyncIterator[Client]:
-    from ..transports.http.client import open_http
-
-    start = partial(open_http, url, headers, pool)
+async def _started(start: Start, options: ClientOptions) -> AsyncIterator[Client]:
     async with start() as transport, _client(transport, options, start) as client:
         yield client
 
 
 @asynccontextmanager
 async def _older(
-    url: str, headers: Mapping[str, str], pool: Pool, refusal: PeerError
+    start: Callable[..., AbstractAsyncContextManager[ClosableTransport]], refusal: PeerError
 ) -> AsyncIterator[ClosableTransport]:
     """A transport of HTTP+SSE to a server that has answered a POST with `refusal`, which is raised where it speaks no
     HTTP+SSE: what it said about the POST tells more than what became of a guess."""
-    from ..transports.http.sse_client import open_sse
-
     async with AsyncExitStack() as stack:
         try:
-            transport = await stack.enter_async_context(open_sse(url, headers, pool, seconds=FALLBACK_SECONDS))
+            transport = await stack.enter_async_context(start(seconds=FALLBACK_SECONDS))
         except PeerError as error:
             raise error if error.code in _LET_IN_OR_BUSY else refusal from None
         except (ConnectionError, TimeoutError):
             raise refusal from None
         yield transport
+
+
+def _patient(options: ClientOptions, auth: Credentials | None) -> ClientOptions:
+    """The options with time for somebody to log in meanwhile: a request that is given up would have to begin anew."""
+    if not isinstance(auth, InteractiveCredentials) or not auth.may_wait_for_person:
+        return options
+    probe, opening = (max(LOGIN_SECONDS, one or 0.0) for one in (options.probe_seconds, options.opening_seconds))
+    return replace(options, probe_seconds=probe, opening_seconds=opening)
 
 
 def _client(transport: ClosableTransport, options: ClientOptions, start: Start) -> Client:

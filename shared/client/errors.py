@@ -5,11 +5,13 @@
         └── Unreached       the request did not come to the server: whatever it is, it may be made again
             └── SessionLost the server no longer knows the session, and did not do what was asked in it
 
-An error that the server answers is `PeerError`, of `shared.errors`; where its `code` is an HTTP status, `data` may
+Where the authorization that the server wants can't be had, the request ends in `AuthError`, of `shared.errors`. An
+error that the server answers is `PeerError`, of `shared.errors`; where its `code` is an HTTP status, `data` may
 have the seconds to wait: `{"retryAfter": 3}`. `TimeoutError` says that no answer came in time; the server was then
 told to stop.
 """
 
+from ..errors import AuthError, LoginRequired
 from ..protocol.wire.jsonrpc import Fate
 
 __all__ = ["SessionLost", "Unreached", "lost"]
@@ -23,7 +25,15 @@ class SessionLost(Unreached):
     """The server has forgotten the session of a request (HTTP 404: 2025-11-25, Transports, Session Management)."""
 
 
-def lost(reason: str, fate: Fate) -> ConnectionError:
+_KINDS: dict[Fate, type[OSError | AuthError]] = {
+    "unknown": ConnectionError,
+    "unreached": Unreached,
+    "session over": SessionLost,
+    "unauthorized": AuthError,
+    "no login": LoginRequired,
+}
+
+
+def lost(reason: str, fate: Fate) -> OSError | AuthError:
     """The error of a request that had this fate."""
-    kind = {"unknown": ConnectionError, "unreached": Unreached, "session over": SessionLost}[fate]
-    return kind(reason)
+    return _KINDS[fate](reason)

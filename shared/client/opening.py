@@ -55,7 +55,7 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
     if era is Era.STATELESS:
         return
     with connection.sent(session.initialize()) as waiter:
-        answer = await connection.answer(waiter, OPENING_SECONDS)
+        answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure) and session.refused(answer):
         if session.goes_back() and await _discover(connection, options) is Era.STATELESS:
             return
@@ -80,7 +80,8 @@ async def _set_log_level(connection: Connection, level: str) -> None:
 async def _discover(connection: Connection, options: ClientOptions) -> Era:
     """How to go on: the session is open now, or a handshake is to be tried, or this once more."""
     session = connection.session
-    seconds = options.probe_seconds if session.may_shake_hands else OPENING_SECONDS
+    patience = options.opening_seconds or OPENING_SECONDS
+    seconds = options.probe_seconds if session.may_shake_hands else patience
     answer: Response | Failure | InputWanted | None = None
     with connection.sent(session.discover()) as waiter:
         try:

@@ -95,6 +95,8 @@ class ClientOptions:
     not answer in the same time counts as lost. None pings never."""
     probe_seconds: float = 5.0
     """How long "auto" waits for a stateless answer: old servers may never give one."""
+    opening_seconds: float | None = None
+    """How long a server may take to start and answer, where nothing else can be tried; None for a minute."""
     cache_bytes: int = CACHE_BYTES
     """What may be kept of lists and reads, for as long as the server says, to be used again by the typed calls. With
     0 nothing is kept, and callers do not wait for each other's requests either."""

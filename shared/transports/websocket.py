@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.datastructures import Headers
 from websockets.exceptions import (
     ConnectionClosed,
     ConnectionClosedOK,
@@ -22,6 +23,7 @@ from websockets.exceptions import (
 from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
+from ..contracts import Credentials
 from ..errors import PeerError
 from ..protocol.http.retry_after import wait_of
 from ..protocol.session.events import Outgoing
@@ -33,6 +35,8 @@ __all__ = ["WebSocketTransport", "open_websocket"]
 CONNECT_SECONDS = 30.0
 FAREWELL_SECONDS = 2.0
 """Time for the close frame to be answered."""
+_MAX_SENT = 6
+"""How often the handshake is sent at most: see `http.client_authorized`."""
 _SUBPROTOCOLS = (Subprotocol("mcp"),)
 _quiet = logging.getLogger("shared.transports.websocket.frames")
 """Where `websockets` logs: it would tell the headers, a token among them, and the contents of frames."""
@@ -72,15 +76,61 @@ class WebSocketTransport:
 
 
 @asynccontextmanager
-async def open_websocket(url: str, headers: Mapping[str, str]) -> AsyncIterator[WebSocketTransport]:
-    """A transport to `url` as long as the block; `headers` go with the handshake.
+async def open_websocket(
+    url: str, headers: Mapping[str, str], credentials: Credentials | None = None
+) -> AsyncIterator[WebSocketTransport]:
+    """A transport to `url` as long as the block; `headers` go with the handshake, and so do those of `credentials`.
 
     Raises ValueError for another kind of URL, OSError where there is no connection, ConnectionError where the server
     speaks something else or the proxy of the environment can't be used, and PeerError where it refuses, with the HTTP
     status as its code.
     """
+    socket = await (_connect(url, headers) if credentials is None else _authorized(url, headers, credentials))
+    transport = WebSocketTransport(socket)
     try:
-        socket = await _Connect(
+        if credentials is not None and socket.response is not None:
+            # Credentials count how often they are refused, and so have to hear that they are not.
+            answer = socket.response
+            await credentials.answered("GET", _as_http(url), answer.status_code, _joined(answer.headers))
+        yield transport
+    finally:
+        await transport.aclose()
+
+
+async def _authorized(url: str, headers: Mapping[str, str], credentials: Credentials) -> ClientConnection:
+    place, sent = _as_http(url), 0
+    while True:
+        sent += 1
+        own = await credentials.headers("GET", place)
+        try:
+            return await _connect(url, {**headers, **own})
+        except PeerError as error:
+            refused = error.__cause__
+            if not isinstance(refused, InvalidStatus):
+                raise
+            answer = refused.response
+            again = await credentials.answered("GET", place, answer.status_code, _joined(answer.headers))
+            if not again or sent == _MAX_SENT:
+                raise
+
+
+def _as_http(url: str) -> str:
+    """As what a token is for is called, whatever it is reached over."""
+    return f"http{url[2:]}"
+
+
+def _joined(headers: Headers) -> Headers:
+    """With the values of a name that is there several times as one (RFC 9110, section 5.3): `items` refuses such."""
+    joined: dict[str, str] = {}
+    for name, value in headers.raw_items():
+        key = name.lower()
+        joined[key] = f"{joined[key]}, {value}" if key in joined else value
+    return Headers(joined)
+
+
+async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
+    try:
+        return await _Connect(
             url,
             subprotocols=_SUBPROTOCOLS,
             additional_headers=headers,
@@ -97,14 +147,9 @@ async def open_websocket(url: str, headers: Mapping[str, str]) -> AsyncIterator[
         # A proxy of SOCKS wants a package more. Neither text repeats the URL of the proxy, which may hold a password.
         raise ConnectionError(f"the proxy that the environment names can't be used: {error.msg}") from None
     except InvalidStatus as refused:
-        raise _refusal(refused.response) from None
+        raise _refusal(refused.response) from refused
     except InvalidHandshake as error:
         raise ConnectionError(f"the server does not speak WebSocket: {error}") from None
-    transport = WebSocketTransport(socket)
-    try:
-        yield transport
-    finally:
-        await transport.aclose()
 
 
 class _Connect(connect):

@@ -1,6 +1,6 @@
 """What a client of WebSockets has of its own: the handshake with our server, and with servers that are none."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import anyio
@@ -14,6 +14,7 @@ from websockets.typing import Subprotocol
 
 from shared.client.client import Client
 from shared.client.connect import connect_websocket
+from shared.contracts import Credentials
 from shared.errors import PeerError
 from shared.kit.tasks import background
 from shared.transports.websocket import open_websocket
@@ -91,7 +92,7 @@ async def test_a_proxy_that_can_not_be_used(proxy: str, monkeypatch: pytest.Monk
     assert "s3cret" not in str(caught.value)
 
 
-async def answered(head: bytes) -> type[Exception]:
+async def answered(head: bytes, auth: Credentials | None = None) -> type[Exception]:
     """What it raises where a server answers the handshake so."""
 
     async def answer(stream: SocketStream) -> None:
@@ -106,7 +107,7 @@ async def answered(head: bytes) -> type[Exception]:
         tasks.start_soon(listener.serve, answer)
         port = listener.extra(SocketAttribute.local_port)
         try:
-            async with connect_websocket(f"ws://127.0.0.1:{port}/mcp"):
+            async with connect_websocket(f"ws://127.0.0.1:{port}/mcp", auth=auth):
                 raise AssertionError("it has connected")
         except (OSError, PeerError) as error:
             return type(error)
@@ -116,6 +117,29 @@ async def answered(head: bytes) -> type[Exception]:
 
 async def test_a_server_without_websockets() -> None:
     assert await answered(b"HTTP/1.1 404 Not Found") is PeerError
+
+
+class Listening:
+    """Credentials that remember what they see."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, str]] = []
+
+    async def headers(self, method: str, url: str) -> Mapping[str, str]:
+        return {}
+
+    async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
+        self.seen.append({name.lower(): value for name, value in headers.items()})
+        return False
+
+
+async def test_headers_of_one_name_are_shown_as_one() -> None:
+    auth, head = (
+        Listening(),
+        b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nwww-authenticate: Bearer scope=b",
+    )
+    assert await answered(head, auth) is PeerError
+    assert [one["www-authenticate"] for one in auth.seen] == ["Basic realm=a, Bearer scope=b"]
 
 
 async def test_a_server_that_sends_elsewhere_is_not_followed() -> None:

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 
+from ...contracts import Credentials
 from ...kit.tasks import Crew
 from ...protocol.session.envelope import claims_envelope
 from ...protocol.session.events import Outgoing
@@ -180,9 +181,12 @@ class HttpTransport:
 
 
 @asynccontextmanager
-async def open_http(url: str, headers: Mapping[str, str], pool: Pool) -> AsyncIterator[HttpTransport]:
-    """A transport to `url` as long as the block. `headers` go with every request. Raises ValueError for no URL."""
-    transport = HttpTransport(Site(url, pool, headers))
+async def open_http(
+    url: str, headers: Mapping[str, str], pool: Pool, credentials: Credentials | None = None
+) -> AsyncIterator[HttpTransport]:
+    """A transport to `url` as long as the block. `headers` go with every request, and so do those of `credentials`.
+    Raises ValueError for no URL."""
+    transport = HttpTransport(Site(url, pool, headers, credentials))
     try:
         yield transport
     finally:

@@ -6,6 +6,7 @@ the coding of the URL and of the body. Here the head is made once; connections, 
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -15,7 +16,7 @@ from yarl import URL
 
 from .client_pool import HEADER_BYTES, PATIENCE
 
-__all__ = ["Direct", "Reply"]
+__all__ = ["Answering", "Direct", "Reply"]
 
 
 class Reply(Protocol):
@@ -36,6 +37,13 @@ class Reply(Protocol):
     @property
     def content(self) -> aiohttp.StreamReader:
         """The body, without its coding."""
+
+    def close(self) -> None:
+        """Ends the connection, so that nothing is sent on it any more. It may be called twice."""
+
+
+Answering = AbstractAsyncContextManager[Reply]
+"""An exchange: it begins and ends with a block, and gives the response as soon as its headers are there."""
 
 
 class Direct:
@@ -94,6 +102,11 @@ class _Exchange:
         # A connection whose reply was not read to its end is closed by that.
         if self._connection is not None:
             self._connection.release()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._connection is not None:
+            self._connection.close()
 
     async def _connect(self, connector: aiohttp.BaseConnector) -> Connection:
         try:

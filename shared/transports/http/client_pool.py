@@ -16,6 +16,7 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 from yarl import URL
 
+from ...errors import AuthError, LoginRequired
 from ...kit.text import escape
 from ...protocol.wire.jsonrpc import RequestId, Unanswered
 from ...version import __version__
@@ -49,8 +50,8 @@ HEADER_BYTES = 32_768
 
 PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
 """A stream is silent as long as nothing happens; whoever asks has a timeout of his own."""
-FAILURES = (aiohttp.ClientError, HttpProcessingError, OSError)
-"""What an exchange over HTTP ends in that could not be carried out."""
+FAILURES = (aiohttp.ClientError, HttpProcessingError, OSError, AuthError)
+"""What an exchange over HTTP ends in that could not be carried out, or not as somebody who may have it."""
 _UNREACHED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 
 
@@ -131,12 +132,16 @@ def _proxy_of(url: URL) -> URL | None:
 
 def unanswered(id: RequestId, error: Exception) -> Unanswered:
     """What is said of the request `id`, whose exchange ended in `error`."""
+    if isinstance(error, AuthError):
+        return Unanswered(id, str(error), "no login" if isinstance(error, LoginRequired) else "unauthorized")
     return Unanswered(id, reason_of(error), "unreached" if isinstance(error, _UNREACHED) else "unknown")
 
 
 def reason_of(error: Exception) -> str:
     """What went wrong, without the URL, whose query may be a secret."""
     match error:
+        case AuthError():
+            return str(error)
         case aiohttp.ClientConnectorCertificateError():
             return f"no connection to {error.host}:{error.port}: its certificate is not accepted"
         case aiohttp.ClientConnectorError(os_error=OSError() as cause):

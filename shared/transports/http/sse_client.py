@@ -16,6 +16,7 @@ import aiohttp
 import anyio
 from yarl import URL
 
+from ...contracts import Credentials
 from ...errors import PeerError
 from ...kit.tasks import Crew
 from ...protocol.http.rules import EVENT_STREAM, JSON
@@ -25,9 +26,10 @@ from ...protocol.wire.framing import Oversized, ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Request, Response
 from ...protocol.wire.sse import EventStream
 from .client_answers import attributed, drain, is_stream, read_answer, wait_of_reply
+from .client_authorized import MAX_SENT, Authorized
+from .client_exchange import Answering
 from .client_inbox import Inbox
 from .client_pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, PATIENCE, Pool, parse_url, reason_of, unanswered
-from .client_site import Answering
 
 __all__ = ["SseTransport", "open_sse"]
 
@@ -43,12 +45,18 @@ class SseTransport:
     """Messages with one server, from its `stream` at `url` and to the endpoint that this names."""
 
     def __init__(
-        self, url: URL, stream: aiohttp.ClientResponse, http: aiohttp.ClientSession, headers: Mapping[str, str]
+        self,
+        url: URL,
+        stream: aiohttp.ClientResponse,
+        http: aiohttp.ClientSession,
+        headers: Mapping[str, str],
+        credentials: Credentials | None = None,
     ) -> None:
         self._url = url
         self._stream = stream
         self._http = http
         self._headers = {**headers, "content-type": JSON}
+        self._credentials = credentials
         self._endpoint: URL | None = None
         self._codec = Codec(is_client=True, line_end=b"")
         self._events = EventStream(MAX_MESSAGE)
@@ -109,8 +117,14 @@ class SseTransport:
             raise anyio.BrokenResourceError from None
 
     def _post(self, message: Message) -> Answering:
-        endpoint, body = self._endpoint or self._url, BytesIO(self._codec.encode(message))
-        return self._http.post(endpoint, data=body, headers=self._headers, allow_redirects=False, timeout=PATIENCE)
+        endpoint, data = self._endpoint or self._url, self._codec.encode(message)
+
+        def send(own: Mapping[str, str]) -> Answering:
+            headers, body = {**self._headers, **own}, BytesIO(data)
+            return self._http.post(endpoint, data=body, headers=headers, allow_redirects=False, timeout=PATIENCE)
+
+        credentials = self._credentials
+        return send({}) if credentials is None else Authorized(credentials, "POST", str(endpoint), send)
 
     async def _ask(self, request: Request) -> None:
         """Delivers an error in place of the answer that will not come."""
@@ -156,19 +170,28 @@ def _endpoint(url: URL, named: bytes) -> URL:
 
 @asynccontextmanager
 async def open_sse(
-    url: str, headers: Mapping[str, str], pool: Pool, *, seconds: float = ENDPOINT_SECONDS
+    url: str,
+    headers: Mapping[str, str],
+    pool: Pool,
+    credentials: Credentials | None = None,
+    *,
+    seconds: float = ENDPOINT_SECONDS,
 ) -> AsyncIterator[SseTransport]:
-    """A transport to `url`, which opens the event stream, as long as the block. `headers` go with every request. The
-    server may take `seconds` to open the stream, and as long to name its endpoint.
+    """A transport to `url`, which opens the event stream, as long as the block. `headers` go with every request, and
+    so do those of `credentials`. The server may take `seconds` to open the stream, and as long to name its endpoint;
+    credentials may take longer, as those do for which somebody logs in.
 
     Raises PeerError where the server has no stream there, with the HTTP status as its code; TimeoutError where it
     takes too long; and ConnectionError where it is not reached, or its endpoint is not to be used.
     """
     async with AsyncExitStack() as stack:
-        async with _soon(seconds):
-            place = parse_url(url)
-            transport = SseTransport(place, await _get(place, headers, pool.session), pool.session, headers)
-            stack.push_async_callback(transport.aclose)
+        place = parse_url(url)
+        stream = await _get(place, headers, pool.session, credentials, seconds)
+        transport = SseTransport(place, stream, pool.session, headers, credentials)
+        stack.push_async_callback(transport.aclose)
+        if credentials is not None:
+            # They count how often they are refused, and so have to hear that they are not.
+            await credentials.answered("GET", str(place), stream.status, stream.headers)
         async with _soon(seconds):
             await transport.open()
         yield transport
@@ -183,14 +206,32 @@ async def _soon(seconds: float) -> AsyncIterator[None]:
         raise TimeoutError(f"the server named no endpoint in {seconds:g} s") from None
 
 
-async def _get(url: URL, headers: Mapping[str, str], http: aiohttp.ClientSession) -> aiohttp.ClientResponse:
-    asked = {**headers, "accept": EVENT_STREAM}
-    try:
-        response = await http.get(url, headers=asked, allow_redirects=False, timeout=PATIENCE)
-    except FAILURES as error:
-        raise ConnectionError(reason_of(error)) from None
-    if is_stream(response):
-        return response
-    response.close()
-    status, data = response.status, wait_of_reply(response)
-    raise PeerError(f"HTTP {status}: no event stream of HTTP+SSE", code=status, data=data)
+async def _get(
+    url: URL,
+    headers: Mapping[str, str],
+    http: aiohttp.ClientSession,
+    credentials: Credentials | None,
+    seconds: float,
+) -> aiohttp.ClientResponse:
+    sent = 0
+    while True:
+        sent += 1
+        own = {} if credentials is None else await credentials.headers("GET", str(url))
+        response = await _sent(url, {**headers, **own, "accept": EVENT_STREAM}, http, seconds)
+        if is_stream(response):
+            return response
+        response.close()
+        status, data = response.status, wait_of_reply(response)
+        again = credentials is not None and await credentials.answered("GET", str(url), status, response.headers)
+        if not again or sent == MAX_SENT:
+            raise PeerError(f"HTTP {status}: no event stream of HTTP+SSE", code=status, data=data)
+
+
+async def _sent(
+    url: URL, headers: Mapping[str, str], http: aiohttp.ClientSession, seconds: float
+) -> aiohttp.ClientResponse:
+    async with _soon(seconds):
+        try:
+            return await http.get(url, headers=headers, allow_redirects=False, timeout=PATIENCE)
+        except FAILURES as error:
+            raise ConnectionError(reason_of(error)) from None

@@ -1,7 +1,7 @@
 """`connect_sse`, and `connect_http` that falls back to it, against our own server and against odd ones."""
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -262,6 +262,29 @@ async def test_a_stream_that_never_names_an_endpoint() -> None:
         with pytest.raises(TimeoutError, match="named no endpoint"):
             async with open_sse(url, {}, Pool(http), seconds=0.05):
                 pass
+
+
+class Slow:
+    """Credentials that take longer than a server may."""
+
+    has_come = False
+
+    async def headers(self, method: str, url: str) -> Mapping[str, str]:
+        await anyio.lowlevel.checkpoint()
+        self.has_come = True
+        return {}
+
+    async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
+        return False
+
+
+async def test_credentials_take_none_of_the_time_that_the_server_has() -> None:
+    auth = Slow()
+    async with served(Small()) as (url, _), lent_http(None, url) as pool:
+        with pytest.raises(TimeoutError):
+            async with open_sse(f"{url}/sse", {}, pool, auth, seconds=0):
+                pass
+    assert auth.has_come
 
 
 async def test_no_redirect_is_followed() -> None:

@@ -1,0 +1,135 @@
+"""How a person logs in: in the browser of the system, which comes back to a port of this machine (RFC 8252)."""
+
+import asyncio
+import secrets
+import socket
+import webbrowser
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+from urllib.parse import parse_qsl, urlsplit
+
+import anyio
+from aiohttp import web
+from anyio import to_thread
+
+from ...errors import AuthError
+
+__all__ = ["Callback", "Loopback"]
+
+LOGIN_SECONDS = 300.0
+MAX_FIELDS = 50
+"""Of the query that the browser brings."""
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+_PAGE = "<!doctype html><meta charset=utf-8><title>{0}</title><p>{0}</p>"
+_DONE = _PAGE.format("The answer has arrived. You can close this page and go back to the program.")
+_REFUSED = _PAGE.format("This is not the answer that the program waits for.")
+
+
+class Callback:
+    """A `Redirect` for programs that bring the person to the page themselves: `open` takes its URL, and gives the
+    parameters of the one of `redirect_uris` to which the person came back."""
+
+    def __init__(self, redirect_uris: Sequence[str], open: Callable[[str], Awaitable[Mapping[str, str]]]) -> None:
+        self.redirect_uris = tuple(redirect_uris)
+        self.open = open
+
+
+class Loopback:
+    """A `Redirect` to this machine, for as long as the block. `tell` is given the page to log in on, for those whose
+    browser does not open, and `browses` says whether one is opened. Issuers that were told of one address beforehand
+    want their `path` and perhaps their `port`; for the others both are new each time."""
+
+    def __init__(
+        self, tell: Callable[[str], None], *, browses: bool = True, path: str | None = None, port: int = 0
+    ) -> None:
+        self._tell = tell
+        self._browses = browses
+        self._path = path or f"/{secrets.token_urlsafe(16)}"
+        self._port = port
+        self._socket: socket.socket | None = None
+        self._host = ""
+
+    def __enter__(self) -> Self:
+        """Raises AuthError where the port is taken."""
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            self._socket.bind(("127.0.0.1", self._port))
+        except OSError as error:
+            self._socket.close()
+            raise AuthError(f"nothing can listen on 127.0.0.1:{self._port}: {error.strerror}") from None
+        self._host = f"127.0.0.1:{self._socket.getsockname()[1]}"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._socket is not None:
+            self._socket.close()
+
+    @property
+    def redirect_uris(self) -> Sequence[str]:
+        """Where the browser comes back to."""
+        return (f"http://{self._host}{self._path}",)
+
+    async def open(self, url: str) -> Mapping[str, str]:
+        """Opens `url` in the browser, and waits for the one answer to it. Raises AuthError where none comes."""
+        if self._socket is None or urlsplit(url).scheme not in ("http", "https"):
+            raise AuthError("there is no page to log in on")
+        state = dict(parse_qsl(urlsplit(url).query)).get("state")
+        answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+
+        async def serve(request: web.BaseRequest) -> web.Response:
+            given = self._answer_in(request, state)
+            if given is None or answer.done():
+                return _response(_REFUSED, 400)
+            answer.set_result(given)
+            return _response(_DONE, 200)
+
+        runner = web.ServerRunner(web.Server(serve, access_log=None), shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.SockSite(runner, self._socket.dup()).start()
+            return await self._waited(url, answer)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await runner.cleanup()
+
+    async def _waited(self, url: str, answer: "asyncio.Future[dict[str, str]]") -> Mapping[str, str]:
+        self._tell(url)
+        with anyio.move_on_after(LOGIN_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                if self._browses:
+                    tasks.start_soon(_browse, url)
+                given = await answer
+                tasks.cancel_scope.cancel()
+                return given
+        raise AuthError(f"nobody has logged in within {LOGIN_SECONDS:g} s")
+
+    def _answer_in(self, request: web.BaseRequest, state: str | None) -> dict[str, str] | None:
+        """What the browser brings; None for what is no answer to ours, whoever sends it. Pages elsewhere can have a
+        browser come here under other names."""
+        if request.method != "GET" or request.path != self._path or request.host != self._host:
+            return None
+        try:
+            pairs = parse_qsl(request.query_string, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        except ValueError:
+            return None
+        given = dict(pairs)
+        return given if len(given) == len(pairs) and given.get("state") == state else None
+
+
+async def _browse(url: str) -> None:
+    # A browser in the terminal lasts until the person leaves it.
+    await to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
+
+
+def _response(page: str, status: int) -> web.Response:
+    response = web.Response(text=page, status=status, content_type="text/html", headers=_HEADERS)
+    response.force_close()
+    return response

@@ -1,0 +1,35 @@
+import pytest
+
+from shared.client.auth.challenges import parse_challenges, pick_challenge
+
+CASES = {
+    "Bearer": [("bearer", {})],
+    'Bearer realm="a, b", scope=read': [("bearer", {"realm": "a, b", "scope": "read"})],
+    'Basic realm="x", Bearer error="invalid_token"': [
+        ("basic", {"realm": "x"}),
+        ("bearer", {"error": "invalid_token"}),
+    ],
+    'Negotiate YWJj==, DPoP algs="ES256"': [("negotiate", {}), ("dpop", {"algs": "ES256"})],
+    r'Bearer error_description="say \"no\""': [("bearer", {"error_description": 'say "no"'})],
+    "Bearer SCOPE = a , scope=b": [("bearer", {"scope": "a"})],
+    "Basic, Bearer": [("basic", {}), ("bearer", {})],
+    'Bearer scope="unended': [("bearer", {})],
+    "=": [],
+    "": [],
+}
+
+
+@pytest.mark.parametrize("header", CASES)
+def test_challenges_are_read_as_they_are_meant(header: str) -> None:
+    assert [(one.scheme, dict(one.parameters)) for one in parse_challenges(header)] == CASES[header]
+
+
+def test_the_stronger_proof_comes_first() -> None:
+    picked = pick_challenge('Bearer scope="a b", DPoP scope="c d"')
+    assert picked is not None
+    assert (picked.scheme, picked.scopes) == ("dpop", ("c", "d"))
+
+
+def test_a_header_of_any_length_is_read_at_once() -> None:
+    assert pick_challenge("a" * 1_000_000) is None
+    assert pick_challenge('Bearer a="' + "\\" * 1_000_000) is not None
