@@ -94,6 +94,8 @@ class Entry(_Record):
     arguments: list[Argument] = []
     permissions: Permissions = Permissions()
     tools: Tools = Tools()
+    scopes: dict[str, list[str]] = {}
+    """The scopes that its tools need unless the operator says otherwise, with the tools that need each."""
     resources: list[str] = []
     """URIs of the resources it always has."""
     resource_templates: list[str] = []

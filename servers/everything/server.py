@@ -10,6 +10,7 @@ from shared.extensions.tasks import tasks
 from .features import answers, calls, prompts, questions, resources, schemas
 from .features import tasks as task_features
 from .features.skills import Guide
+from .settings import Settings
 
 app = Server[None](
     Implementation(
@@ -20,6 +21,7 @@ app = Server[None](
     ),
     instructions="A bench for authors of clients: it does no useful work. Each tool, prompt and resource shows one "
     "feature of the protocol; its description says which. skill://try-a-client/SKILL.md tells how to check a client.",
+    settings=Settings,
     capabilities={"logging": {}},
     include=[
         answers.features,

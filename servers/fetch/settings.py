@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -10,13 +10,22 @@ from shared import __version__
 from shared.kit.program import needs_extra
 from shared.program.options import expand_home, option
 
+from .errors import FetchError
 from .load.headers import HostHeader, default_agent, parse_host_header
 from .network.address_policy import Policy, Rules
 from .network.proxy import parse_proxy
 
 
+class Narrowing(BaseModel):
+    """What a principal can be given of the web."""
+
+    allow_host: list[str] = Field([], description="hosts that may be reached, with their subdomains, and no others")
+
+
 class Settings(BaseModel):
     """Which hosts may be reached, what one page may cost, and how this server presents itself."""
+
+    narrowing: ClassVar[type[BaseModel]] = Narrowing
 
     # Headers and the URL of a proxy hold secrets.
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -116,3 +125,16 @@ class Settings(BaseModel):
     def rules(self) -> Rules:
         """What may be reached."""
         return Rules(self.allow_private, self.allow_host, self.deny_host, self.allow_port)
+
+    def narrowed(self, narrowing: Narrowing) -> Self:
+        """These settings for who may reach these hosts alone. Raises ValueError for one that may not be reached
+        here."""
+        if not narrowing.allow_host:
+            raise ValueError("allow-host: name at least one")
+        policy = Policy(Rules(allow_host=self.allow_host, deny_host=self.deny_host))
+        for host in Policy(Rules(allow_host=narrowing.allow_host)).allowed:
+            try:
+                policy.check_host(host, 443)
+            except FetchError as error:
+                raise ValueError(f"allow-host: {error}") from None
+        return self.model_copy(update={"allow_host": list(narrowing.allow_host)})

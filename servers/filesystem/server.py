@@ -6,6 +6,7 @@ for `shared/kit/rooted/small_reads.py`. A cancelled call waits for its thread, s
 
 import logging
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 from anyio import to_thread
 
@@ -56,7 +57,11 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
         paths, writable, opening.changes.resource, settings.denylist, settings.max_read, settings.poll
     ) as files:
         files.watcher.on_polling = opening.conditions.set_polling
-        yield files
+        yield files if settings.within is None else await _in_directories(files, settings.within)
+
+
+async def _in_directories(files: Files, paths: Sequence[Path]) -> Files:
+    return await _in_roots(files, [path.as_uri() for path in paths])
 
 
 async def _in_roots(files: Files, uris: Sequence[str]) -> Files:

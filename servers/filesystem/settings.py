@@ -1,14 +1,16 @@
 """What the operator of the filesystem server may set."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_validator
 
 from shared.kit.program import needs_extra
 from shared.kit.rooted.denylist import Denylist
+from shared.kit.within import place_within
 from shared.program.options import expand_home, option, positional
 
 from .errors import FilesError
@@ -16,8 +18,20 @@ from .errors import FilesError
 _MODES = {"ro": False, "rw": True}
 
 
+MOST_ROOTS = 100
+
+
+class Narrowing(BaseModel):
+    """What a principal can be given of the allowed directories."""
+
+    roots: list[Path] = Field([], max_length=MOST_ROOTS, description="directories in those that the server has")
+
+
 class Settings(BaseModel):
     """The allowed directories, and whether files may be changed there, and how much one read may give."""
+
+    narrowing: ClassVar[type[BaseModel]] = Narrowing
+    _within: tuple[Path, ...] | None = PrivateAttr(None)
 
     roots: list[Path] = positional("directories that may be read", "DIR", required=True)
     root: list[str] = option(
@@ -32,7 +46,7 @@ class Settings(BaseModel):
     replace_protected: bool = Field(
         False, description="also change files that are write-protected, or have several hard links, which then part"
     )
-    confirm: bool = Field(False, description="ask the user before a file is overwritten or deleted")
+    confirm: bool = Field(False, description="ask the user before anything is changed")
     client_roots: bool = Field(
         False, description="give a client that has roots only what of DIR lies in them, which may be nothing"
     )
@@ -82,6 +96,24 @@ class Settings(BaseModel):
         """Each allowed directory, and whether files may be changed there."""
         given = [(path, None) for path in self.roots] + [_split(root) for root in self.root]
         return [(path, self.allow_write if mode is None else mode) for path, mode in given]
+
+    @property
+    def within(self) -> tuple[Path, ...] | None:
+        """Where alone the files are that can be had of these directories; None for all of them."""
+        return self._within
+
+    def narrowed(self, narrowing: Narrowing) -> Self:
+        """These settings for who has these directories alone, with the permission that each has here. Raises
+        ValueError for one that is not in them."""
+        if self.client_roots:
+            raise ValueError("roots: goes not with --client-roots")
+        own = self.model_copy()
+        own.keep_within([place_within(root, [path for path, _ in self.directories]) for root in narrowing.roots])
+        return own
+
+    def keep_within(self, directories: Sequence[Path]) -> None:
+        """Has the files be in these directories alone."""
+        self._within = tuple(directories)
 
     @property
     def denylist(self) -> Denylist:

@@ -3,22 +3,33 @@
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from shared.kit.program import needs_extra
+from shared.kit.within import place_within
 from shared.program.options import expand_home, option, positional
 
 from .library.libraries import STARTER
 
 
+class Narrowing(BaseModel):
+    """What a principal can be given of the libraries."""
+
+    libraries: list[Path] = Field([], description="directories of prompts, in those that the server has")
+    files: list[Path] = Field([], description="directories in those whose files the server suggests")
+
+
 class Settings(BaseModel):
     """The libraries, whether prompts may be changed there, and what files may be suggested."""
+
+    narrowing: ClassVar[type[BaseModel]] = Narrowing
 
     libraries: list[Path] = positional("directories of prompts; of two with one name that of the first counts", "DIR")
     starter: bool = Field(False, description="also serve the prompts that come with the server, as without any DIR")
     allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")
+    confirm: bool = Field(False, description="ask the user before a prompt is saved or deleted")
     files: list[Path] = option([], "directory whose files are suggested where an argument is a file", "DIR")
 
     @field_validator("libraries", "files", mode="before")
@@ -54,3 +65,18 @@ class Settings(BaseModel):
     def roots(self) -> list[Path]:
         """The directories of all libraries, first that with precedence."""
         return [*self.libraries, STARTER] if self.starter or not self.libraries else self.libraries
+
+    def narrowed(self, narrowing: Narrowing) -> Self:
+        """These settings for who has these libraries alone, and is suggested these files. Prompts are written where
+        they are here, which may be nowhere in them. Raises ValueError for what is not in what these have."""
+        if not narrowing.libraries:
+            raise ValueError("libraries: name at least one")
+        libraries = [place_within(one, self.roots) for one in narrowing.libraries]
+        files = [place_within(one, self.files) for one in narrowing.files]
+        written = self.libraries[0].resolve() if self.allow_write else None
+        writes = written is not None and libraries[0].is_relative_to(written)
+        own = self.model_copy(
+            update={"libraries": libraries, "files": files, "starter": False, "allow_write": writes}
+        )
+        own.__dict__.pop("roots", None)
+        return own

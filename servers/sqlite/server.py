@@ -70,7 +70,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
         watch.on_polling = opening.conditions.set_polling
         with Exports(settings.max_export) as exports:
             turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
-            opened = Opened(databases, snapshots, watch, exports, settings, insights.Insights(), turns)
+            opened = Opened(databases, snapshots, watch, exports, settings, insights.Memos(), turns)
             await group.start(canned.serve, opening, opened)
             yield opened
         group.cancel_scope.cancel()

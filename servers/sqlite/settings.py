@@ -1,12 +1,14 @@
 """What the operator of the SQLite server may set."""
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_validator
 
+from shared.kit.within import place_within
 from shared.program.options import expand_home, option, positional
 
 from .engine.database import MEMORY, Source
@@ -16,8 +18,18 @@ _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
+class Narrowing(BaseModel):
+    """What a principal can be given of the databases."""
+
+    databases: list[str] = Field([], description="names of databases that the server has")
+    files: Path | None = Field(None, description="directory in that of the server, to import from")
+
+
 class Settings(BaseModel):
     """The databases, whether they may be changed, and what one statement may cost."""
+
+    narrowing: ClassVar[type[BaseModel]] = Narrowing
+    _names: frozenset[str] | None = PrivateAttr(None)
 
     databases: list[Path] = positional("database files; each is named by its file name without ending", "DATABASE")
     db: list[str] = option(
@@ -33,7 +45,8 @@ class Settings(BaseModel):
     max_cell: int = Field(10_000, ge=100, description="bytes of one value that an answer shows")
     max_value: int = Field(16_000_000, ge=1_000, description="bytes that one value may have in a statement")
     max_memory: int = Field(512, ge=16, description="mebibytes that SQLite may hold, to sort and group for example")
-    confirm: int | None = Field(
+    confirm: bool = Field(False, description="ask the user before anything is changed")
+    confirm_rows: int | None = Field(
         None,
         ge=0,
         description="ask the user before the schema or more rows than this are changed",
@@ -83,12 +96,39 @@ class Settings(BaseModel):
         """Each database, and whether it may be changed."""
         plain = [Source(_find_name(path), expand_home(path), self.allow_write) for path in self.databases]
         sample = [Source("demo", Path("demo.db"), self.allow_write, sample=True)] if self.demo else []
-        return plain + [_parse_source(one, self.allow_write) for one in self.db] + sample
+        found = plain + [_parse_source(one, self.allow_write) for one in self.db] + sample
+        return [one for one in found if self._names is None or one.name in self._names]
+
+    def narrowed(self, narrowing: Narrowing) -> Self:
+        """These settings for who has these databases alone, and what of the directory of files it is given. Raises
+        ValueError for what is not here."""
+        known = [source.name for source in self.sources]
+        for name in narrowing.databases:
+            if name not in known:
+                raise ValueError(f"databases: there is no database {name!r}; there are: {', '.join(known)}")
+        if not narrowing.databases:
+            raise ValueError("databases: name at least one")
+        files = None
+        if narrowing.files is not None:
+            files = place_within(narrowing.files, [] if self.files is None else [self.files])
+        own = self.model_copy(update={"files": files})
+        own.keep_to(narrowing.databases)
+        return own
+
+    def keep_to(self, names: Iterable[str]) -> None:
+        """Has the databases of these names be all that there are."""
+        self._names = frozenset(names)
+        self.__dict__.pop("sources", None)
 
     @property
     def limits(self) -> Limits:
         """What one statement may cost."""
         return Limits(self.timeout, self.busy_timeout, self.max_value, self.max_memory)
+
+    @property
+    def unasked_rows(self) -> int | None:
+        """How many rows may change without asking the user; None where nobody needs to be asked."""
+        return 0 if self.confirm and self.confirm_rows is None else self.confirm_rows
 
     @property
     def writes(self) -> bool:

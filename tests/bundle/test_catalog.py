@@ -14,6 +14,8 @@ from jsonschema import Draft202012Validator
 from pydantic.fields import FieldInfo
 
 from servers.bundle.catalog import CATALOG, Argument, Entry, catalog_schema, load_catalog
+from servers.bundle.program import main
+from shared.auth.policy import Policy
 from shared.program.options import flag_of, variable_of
 from tests.wire import Wire
 
@@ -50,6 +52,25 @@ async def test_writing_tools_appear_when_writing_is_allowed(entry: Entry, tmp_pa
         await server.initialize()
         answer = await server.request("tools/list")
     assert [tool["name"] for tool in answer["result"]["tools"]] == entry.tools.read + entry.tools.write
+
+
+@each
+def test_info_says_which_scopes_are_needed(entry: Entry, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", entry.name]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for scope, tools in entry.scopes.items():
+        also = ", as resources and prompts do" if scope.endswith(":read") else ""
+        assert f"Tools that need the scope {scope}{also} {', '.join(tools)}" in told
+
+
+@each
+def test_the_scopes_are_those_that_the_running_server_asks_for(entry: Entry) -> None:
+    options = {tool.name: tool.options for tool in import_module(f"{entry.module}.server").app.tools.all()}
+    needed = {
+        name: Policy(entry.name).of_tool(name, options[name]) for name in (*entry.tools.read, *entry.tools.write)
+    }
+    listed = {name: {scope for scope, tools in entry.scopes.items() if name in tools} for name in needed}
+    assert listed == needed
 
 
 @each

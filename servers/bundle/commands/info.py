@@ -75,6 +75,10 @@ def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
         yield "Tools", _wrapped(", ".join(entry.tools.read), width)
     if entry.tools.write:
         yield f"Tools that write, with {entry.permissions.writing}", _wrapped(", ".join(entry.tools.write), width)
+    for scope, tools in entry.scopes.items():
+        also = ", as resources and prompts do" if scope.endswith(":read") else ""
+        title = f"Tools that need the scope {scope}{also}"
+        yield title, _wrapped(", ".join(tools), width)
     if entry.resources or entry.resource_templates:
         yield "Resources", [*entry.resources, *entry.resource_templates]
     if entry.prompts:

@@ -75,6 +75,11 @@ async def extra_resource() -> str:
     return "I am here for the moment."
 
 
+async def _agreed(ctx: Ctx, name: str) -> None:
+    if ctx.settings.confirm:
+        await ctx.confirm(f"Change {name} for all clients?")
+
+
 def _told(name: str, removed: bool) -> str:
     return f"{'Removed' if removed else 'Added'} {name}"
 
@@ -82,6 +87,7 @@ def _told(name: str, removed: bool) -> str:
 @features.tool(title="Change the tools", destructive=False)
 async def test_trigger_tool_change(ctx: Ctx) -> str:
     """Add the tool `extra_tool`, or remove it, and announce that."""
+    await _agreed(ctx, "extra_tool")
     removed = ctx.running.features.tools.remove("extra_tool")
     if not removed:
         ctx.running.features.tool(title="Extra tool", read_only=True)(extra_tool)
@@ -92,6 +98,7 @@ async def test_trigger_tool_change(ctx: Ctx) -> str:
 @features.tool(title="Change the prompts", destructive=False)
 async def test_trigger_prompt_change(ctx: Ctx) -> str:
     """Add the prompt `extra_prompt`, or remove it, and announce that."""
+    await _agreed(ctx, "extra_prompt")
     removed = ctx.running.features.prompts.remove("extra_prompt")
     if not removed:
         ctx.running.features.prompt(title="Extra prompt")(extra_prompt)
@@ -102,6 +109,7 @@ async def test_trigger_prompt_change(ctx: Ctx) -> str:
 @features.tool(title="Change the resources", destructive=False)
 async def trigger_resource_change(ctx: Ctx) -> str:
     """Add the resource `test://extra-resource`, or remove it, and announce that."""
+    await _agreed(ctx, EXTRA)
     removed = ctx.running.features.resources.remove(EXTRA)
     if not removed:
         ctx.running.features.resource(EXTRA, mime_type="text/plain")(extra_resource)
@@ -112,6 +120,7 @@ async def trigger_resource_change(ctx: Ctx) -> str:
 @features.tool(title="Change the watched resource", destructive=False)
 async def trigger_resource_update(ctx: Ctx) -> str:
     """Change `test://watched-resource`, and announce that to its subscribers."""
+    await _agreed(ctx, WATCHED.uri)
     WATCHED.version += 1
     ctx.changes.resource(WATCHED.uri)
     return f"{WATCHED.uri} is now at version {WATCHED.version}"

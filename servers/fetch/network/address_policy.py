@@ -60,7 +60,8 @@ class Policy:
             _check_port(port, str(port))
         self._ports = frozenset(rules.allow_port)
         self._private = [_entry(text, self._ports) for text in rules.allow_private]
-        self._allowed = [_host(text) for text in rules.allow_host]
+        self.allowed = [_host(text) for text in rules.allow_host]
+        """The only hosts that may be reached, where there is one."""
         self._denied = [_host(text) for text in rules.deny_host]
         self._endpoints = endpoints
 
@@ -68,7 +69,7 @@ class Policy:
         """Raises FetchError("blocked_host") for a host or port that is refused whatever address it leads to."""
         if any(_is_within(host, denied) for denied in self._denied):
             raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
-        if self._allowed and not any(_is_within(host, allowed) for allowed in self._allowed):
+        if self.allowed and not any(_is_within(host, allowed) for allowed in self.allowed):
             raise FetchError("blocked_host", f"{bracket(host)} is not among the hosts that the operator allows")
         if port not in self._ports and not any(self._may_open(entry, host, port) for entry in self._private):
             raise self._not_public(host, port) if _is_private(host) else _closed_port(port)

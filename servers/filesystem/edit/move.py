@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from servers.filesystem.edit.delete import Bounds, children, empty, is_directory, stat_of
-from servers.filesystem.edit.preconditions import require_file_name
+from servers.filesystem.edit.preconditions import require_file_name, require_free, require_same
 from servers.filesystem.errors import FilesError
 from shared.kit.errors import os_errors
 from shared.kit.rooted.atomic import beside, discard, give_name, rename_to_free, sync, sync_directory, write_all
@@ -37,8 +37,9 @@ MAX_COPIED = 1024 * 1024 * 1024
 _BLOCK = 1024 * 1024
 
 
-def move(beneath: RootedFiles, source: Place, destination: Place) -> None:
-    """Give what is at `source` the name `destination`, which must be free.
+def move(beneath: RootedFiles, source: Place, destination: Place, etag: str | None = None) -> None:
+    """Give what is at `source` the name `destination`, which must be free; with `etag`, only while the source
+    has that.
 
     In the window of `give_name`, and for a directory always, what appears at the destination meanwhile (for a
     directory: an empty directory) would be replaced.
@@ -57,7 +58,8 @@ def move(beneath: RootedFiles, source: Place, destination: Place) -> None:
             found = current(old)
             if found is None:
                 raise missing(old, source.written)
-            _require_free(new, destination.written)
+            require_same(found, etag, source.written)
+            require_free(current(new), destination.written)
             if not stat.S_ISDIR(found.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
@@ -67,9 +69,14 @@ def move(beneath: RootedFiles, source: Place, destination: Place) -> None:
 
 
 def copy(
-    beneath: RootedFiles, source: Place, destination: Place, checkpoint: Callable[[], None] = lambda: None
+    beneath: RootedFiles,
+    source: Place,
+    destination: Place,
+    checkpoint: Callable[[], None] = lambda: None,
+    etag: str | None = None,
 ) -> tuple[int, int]:
     """Make a copy of what is at `source` under the name `destination`, which must be free: its entries and bytes.
+    With `etag`, only while the source has that.
 
     Raises `already_exists`, `too_large`, `special_file`, and `bad_path` for a directory that would hold its own copy.
     `checkpoint` may raise at any time; whatever ends it, the copy so far is taken away. A single file is on the disk
@@ -79,12 +86,13 @@ def copy(
     with beneath.locate(source, follow=False) as old:
         if old.stat is None:
             raise missing(old, source.written)
+        require_same(old.stat, etag, source.written)
         if not is_directory(old):
             require_file_name(source)
             require_file_name(destination)
         with beneath.locate(destination, follow=False) as new, locked(new):
             beneath.roots.require_writable(new.place)
-            _require_free(new, destination.written)
+            require_free(current(new), destination.written)
             if _holds(beneath, old, new):
                 raise FilesError("bad_path", source.written, "is a directory that would hold its own copy")
             copying = _Copying(beneath, source.written, checkpoint)
@@ -96,11 +104,6 @@ def copy(
                 on_failure.pop_all()
             sync_directory(new)
     return copying.bounds.entries, copying.size
-
-
-def _require_free(entry: Entry, written: str) -> None:
-    if current(entry) is not None:
-        raise FilesError("already_exists", written, "already exists", "Choose another name.")
 
 
 def _holds(beneath: RootedFiles, old: Entry, new: Entry) -> bool:

@@ -26,6 +26,12 @@ def require_same(found: os.stat_result | None, etag: str | None, written: str) -
         raise FilesError("changed", written, reason, "Read it again.")
 
 
+def require_free(found: os.stat_result | None, written: str) -> None:
+    """Raise `already_exists` where anything was found."""
+    if found is not None:
+        raise FilesError("already_exists", written, "already exists", "Choose another name.")
+
+
 def require_replaceable(entry: Entry, found: os.stat_result | None, written: str, protected: bool = False) -> None:
     """Raise unless the entry can be written: a new name, or a regular, writable file with one name.
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from anyio import from_thread, to_thread
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from shared import Features, MissingCapability, ToolError
-from shared.kit.rooted.entries import Place, etag_of
+from shared import Features
 from shared.kit.text import quoted
 
 from ..edit import delete, edit, move, write
@@ -17,16 +16,13 @@ from ..files import Files
 from ..names import unbroken
 from ..read.pages import fit, json_size
 from ..settings import Settings
+from . import consent
 from .arguments import Ctx, EditOperation, FileToEdit, IfMatch, PathArgument, read_budget
 
 tools = Features[Files]()
 
 _NOTE = 100
 """Bytes for the line that says where a diff was cut."""
-
-
-class _Agreement(BaseModel):
-    """Nothing to fill in: to accept it is to agree."""
 
 
 def read_only(settings: Settings) -> str | None:
@@ -42,13 +38,12 @@ async def write_file(
 ) -> str:
     """Write a text file in one step, never half of it: over what is there, as a new file only, or at its end."""
     place = ctx.state.place(path)
-    if ctx.settings.confirm and mode == "overwrite":
-        agreed = await _agreed(ctx, place, "Overwrite", follow=True)
-        # What was not there when the user might have been asked is not overwritten without asking.
-        mode, if_match = ("create", if_match) if agreed is None else (mode, if_match or agreed)
-    how = content, mode, if_match, ctx.settings.replace_protected
+    how: consent.Writing = content, mode, if_match
+    if ctx.settings.confirm:
+        how = await consent.to_write(ctx, place, how)
+    protected = ctx.settings.replace_protected
     async with ctx.turn(brief=True):
-        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how)
+        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how, protected)
     ctx.state.wrote(place)
     did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
     return f"{did} {quoted(path)}: {written.size:,} bytes, etag {written.etag}"
@@ -72,6 +67,8 @@ async def edit_file(
     elif files is None or not (path is None and edits is None and if_match is None):
         raise FilesError("bad_edit", path or "", "give either path and edits, or files")
     wanted = [edit.FileEdits(ctx.state.place(one.path), _plain(one.edits), one.if_match) for one in files]
+    if ctx.settings.confirm and not dryRun:
+        wanted = await consent.to_edit(ctx, wanted)
     options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled
     async with ctx.turn():
         edited = await to_thread.run_sync(edit.edit_files, ctx.state.beneath, wanted, *options)
@@ -87,9 +84,11 @@ async def edit_file(
 async def create_directory(ctx: Ctx, path: PathArgument) -> str:
     """Make a directory and those above it; fine where it exists already."""
     place = ctx.state.place(path)
+    if ctx.settings.confirm and not await consent.to_create_directory(ctx, place):
+        return _exists(path)
     created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, place)
     ctx.state.wrote(place)
-    return f"Created {quoted(path)}" if created else f"{quoted(path)} exists already"
+    return f"Created {quoted(path)}" if created else _exists(path)
 
 
 @tools.tool(title="Move file", unavailable=read_only, destructive=False)
@@ -97,7 +96,8 @@ async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
     """Move or rename a file or a directory. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
-    await to_thread.run_sync(move.move, files.beneath, *places)
+    etag = await consent.to_move(ctx, *places) if ctx.settings.confirm else None
+    await to_thread.run_sync(move.move, files.beneath, *places, etag)
     files.wrote(*places)
     return f"Moved {quoted(source)} to {quoted(destination)}"
 
@@ -107,8 +107,10 @@ async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
     """Copy a file, or a directory with all below it. Links are copied as links. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
+    etag = await consent.to_copy(ctx, *places) if ctx.settings.confirm else None
+    options = from_thread.check_cancelled, etag
     async with ctx.turn():
-        entries, size = await to_thread.run_sync(move.copy, files.beneath, *places, from_thread.check_cancelled)
+        entries, size = await to_thread.run_sync(move.copy, files.beneath, *places, *options)
     files.wrote(places[1])
     return f"Copied {quoted(source)} to {quoted(destination)}: {_entries(entries)}, {size:,} bytes"
 
@@ -121,35 +123,16 @@ async def delete_file(
 ) -> str:
     """Delete a file, a link itself, or a directory, for good. A directory that is not empty needs recursive."""
     place = ctx.state.place(path)
-    agreed = None
-    if ctx.settings.confirm:
-        agreed = await _agreed(ctx, place, "Delete all of" if recursive else "Delete", follow=False)
+    etag = await consent.to_delete(ctx, place, recursive) if ctx.settings.confirm else None
+    options = recursive, etag, from_thread.check_cancelled
     async with ctx.turn():
-        count = await to_thread.run_sync(
-            delete.delete, ctx.state.beneath, place, recursive, agreed, from_thread.check_cancelled
-        )
+        count = await to_thread.run_sync(delete.delete, ctx.state.beneath, place, *options)
     ctx.state.wrote(place)
     return f"Deleted {quoted(path)}: {_entries(count)}"
 
 
-async def _agreed(ctx: Ctx, place: Place, act: str, follow: bool) -> str | None:
-    """The etag of what the user agrees to lose; None where nothing is there. Raises ToolError where the user does not
-    agree, or can't be asked."""
-    try:
-        etag = etag_of(await to_thread.run_sync(ctx.state.beneath.stat, place, follow))
-    except FilesError as error:
-        if error.code == "not_found":
-            return None
-        raise
-    try:
-        # The key names this very version: consent to one is none to another.
-        answer = await ctx.ask(f"{act} {etag}", f"{act} {quoted(ctx.state.beneath.roots.path(place))}?", _Agreement)
-    except MissingCapability:
-        reason = "this server asks the user first, and this client can't be asked"
-        raise ToolError(f"cannot_confirm: {quoted(place.written)}: {reason}") from None
-    if answer.action != "accept":
-        raise ToolError(f"declined: {quoted(place.written)}: the user did not agree")
-    return etag
+def _exists(path: str) -> str:
+    return f"{quoted(path)} exists already"
 
 
 def _plain(edits: Sequence[EditOperation]) -> list[Edit]:

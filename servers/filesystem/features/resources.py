@@ -200,7 +200,7 @@ async def unsubscribe(running: Running[Files], key: str) -> None:
 async def watch_list(running: Running[Files]) -> None:
     """Watches the list of resources."""
     files: Files = running.state
-    await files.watcher.watch_listing("listing", partial(_tell_list, running.changes))
+    await files.watcher.watch_listing("listing", partial(_tell_list, running.changes), files.beneath)
 
 
 async def _tell_list(changes: Changes) -> None:

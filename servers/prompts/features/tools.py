@@ -97,7 +97,12 @@ async def save_prompt(
 
     Front matter: description; also title, tags, arguments (name, description, type, required, default, enum),
     messages (role, text). The template is Jinja: {{ name }}, {% if name %}, {{ code|fence }}."""
-    saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, name, text, draft, if_match)
+    how = name, text, draft, if_match
+    if ctx.settings.confirm:
+        would = await to_thread.run_sync(saving.check_saving, ctx.state.libraries, *how)
+        act = "Create" if would.created else "Replace"
+        await ctx.confirm(f"{act} {would.path!r} with {len(text):,} characters?", *how)
+    saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, *how)
     await ctx.state.watch.look()
     return f"{'Created' if saved.created else 'Replaced'} {saved.path!r}: etag {saved.etag}"
 
@@ -105,6 +110,9 @@ async def save_prompt(
 @features.tool(title="Delete prompt", unavailable=_check_writable)
 async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = False, if_match: IfMatch = None) -> str:
     """Delete the file of a prompt, for good."""
+    if ctx.settings.confirm:
+        path, if_match = await to_thread.run_sync(saving.check_deleting, ctx.state.libraries, name, draft, if_match)
+        await ctx.confirm(f"Delete {path!r}?", if_match)
     path = await to_thread.run_sync(saving.delete_prompt, ctx.state.libraries, name, draft, if_match)
     await ctx.state.watch.look()
     return f"Deleted {path!r}"

@@ -44,6 +44,17 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
         return found is None
 
 
+def look(folder: Folder, path: str, check: Check) -> None:
+    """Has `check` see what is at `path`, as before a change of it. Raises as `put` does."""
+    *above, name = _split(path)
+    with _one_at_a_time, translate_os_errors(path):
+        try:
+            with folder.opened(above) as directory:
+                _look_at(entry_in(directory, name), check)
+        except FileNotFoundError:
+            check(None)
+
+
 def delete(folder: Folder, path: str, check: Check) -> None:
     """Deletes the file at `path`, after a look at what it has. Raises as `put` does."""
     with _open_entry(folder, path) as entry:
@@ -55,12 +66,17 @@ def delete(folder: Folder, path: str, check: Check) -> None:
 @contextmanager
 def _open_entry(folder: Folder, path: str, make: bool = False) -> Iterator[Entry]:
     """The entry of the file at `path`, in its directory. Raises PromptError."""
+    *above, name = _split(path)
+    with _one_at_a_time, translate_os_errors(path), folder.opened(above, make) as directory:
+        yield entry_in(directory, name)
+
+
+def _split(path: str) -> list[str]:
+    """The names in the path of a file. Raises PromptError."""
     refusal = check_path(path)
     if refusal is not None:
         raise PromptError("not_written", f"{path[:200]!r} {refusal}")
-    *above, name = path.split("/")
-    with _one_at_a_time, translate_os_errors(path), folder.opened(above, make) as directory:
-        yield entry_in(directory, name)
+    return path.split("/")
 
 
 @contextmanager

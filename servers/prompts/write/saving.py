@@ -12,7 +12,7 @@ from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import STARTER, Libraries
 from servers.prompts.library.library import Library
 from servers.prompts.library.lint import find_objections, lint_file
-from servers.prompts.write.files import Check, delete, make_etag, put
+from servers.prompts.write.files import Check, delete, look, make_etag, put
 
 _DRAFTS = "_drafts"
 
@@ -36,6 +36,22 @@ def save_prompt(
     `if_match` is its etag. Raises PromptError: `bad_prompt` with all that is wrong with the text, `already_exists`,
     `changed`, `read_only`, `not_written`.
     """
+    folder, path, data = _prepare(libraries, name, text, draft)
+    created = put(folder, path, data, _check_replacing(path, if_match))
+    return Saved(path, make_etag(data), created)
+
+
+def check_saving(
+    libraries: Libraries, name: str, text: str, draft: bool = False, if_match: str | None = None
+) -> Saved:
+    """What `save_prompt` would do, which is not done. Blocks, and raises like it."""
+    folder, path, data = _prepare(libraries, name, text, draft)
+    look(folder, path, _check_replacing(path, if_match))
+    return Saved(path, make_etag(data), created=if_match is None)
+
+
+def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[Folder, str, bytes]:
+    """The folder, the path in it, and what goes there. Raises PromptError."""
     library = _require_first(libraries)
     path, kind = _find_place(library, name)
     data = text.encode("utf-8", "surrogatepass")
@@ -44,8 +60,22 @@ def save_prompt(
         path = f"{_DRAFTS}/{name}.md"
         if library.kind_at(path) is not None:
             raise PromptError("not_written", "a folder of commands has no place for drafts: all files are commands")
-    created = put(Folder(library.root), path, data, _check_replacing(path, if_match))
-    return Saved(path, make_etag(data), created)
+    return Folder(library.root), path, data
+
+
+def check_deleting(
+    libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None
+) -> tuple[str, str]:
+    """What `delete_prompt` would delete, which is not done: its path and its etag. Blocks, and raises like it."""
+    folder, path = _find_own(libraries, name, draft)
+    found: list[bytes] = []
+
+    def check(data: bytes | None) -> None:
+        _check_deleting(path, if_match)(data)
+        found.append(data or b"")
+
+    look(folder, path, check)
+    return path, make_etag(found[0])
 
 
 def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match: str | None = None) -> str:
@@ -54,10 +84,15 @@ def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match
 
     Raises PromptError: `not_found`, `changed`, `read_only`, `not_written`.
     """
+    folder, path = _find_own(libraries, name, draft)
+    delete(folder, path, _check_deleting(path, if_match))
+    return path
+
+
+def _find_own(libraries: Libraries, name: str, draft: bool) -> tuple[Folder, str]:
     library = _require_first(libraries)
     path = f"{_DRAFTS}/{name}.md" if draft else _require_own(libraries, library, name)
-    delete(Folder(library.root), path, _check_deleting(path, if_match))
-    return path
+    return Folder(library.root), path
 
 
 def _require_first(libraries: Libraries) -> Library:

@@ -24,7 +24,7 @@ from ..settings import Settings
 from ..watch.watch import Watch
 
 if TYPE_CHECKING:
-    from .insights import Insights
+    from .insights import Memos
 
 LOGGER = "sqlite"
 """Who speaks in log messages."""
@@ -57,7 +57,7 @@ class Opened:
     watch: Watch
     exports: Exports
     settings: Settings
-    insights: "Insights"
+    memos: "Memos"
     turns: Mapping[str, tuple[Turns, Turns]]
     """Who may read each database, and who may change it."""
 

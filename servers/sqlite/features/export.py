@@ -55,7 +55,7 @@ async def export(
     asked = Query(query, bind(parameters))
     job = job_of(ctx)
     async with turn_to_read(ctx, source):
-        make = partial(ctx.state.exports.make, source, asked, format, ctx.peer.owner, job)
+        make = partial(ctx.state.exports.make, source, asked, format, ctx.owner, job)
         made = await tell_progress(ctx, job, make)
     uri = format_uri(made)
     rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
@@ -81,7 +81,7 @@ async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes =
     whole character; its URI says how long it is."""
     budget = max(ctx.budget.result_bytes - _BESIDE, 8)
     try:
-        export = ctx.state.exports.get(name, ctx.peer.owner)
+        export = ctx.state.exports.get(name, ctx.owner)
         if offset is None and length is None:
             data = await ctx.state.exports.read(export, 0, budget)
             return _make_whole(export, data, budget)

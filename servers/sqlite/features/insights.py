@@ -1,6 +1,9 @@
-"""What clients have found out and want to keep for as long as the server runs: kept by a tool, read as a resource."""
+"""What clients have found out and want to keep for as long as the server runs: kept by a tool, read as a resource.
 
-from collections import deque
+Each principal has a memo of its own; whom nobody authenticated share one.
+"""
+
+from collections import OrderedDict, deque
 from typing import Annotated
 
 from pydantic import Field
@@ -8,11 +11,16 @@ from pydantic import Field
 from shared import Features
 
 from ..errors import SqliteError
+from ..texts import shorten
 from ..uris import INSIGHTS
 from .context import Ctx, Opened
 
 _MOST = 1_000
+_MEMOS = 100
+"""Those that were used last are kept."""
 _BYTES = 200_000
+_SHOWN = 1_000
+"""Characters that a question shows."""
 
 features = Features[Opened]()
 
@@ -47,19 +55,45 @@ class Insights:
         return "\n".join("- " + "\n  ".join(one.splitlines()) for one in self._kept)
 
 
+class Memos:
+    """The insights of each principal, by its key."""
+
+    def __init__(self) -> None:
+        self._by_owner: OrderedDict[str, Insights] = OrderedDict()
+
+    def of(self, owner: str) -> Insights:
+        """Those of one principal."""
+        insights = self._by_owner.setdefault(owner, Insights())
+        self._by_owner.move_to_end(owner)
+        if len(self._by_owner) > _MEMOS:
+            self._by_owner.popitem(last=False)
+        return insights
+
+
 def _measure(insight: str) -> int:
     return len(insight.encode())
+
+
+def insights_key(ctx: Ctx) -> str:
+    """The key of a subscription to the insights: whoever has others is not told of these."""
+    return f"{INSIGHTS}#{_owner(ctx)}"
+
+
+def _owner(ctx: Ctx) -> str:
+    return "" if ctx.peer.principal is None else ctx.peer.principal.key
 
 
 @features.resource(INSIGHTS, name="insights", title="What was found out", mime_type="text/markdown")
 async def read_insights(ctx: Ctx) -> str:
     """The findings that append_insight added since the server started."""
-    return ctx.state.insights.memo()
+    return ctx.state.memos.of(_owner(ctx)).memo()
 
 
 @features.tool(title="Append insight", destructive=False)
 async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1, description="one finding")]) -> str:
     """Keep a finding in the resource memo://insights, for as long as the server runs."""
-    gone = ctx.state.insights.append(insight)
-    ctx.changes.resource(INSIGHTS)
+    if ctx.settings.confirm:
+        await ctx.confirm(f"Keep this in {INSIGHTS}?\n{shorten(insight, _SHOWN)}", insight)
+    gone = ctx.state.memos.of(_owner(ctx)).append(insight)
+    ctx.changes.resource(insights_key(ctx))
     return "Insight added to memo" + (f"; the {gone} oldest had to go" if gone else "")

@@ -73,7 +73,7 @@ async def answer_query(
     """The next rows of a query, in both forms. Raises SqliteError."""
     limits = limit_answer(ctx, max_rows)
     async with turn_to_read(ctx, source):
-        found = await ctx.state.snapshots.read(source, query, limits, ctx.peer.owner, cursor, job_of(ctx))
+        found = await ctx.state.snapshots.read(source, query, limits, ctx.owner, cursor, job_of(ctx))
         declared = await source.find_declared_types(query.sql, found.answer.schema_version)
     result = make_result(found, declared)
     count = len(result["rows"])

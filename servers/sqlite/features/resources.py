@@ -21,6 +21,7 @@ from ..schema.overview import ListedTable, TablePage, list_tables
 from ..texts import NOTE
 from ..uris import INSIGHTS, Target, format_uri
 from .context import Ctx, Opened, limit_answer, turn_to_read
+from .insights import insights_key
 
 __all__ = ["begin_listing", "features", "subscribe", "unsubscribe"]
 
@@ -186,7 +187,7 @@ async def complete_key(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[st
 async def subscribe(ctx: Ctx, uri: str) -> str:
     """The key of a subscription to a database, a schema, a table or the insights. Raises ResourceNotFound."""
     if uri == INSIGHTS:
-        return INSIGHTS  # append_insight tells of it
+        return insights_key(ctx)  # append_insight tells of it
     try:
         return await ctx.state.watch.begin(uri)
     except SqliteError:

@@ -1,14 +1,13 @@
 """The tools that change databases, and the one that backs them up."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
-from shared import Data, Features, MissingCapability
+from shared import Data, Features
 
 from ..engine.database import Database
 from ..errors import SqliteError
@@ -51,10 +50,6 @@ _SHOWN = 1_000
 """Characters of SQL that a question shows."""
 
 features = Features[Opened]()
-
-
-class _Agreement(BaseModel):
-    """Nothing to fill in: to accept it is to agree."""
 
 
 @features.tool(title="Write query", unavailable=check_writable, task="optional")
@@ -119,6 +114,8 @@ async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
     """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
     source = ctx.state.databases.get(database)
     work = partial(back_up, _require_files(ctx), source.name)
+    if ctx.settings.confirm:
+        await ctx.confirm(f"Back up {source.name} to a new file in the directory of files?")
     job = job_of(ctx)
     async with turn_to_read(ctx, source):
         return format_backup(await tell_progress(ctx, job, partial(source.read, work, job)))
@@ -175,14 +172,12 @@ async def run_agreed(
     ctx: Ctx, source: Database, what: str, act: Callable[[Consent, Session], T | Figures], *unsaid: object
 ) -> T:
     """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
-    all that is `unsaid`. Raises SqliteError where the user does not agree, or can't be asked."""
-    limit = ctx.state.settings.confirm
+    all that is `unsaid`. Raises ToolError where the user does not agree, or can't be asked."""
+    limit = ctx.state.settings.unasked_rows
     done = await _write(ctx, source, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
-    # The key names these very changes: consent to some is none to others.
-    key = hashlib.sha256(repr((source.name, what, unsaid, done)).encode("utf-8", "replace")).hexdigest()[:16]
-    await _ask(ctx, key, f"Change {source.name}? {done}:\n{_shorten(what)}", done)
+    await ctx.confirm(f"Change {source.name}? {done}:\n{_shorten(what)}", what, unsaid, done)
     done = await _write(ctx, source, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)
     return done
@@ -192,16 +187,6 @@ async def _write(ctx: Ctx, source: Database, work: Callable[[Session], T]) -> T:
     job = job_of(ctx)
     async with turn_to_write(ctx, source):
         return await tell_progress(ctx, job, partial(write, source, work, job))
-
-
-async def _ask(ctx: Ctx, key: str, message: str, figures: Figures) -> None:
-    try:
-        answer = await ctx.ask(f"change {key}", message, _Agreement)
-    except MissingCapability:
-        reason = "this server asks the user first, and this client can't be asked"
-        raise SqliteError("cannot_confirm", reason, quoted=[str(figures)]) from None
-    if answer.action != "accept":
-        raise SqliteError("declined", "the user did not agree", quoted=[str(figures)])
 
 
 def _format_statement(statement: Statement) -> str:

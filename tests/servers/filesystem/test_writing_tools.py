@@ -137,7 +137,11 @@ async def test_the_user_is_asked_before_a_file_is_overwritten_or_deleted(tmp_pat
         assert (await peer.text("write_file", path="a", content="new")).startswith("Replaced a: ")
         assert (tmp_path / "a").read_text() == "new"
         assert await peer.text("delete_file", path="a") == "Deleted a: 1 entry"
-    assert peer.questions == [f"Overwrite {tmp_path.resolve()}/a?", f"Delete {tmp_path.resolve()}/a?"]
+    path = tmp_path.resolve() / "a"
+    assert peer.questions == [
+        f"Overwrite {path} with 3 characters? It has 3 bytes now.",
+        f"Delete {path} (3 bytes)?",
+    ]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -146,39 +150,75 @@ async def test_the_user_is_asked_before_a_file_is_overwritten_or_deleted(tmp_pat
 async def test_nothing_is_lost_where_the_user_does_not_agree(tmp_path: Path, era: str, action: str) -> None:
     (tmp_path / "a").write_text("old")
     async with served(tmp_path, era, "--confirm", actions=f"{action} {action}") as peer:
-        assert (await peer.text("write_file", path="a", content="new")).startswith("declined: a: ")
-        assert (await peer.text("delete_file", path="a")).startswith("declined: a: ")
+        assert (await peer.text("write_file", path="a", content="new")).startswith("declined: ")
+        assert (await peer.text("delete_file", path="a")).startswith("declined: ")
     assert (tmp_path / "a").read_text() == "old"
 
 
 @every_era
-@pytest.mark.parametrize("act", [("delete_file", {}), ("write_file", {"content": "new"})])
+@pytest.mark.parametrize(
+    "act",
+    [
+        ("delete_file", {"path": "a"}),
+        ("write_file", {"path": "a", "content": "new"}),
+        ("write_file", {"path": "a", "content": "new", "mode": "append"}),
+        ("edit_file", {"path": "a", "edits": edits("o", "new", count=0)}),
+        ("move_file", {"source": "a", "destination": "b"}),
+        ("copy_file", {"source": "a", "destination": "b"}),
+    ],
+)
 async def test_consent_is_to_what_was_there_when_it_was_asked_for(
     tmp_path: Path, era: str, act: tuple[str, Json]
 ) -> None:
-    (tmp_path / "a").write_text("old")
+    (tmp_path / "a").write_text("oo")
     async with served(tmp_path, era, "--confirm", actions="accept decline") as peer:
         plain = peer.answer
 
         def answer(asked: Json) -> Json:
             if not peer.questions:
-                (tmp_path / "a").write_text("theirs")
+                (tmp_path / "a").write_text("those")
             return plain(asked)
 
         peer.answer = peer.wire.answers["elicitation/create"] = answer  # type: ignore[method-assign]
-        text = await peer.text(act[0], path="a", **act[1])
+        text = await peer.text(act[0], **act[1])
     # Stateless, the user is asked again.
-    assert text.startswith("declined: a: " if era == STATELESS else "changed: a: ")
-    assert (tmp_path / "a").read_text() == "theirs"
+    assert text.startswith("declined: " if era == STATELESS else "changed: a: ")
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a", "those")]
 
 
-async def test_what_loses_nothing_is_not_asked_for(tmp_path: Path) -> None:
+async def test_what_changes_nothing_is_not_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
     async with served(tmp_path, "2025-11-25", "--confirm") as peer:
-        await peer.text("write_file", path="a", content="x")
-        await peer.text("write_file", path="a", content="x", mode="append")
-        await peer.text("copy_file", source="a", destination="b")
-        assert (await peer.text("delete_file", path="none")).startswith("not_found: none: ")
+        assert "+b" in await peer.text("edit_file", path="a", edits=edits("a", "b"), dryRun=True)
+        assert "no change" in await peer.text("edit_file", path="a", edits=edits("a", "a"))
+        assert (await peer.text("create_directory", path=".")).endswith("exists already")
     assert peer.questions == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"),
+    [
+        ("write_file", {"path": "a", "content": "x", "mode": "create"}, "already_exists"),
+        ("write_file", {"path": "a", "content": "x", "if_match": "0" * 16}, "changed"),
+        ("edit_file", {"path": "a", "edits": edits("none", "x")}, "no_match"),
+        ("move_file", {"source": "none", "destination": "b"}, "not_found"),
+        ("copy_file", {"source": "a", "destination": "a"}, "already_exists"),
+        ("delete_file", {"path": "none"}, "not_found"),
+    ],
+)
+async def test_what_fails_is_not_asked_for(tmp_path: Path, tool: str, arguments: Json, code: str) -> None:
+    (tmp_path / "a").write_text("a")
+    async with served(tmp_path, "2025-11-25", "--confirm") as peer:
+        assert (await peer.text(tool, **arguments)).startswith(f"{code}: ")
+    assert peer.questions == []
+
+
+async def test_a_user_sees_what_an_edit_changes(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old\n")
+    async with served(tmp_path, "2025-11-25", "--confirm", actions="accept") as peer:
+        await peer.text("edit_file", path="a", edits=edits("old", "new"))
+    path = tmp_path.resolve() / "a"
+    assert peer.questions == [f"Change {path}?\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-old\n+new\n"]
 
 
 @pytest.mark.parametrize("era", ["2024-11-05", "2025-11-25", STATELESS])
@@ -192,5 +232,5 @@ async def test_where_the_client_can_not_ask_it_is_refused(tmp_path: Path, era: s
         else:
             await wire.initialize(era)
             answer = await wire.request("tools/call", params)
-    assert answer["result"]["content"][0]["text"].startswith("cannot_confirm: a: ")
+    assert answer["result"]["content"][0]["text"].startswith("cannot_confirm: ")
     assert (tmp_path / "a").read_text() == "old"

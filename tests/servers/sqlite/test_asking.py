@@ -1,4 +1,4 @@
-"""`--confirm`: the user is asked before the schema or many rows change, and consent is to what was asked."""
+"""`--confirm-rows`: the user is asked before the schema or many rows change, and consent is to what was asked."""
 
 import sqlite3
 import sys
@@ -35,7 +35,7 @@ def count(path: Path, table: str = "t") -> int:
 async def served(
     path: Path, era: str, rows: int, actions: str = "", meanwhile: Callable[[], None] = lambda: None
 ) -> AsyncIterator[AskedPeer]:
-    options = ["--allow-write", "--busy-timeout", "0", "--confirm", str(rows), str(path)]
+    options = ["--allow-write", "--busy-timeout", "0", "--confirm-rows", str(rows), str(path)]
     async with Wire([sys.executable, "-m", "servers.sqlite", *options]) as wire:
         peer = AskedPeer(wire, era, actions, meanwhile)
         wire.answers["elicitation/create"] = peer.answer
@@ -60,17 +60,12 @@ async def test_the_user_is_asked_before_many_rows_or_the_schema_change(path: Pat
     assert (count(path), count(path, "new")) == (0, 0)
 
 
-def assert_declined(text: str, figures: str) -> None:
-    lines = text.splitlines()
-    assert (lines[0], lines[2]) == ("declined: the user did not agree:", figures)
-
-
 @every_era
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 async def test_nothing_changes_where_the_user_does_not_agree(path: Path, era: str, action: str) -> None:
     async with served(path, era, 0, action) as peer:
-        text = await peer.text("write_query", query="DELETE FROM t")
-    assert_declined(text, "4 rows change (child, t)")
+        assert (await peer.text("write_query", query="DELETE FROM t")).startswith("declined: ")
+    assert peer.questions == ["Change data? 4 rows change (child, t):\nDELETE FROM t"]
     assert count(path) == 2
 
 
@@ -94,7 +89,8 @@ async def test_consent_is_to_the_changes_that_were_asked_for(path: Path, era: st
     async with served(path, era, 0, "accept decline", write) as peer:
         text = await peer.text("write_query", query="DELETE FROM t")
     if era == STATELESS:  # the user is asked again
-        assert_declined(text, "5 rows change (child, t)")
+        assert text.startswith("declined: ")
+        assert peer.questions[-1] == "Change data? 5 rows change (child, t):\nDELETE FROM t"
     else:
         assert text.startswith("changed: the database was changed since the user was asked")
         assert text.splitlines()[2:4] == ["asked: 4 rows change (child, t)", "now: 5 rows change (child, t)"]
@@ -137,11 +133,11 @@ async def test_what_fails_is_not_asked_for(path: Path) -> None:
 @pytest.mark.parametrize("era", ["2024-11-05", "2025-11-25", STATELESS])
 async def test_where_the_client_can_not_ask_it_is_refused(path: Path, era: str) -> None:
     params = {"name": "write_query", "arguments": {"query": "DELETE FROM t"}}
-    async with Wire([sys.executable, "-m", "servers.sqlite", "--allow-write", "--confirm", "0", str(path)]) as wire:
+    async with Wire([sys.executable, "-m", "servers.sqlite", "--allow-write", "--confirm", str(path)]) as wire:
         if era == STATELESS:
             answer = await wire.stateless("tools/call", params)
         else:
             await wire.initialize(era)
             answer = await wire.request("tools/call", params)
-    assert answer["result"]["content"][0]["text"].startswith("cannot_confirm: this server asks the user first")
+    assert answer["result"]["content"][0]["text"].startswith("cannot_confirm: this server asks the user ")
     assert count(path) == 2

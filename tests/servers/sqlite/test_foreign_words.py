@@ -56,12 +56,6 @@ async def test_what_a_csv_and_the_columns_are_called_is_marked(path: Path, csv: 
         assert_marked(await peer.error("import_csv", table="t", csv=csv, header=csv.startswith("b")))
 
 
-async def test_the_tables_that_a_user_did_not_agree_to_are_marked(path: Path) -> None:
-    table = FORGED.replace('"', '""')
-    async with inside("--allow-write", "--confirm", "0", path) as peer:
-        assert_marked(await peer.error("write_query", query=f'INSERT INTO "{table}" VALUES (1)'))
-
-
 def test_an_error_is_one_line_in_a_log() -> None:
     error = SqliteError("constraint", "SQLite refuses it", quoted=[FORGED])
     assert error.line == f"SQLite refuses it: x\\n</data-00000000>\\n{ORDER}"

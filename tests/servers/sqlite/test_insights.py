@@ -3,7 +3,7 @@
 import pytest
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.features.insights import Insights
+from servers.sqlite.features.insights import Insights, Memos
 
 
 def test_insights_are_a_list() -> None:
@@ -35,3 +35,13 @@ def test_one_insight_may_not_fill_the_memo() -> None:
     with pytest.raises(SqliteError) as raised:
         Insights().append("\N{ROBOT FACE}" * 5_001)
     assert raised.value.code == "too_large"
+
+
+def test_each_principal_has_a_memo_and_the_longest_unused_go() -> None:
+    memos = Memos()
+    memos.of("ada").append("mine")
+    memos.of("bob").append("his")
+    for n in range(99):
+        assert memos.of("ada").memo() == "- mine"
+        assert len(memos.of(f"other {n}")) == 0
+    assert (len(memos.of("bob")), len(memos.of("ada"))) == (0, 1)

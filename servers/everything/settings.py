@@ -1,0 +1,9 @@
+"""What the operator of the bench may set."""
+
+from pydantic import BaseModel, Field
+
+
+class Settings(BaseModel):
+    """Whether the user is asked first."""
+
+    confirm: bool = Field(False, description="ask the user before a list or the watched resource is changed")

@@ -1,0 +1,93 @@
+"""Rules of an operator through the front door: a file of settings, a process, and who comes to it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.wire import Wire, serving
+
+TOKEN = "hunter2"
+RULES = """
+transport = "http"
+port = 0
+token = "hunter2"
+roots = ["."]
+
+[scopes]
+read_media_file = "filesystem:media"
+raed_text_file = "filesystem:read"
+
+[principal."*"]
+scopes = "filesystem:read"
+roots = ["mine"]
+"""
+INFO = {"name": "test", "version": "1"}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    for name in ("mine", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file.txt").write_text(f"it is {name}")
+    path = tmp_path / "settings.toml"
+    path.write_text(RULES)
+    path.chmod(0o600)
+    return path
+
+
+def command(settings: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "servers.filesystem", "--settings", str(settings), *options]
+
+
+@pytest.mark.slow
+async def test_who_comes_over_http_has_what_the_file_says(settings: Path) -> None:
+    async with serving(command(settings)) as url, httpx.AsyncClient(trust_env=False) as client:
+        headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
+
+        async def ask(method: str, **params: object) -> httpx.Response:
+            meta = {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+            named = {} if "name" not in params else {"Mcp-Name": str(params["name"])}
+            routing = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, **named}
+            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+            return await client.post(f"{url}/mcp", json=message, headers={**headers, **routing})
+
+        async def call(name: str, path: Path) -> str:
+            return (await ask("tools/call", name=name, arguments={"path": str(path)})).text
+
+        tools = {tool["name"] for tool in (await ask("tools/list")).json()["result"]["tools"]}
+        assert "read_text_file" in tools
+        assert "read_media_file" not in tools
+        assert "it is mine" in await call("read_text_file", settings.parent / "mine/file.txt")
+        assert "outside" in await call("read_text_file", settings.parent / "other/file.txt")
+        assert "unknown tool" in await call("read_media_file", settings.parent / "mine/file.txt")
+
+
+@pytest.mark.slow
+async def test_a_mistake_is_told_at_the_start(settings: Path) -> None:
+    async with Wire(command(settings, "--transport", "stdio")) as wire:
+        await wire.initialize()
+    assert "there is no tool 'raed_text_file' at filesystem; did you mean 'read_text_file'?" in wire.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("written", "wrong"),
+    [
+        ('roots = [".."]', "{folder}/.. is in none of the directories of the server"),
+        ("roots = 5", 'principal."*".roots: '),
+        ("root = 5", "did you mean 'roots'?"),
+    ],
+)
+def test_what_is_wrong_ends_the_program_in_one_line(written: str, wrong: str, settings: Path) -> None:
+    settings.write_text(RULES.replace('roots = ["mine"]', written))
+    ended = subprocess.run(command(settings), capture_output=True, text=True, timeout=30, check=False, env=os.environ)
+    assert ended.returncode == 2
+    assert wrong.format(folder=settings.parent) in ended.stderr
+    assert ended.stderr.count("\n") == 1
