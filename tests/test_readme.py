@@ -28,6 +28,7 @@ from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
+SERVER = "## Write your own server"
 HEADS = ("option", "tool", "server", "command")
 SERVERS = {"fetch": fetch, "filesystem": filesystem, "prompts": prompts, "sqlite": sqlite}
 each_server = pytest.mark.parametrize(("name", "app"), SERVERS.items(), ids=SERVERS)
@@ -99,7 +100,7 @@ def code(language: str, heading: str = "") -> str:
 
 async def test_the_server_of_the_readme_rolls_a_die() -> None:
     names: dict[str, Any] = {"__name__": "readme"}
-    exec(compile(code("python"), "README.md", "exec"), names)
+    exec(compile(code("python", SERVER), "README.md", "exec"), names)
     async with connected(names["app"]) as end:
         meta = {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -113,13 +114,13 @@ async def test_the_server_of_the_readme_rolls_a_die() -> None:
 
 
 def test_the_server_of_the_readme_has_at_most_twenty_lines_of_code() -> None:
-    assert sum(bool(line.strip()) for line in code("python").splitlines()) <= 20
+    assert sum(bool(line.strip()) for line in code("python", SERVER).splitlines()) <= 20
 
 
 @pytest.mark.slow
 def test_the_client_of_the_readme_does_what_is_printed_there(tmp_path: Path) -> None:
     section = "\n## Write your own client\n"
-    (tmp_path / "dice.py").write_text(code("python"))
+    (tmp_path / "dice.py").write_text(code("python", SERVER))
     (tmp_path / "play.py").write_text(code("python", section))
     played = subprocess.run(
         [sys.executable, "play.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True

@@ -21,9 +21,13 @@ COMMANDS = {
     "uninstall": "take a server out of the configuration of a client, without a trace",
     "doctor": "find what keeps the servers from running, and say how to fix it",
     "serve": "serve several servers in one process, on one port",
+    "login": "log in to a server at a URL, with the browser",
+    "logout": "forget a login",
+    "accounts": "list the servers that you are logged in to",
     "connect": "be the server at a URL, for a host that only starts programs",
     "expose": "serve over HTTP what a command starts",
     "pin": "show which tools of a server of others changed, and accept them",
+    "token": "make, list and revoke the tokens of people and programs",
     "export": "write files for the MCP registry, desktop hosts and Docker",
     "call": "call a tool of a server",
     "read": "read a resource of a server",
@@ -35,7 +39,12 @@ COMMANDS = {
 """Each is the `main` of the module of that name in `commands`, loaded when it is called. It takes the arguments after
 the name, and gives the exit code."""
 
-_ELSEWHERE = {"list": ("info", "list_servers"), "uninstall": ("install", "uninstall")}
+_ELSEWHERE = {
+    "list": ("info", "list_servers"),
+    "uninstall": ("install", "uninstall"),
+    "logout": ("login", "logout"),
+    "accounts": ("login", "accounts"),
+}
 """Commands that stand beside another: the module, and the function."""
 
 

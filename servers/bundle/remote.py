@@ -1,14 +1,19 @@
 """A server at a URL, as a command line or a file names it: what is sent to it, and what of that is shown."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from shared.client.connect import fixed_headers
+from shared.client.client import Client
+from shared.client.connect import connect, fixed_headers
+from shared.client.options import ClientOptions
 
-__all__ = ["SCHEMES", "Remote", "check_url", "place_of", "read_token"]
+from .hosts.clients import state_folder, this_machine
+
+__all__ = ["SCHEMES", "Remote", "accounts_folder", "check_url", "connect_as_user", "place_of", "read_token"]
 
 SCHEMES = ("http", "https", "ws", "wss")
 _HEADER = re.compile(r"([^:=]*)[:=](.*)", re.DOTALL)
@@ -33,7 +38,29 @@ class Remote(NamedTuple):
     @property
     def has_token(self) -> bool:
         """Whether what is sent says who we are."""
-        return any(name in self.headers for name in ("authorization", "x-api-key", "cookie"))
+        return _says_who(self.headers)
+
+
+def accounts_folder() -> Path:
+    """Where it is kept who the user is at servers with a URL. Raises ValueError where nobody knows the home
+    directory."""
+    return Path(state_folder(this_machine())) / "accounts"
+
+
+def connect_as_user(
+    url: str, options: ClientOptions, headers: Mapping[str, str]
+) -> AbstractAsyncContextManager[Client]:
+    """A client of the server at `url`, which is sent `headers`; where they don't say who the user is, what he has
+    logged in with. Raises as `connect` does."""
+    if _says_who(headers) or not (accounts_folder() / "tokens.json").exists():
+        return connect(url, options, headers=headers)
+    from .accounts import stored_credentials
+
+    return connect(url, options, headers=headers, auth=stored_credentials(url))
+
+
+def _says_who(headers: Mapping[str, str]) -> bool:
+    return not {"authorization", "x-api-key", "cookie"}.isdisjoint(map(str.lower, headers))
 
 
 def check_url(url: str) -> None:

@@ -145,7 +145,7 @@ def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: py
     lock = tmp_path / "state" / "lock"
     with (
         hold_lock(lock),
-        pytest.raises(ValueError, match=f"another install or uninstall holds {lock}"),
+        pytest.raises(ValueError, match=f"another command holds {lock}"),
         hold_lock(lock),
     ):
         pass

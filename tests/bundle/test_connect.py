@@ -99,7 +99,7 @@ def test_without_its_token_the_server_lets_nobody_in(url: str) -> None:
     code, said = ended(url)
     assert code == 1
     assert said.startswith(f"python -m servers connect: no connection to {url}: ")
-    assert said.endswith("; --token-file has a token sent\n")
+    assert said.endswith("; --token-file has a token sent, and `login` logs in\n")
     assert said.count("\n") == 1
 
 

@@ -375,6 +375,36 @@ async def test_the_token_is_not_shown_even_if_what_listens_at_a_url_repeats_it(h
     assert TOKEN not in repr(found)
 
 
+@pytest.mark.parametrize(
+    ("content", "mode", "severity", "what"),
+    [
+        (None, 0, Severity.FAULT, "is of no use: {path}: No such file"),
+        ("[ada]\ntoken = 'hunter2'\n", 0o600, Severity.FAULT, "is of no use: {path}: 'ada': has to be a table"),
+        ("", 0o644, Severity.WARNING, "{path} is open to others"),
+    ],
+    ids=["missing", "wrong", "open"],
+)
+async def test_a_file_of_tokens(content: str | None, mode: int, severity: Severity, what: str, home: Home) -> None:
+    path = home.path / "tokens.toml"
+    if content is not None:
+        home.write("tokens.toml", content)
+        path.chmod(mode)
+    words = [
+        "-P",
+        "-m",
+        "servers.filesystem",
+        "--transport",
+        "http",
+        "--tokens-file",
+        str(path),
+        f"{home.path}/notes",
+    ]
+    home.cursor("filesystem", command=sys.executable, args=words)
+    found = [one for one in await home.look() if "file of tokens" in one.what]
+    assert [(one.severity, what.format(path=path) in one.what) for one in found] == [(severity, True)]
+    assert "hunter2" not in repr(found)
+
+
 @asynccontextmanager
 async def serving(home: Home) -> AsyncIterator[str]:
     """The URL of a filesystem server that wants a token."""

@@ -15,6 +15,7 @@ from shared import Implementation, Server
 from shared.protocol.http.rules import refuse
 from shared.transports.http.limits import EndpointLimits
 from shared.transports.http.mount import Mount
+from shared.transports.http.protection import Issuers
 
 OURS = load_catalog(CATALOG)
 
@@ -75,7 +76,7 @@ BAD_FILES = [
     ("transport: http", "there is no option 'transport'"),
     ("path: /x", "there is no option 'path'"),
     ("settings: other.yaml", "there is no option 'settings'"),
-    ("max-rows: 1\nservers: {}", "there is no option 'max-rows'; did you mean 'max-result'?"),
+    ("max-reslt: 1\nservers: {}", "there is no option 'max-reslt'; did you mean 'max-result'?"),
     ("log-level: debug\nlog_level: info", "log_level is given twice"),
     ("port: 1\nport: 2", "'port' is given twice"),
     ("servers: {fetch: {}, fetch: {}}", "'fetch' is given twice"),
@@ -214,9 +215,10 @@ def request(**headers: str) -> Request:
     return Request({"type": "http", "method": "GET", "path": "/", "headers": sent, "query_string": b""})
 
 
-def page(name: str = "one", *, asks_for_token: bool = False, **texts: str) -> Page:
+def page(name: str = "one", *, asks_for_token: bool = False, issuers: Issuers | None = None, **texts: str) -> Page:
     app = Server[Any](Implementation(name="one", version="1", **texts))
-    return Page([Mount(app, f"/{name}/mcp", EndpointLimits(), None, name)], asks_for_token=asks_for_token)
+    mount = Mount(app, f"/{name}/mcp", EndpointLimits(), None, name)
+    return Page([mount], asks_for_token=asks_for_token, issuers=issuers)
 
 
 async def test_the_page_says_what_runs_and_how_to_connect() -> None:
@@ -230,6 +232,15 @@ async def test_the_page_says_what_runs_and_how_to_connect() -> None:
 async def test_the_page_says_how_the_token_is_sent() -> None:
     answer = await page(asks_for_token=True)(request(host="localhost"), None)
     assert "Bearer YOUR_TOKEN" in bytes(answer.body).decode()
+
+
+async def test_the_page_says_who_issues_tokens() -> None:
+    shown = page(asks_for_token=True, issuers=Issuers(("https://issuer.example",), "https://mcp.example/tools"))
+    for refusal in (None, refuse(401, "no token")):
+        text = bytes((await shown(request(host="localhost"), refusal)).body).decode()
+        assert "https://issuer.example" in text
+        assert "YOUR_TOKEN" not in text
+        assert ("https://mcp.example/tools/one/mcp" in text) == (refusal is None)
 
 
 async def test_behind_a_proxy_that_speaks_tls_the_page_says_so() -> None:

@@ -49,7 +49,7 @@ def test_without_its_token_there_is_no_connection(url: str, capsys: pytest.Captu
     assert main(["inspect", url]) == 3
     said = capsys.readouterr().err
     assert said.startswith(f"python -m servers inspect: no connection to {url}: ")
-    assert said.endswith("; --token-file or --token-variable has a token sent\n")
+    assert said.endswith("; --token-file or --token-variable has a token sent, and `login` logs in\n")
 
 
 @pytest.mark.slow

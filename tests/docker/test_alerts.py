@@ -30,7 +30,8 @@ def exposed(tmp_path_factory: pytest.TempPathFactory) -> str:
     environment = {**os.environ, "MCP_TOKEN": TOKEN}
     authorization = {"authorization": f"Bearer {TOKEN}"}
     folder = tmp_path_factory.mktemp("files")
-    with Raw([*FILES, str(folder), "--transport", "http", "--port", "0"], env=environment) as server:
+    options = ["--transport", "http", "--port", "0", "--audit", str(folder.parent / "audit")]
+    with Raw([*FILES, str(folder), *options], env=environment) as server:
         url = listening(server)
         failing = stateless(call(1, "get_file_info", path=str(folder / "missing")))
         assert post(url, failing).status_code == 401

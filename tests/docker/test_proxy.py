@@ -19,6 +19,7 @@ from tests.faults.test_http_process import listening, post
 from tests.wire import PATIENCE, Json
 
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
+ISSUER, PUBLIC = "https://issuer.example.org", "https://mcp.example.org"
 DISCOVER = stateless(request(1, "server/discover"))
 
 pytestmark = pytest.mark.slow
@@ -40,6 +41,7 @@ def ports(folder: Path) -> Iterator[dict[str, str]]:
         for name in ("filesystem", "sqlite"):
             arguments, environment = service(name)
             environment |= {"MCP_TOKEN_FILE": str(secret), "MCP_HOST": "0.0.0.0"}
+            environment |= {"MCP_AUTH_ISSUER": ISSUER, "MCP_PUBLIC_URL": f"{PUBLIC}/{name}"}
             words = [word.replace("/data", str(folder / "data")) for word in arguments]
             command = [sys.executable, "-m", f"servers.{name}", *words]
             server = stack.enter_context(Raw(command, env={**os.environ, **environment}))
@@ -57,6 +59,16 @@ def test_each_name_leads_to_its_server(site: str, ports: dict[str, str]) -> None
     for name in ports:
         answer = post(f"{site}/{name}/mcp", DISCOVER, **AUTHORIZED)
         assert answer.json()["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == name
+
+
+def test_a_client_without_a_token_finds_out_who_issues_one(site: str, ports: dict[str, str]) -> None:
+    for name in ports:
+        refused = post(f"{site}/{name}/mcp", DISCOVER)
+        assert refused.status_code == 401
+        path = f"/.well-known/oauth-protected-resource/{name}/mcp"
+        assert f'resource_metadata="{PUBLIC}{path}"' in refused.headers["www-authenticate"]
+        said = httpx.get(site + path, timeout=PATIENCE, trust_env=False).json()
+        assert (said["resource"], said["authorization_servers"]) == (f"{PUBLIC}/{name}/mcp", [ISSUER])
 
 
 def test_a_stream_of_2024_11_05_finds_its_way(site: str) -> None:

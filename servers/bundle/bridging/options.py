@@ -17,7 +17,10 @@ PREFIX = "MCP"
 
 _OF_HTTP = (
     *("host", "port", "path", "allowed_host", "allowed_origin", "token_file", "token", "no_auth"),
-    *("max_sessions", "idle_seconds"),
+    *("max_sessions", "idle_seconds", "tokens_file", "public_url", "max_rate", "max_burst"),
+    "trusted_proxy",
+    *("max_client_calls", "max_client_sessions", "max_client_bytes"),
+    *(name for name in process.Options.model_fields if name.startswith("auth_")),
 )
 # How much one answer may hold is a matter of the server behind it.
 _MEANINGLESS = ("settings", "transport", "max_result", "max_entries")

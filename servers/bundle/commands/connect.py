@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from shared.client.connect import connect
+from shared.client.client import Client
+from shared.client.options import ClientOptions
 from shared.kit.program import exit_with_error, needs_extra
 from shared.program.options import Group, OptionParser, option, positional, read_options, secret
 from shared.program.process import open_standard_streams
@@ -16,7 +18,7 @@ from shared.program.process import open_standard_streams
 from ..bridging.door import Door, Limits
 from ..bridging.options import OVER_STDIO, PREFIX, read_common
 from ..program import program_name
-from ..remote import Remote, place_of
+from ..remote import Remote, connect_as_user, place_of
 from ..serve.values import read_value
 
 _OWN = "MCP_CONNECT"
@@ -44,12 +46,16 @@ def main(argv: Sequence[str]) -> int:
         remote, is_exposed = _remote(read_options(_Where, given).url, sent)
         if find_spec("aiohttp") is None:
             raise ValueError(needs_extra("client"))
-        advice = "" if remote.has_token else "; --token-file has a token sent"
-        way = partial(connect, remote.url, headers=remote.headers)
+        advice = "" if remote.has_token else "; --token-file has a token sent, and `login` logs in"
+        way = partial(_connected, remote)
         door = Door(place_of(remote.url), way, limits, advice=advice)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     return door.open(parser.program, options, exposed=str(sent.token_file) if is_exposed else None)
+
+
+def _connected(remote: Remote, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
+    return connect_as_user(remote.url, options, remote.headers)
 
 
 def _remote(urls: Sequence[str], sent: _Sent) -> tuple[Remote, bool]:

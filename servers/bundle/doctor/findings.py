@@ -57,7 +57,7 @@ def fault(where: str, what: str, fix: str) -> Finding:
 
 _OWN = "catalog"
 # These are for all servers, and for developers.
-_OTHERS = ("all", "client", "dev", "http")
+_OTHERS = ("all", "auth", "client", "dev", "http", "keyring")
 
 
 def report_libraries(words: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from shared.auth.tokens_file import TokensFile
 from shared.kit.installation import is_passing
 from shared.program.options import expand_home
 
@@ -51,6 +52,9 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         token = value_of("token_file", given, variables)
         if token is not None:
             yield from check_token_file(Path(token), launch.where)
+        tokens = value_of("tokens_file", given, variables)
+        if tokens is not None:
+            yield from check_tokens_file(Path(tokens), launch.where)
 
 
 def is_filled_in(launch: Launch) -> bool:
@@ -186,6 +190,19 @@ def check_token_file(path: Path, where: str) -> Iterator[Finding]:
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         fix = f"chmod 600 '{path}', and make a new token if others use this machine"
         yield fault(where, f"the token file {path} is open to others on this machine", fix)
+
+
+def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
+    """Looks whether it can be read, and is nobody else's to change."""
+    try:
+        exposed = TokensFile(path).exposed
+    except ValueError as error:
+        fix = f"correct it, or make one: {program_name()} token new NAME --tokens-file '{path}'"
+        yield fault(where, f"the file of tokens is of no use: {error}", fix)
+        return
+    if exposed:
+        what = f"the file of tokens {path} is open to others on this machine"
+        yield warning(where, what, f"chmod 600 '{path}'")
 
 
 def check_port(host: str, port: str, where: str) -> Iterator[Finding]:

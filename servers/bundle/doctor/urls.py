@@ -16,6 +16,7 @@ from .arguments import environment_from
 from .configurations import Launch
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
+from .logins import check_logins
 from .trials import MODES, Outcome, Talk, Tried, converse, judge_version, mask, split_secrets
 
 _TOKENS = ("authorization", "x-api-key")
@@ -48,6 +49,10 @@ async def check_url(
     except ValueError:
         what = "its URL or one of its headers can't be sent"
         return [fault(launch.where, what, f"correct it in {launch.file}")], None
+    if not token and any(talk.code == 401 for talk in talks) and not _has_token(launch):
+        login = await check_logins(launch.where, _place(url), url)
+        if login is not None:
+            return [login], None
     findings = list(_judge(launch, talks, [*split_secrets(headers.values()), token, url]))
     return findings, None if any(one.severity is Severity.FAULT for one in findings) else talks[0].tools
 
@@ -87,7 +92,7 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
         return fault(where, what, f"set it to the right one where {launch.client.title} is started")
     if talk.code == 401:
         fix = f"put its token into {launch.file}, as the header Authorization: Bearer TOKEN"
-        if not any(name.lower() in _TOKENS for name in launch.server.headers):
+        if not _has_token(launch):
             # Some clients have other places for it.
             return warning(where, f"{place} wants a token, and no header of the entry has one", fix)
         return fault(where, f"{place} wants another token than the entry has", fix)
@@ -98,6 +103,10 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
     what = f"what listens at {place} is no MCP server, or has another path: {reason}"
     fix = "the path is /mcp, or /NAME/mcp with serve; is it another program, give the server another --port"
     return fault(where, what, f"{fix}, and correct the URL in {launch.file}")
+
+
+def _has_token(launch: Launch) -> bool:
+    return any(name.lower() in _TOKENS for name in launch.server.headers)
 
 
 def _started(entry: Entry, launch: Launch) -> str:

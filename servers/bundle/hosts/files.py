@@ -127,6 +127,6 @@ def _wait_for(path: Path) -> tuple[FileLock, int]:
             if not left:
                 raise
         except Timeout:
-            raise ValueError(f"another install or uninstall holds {path}: try again when it has ended") from None
+            raise ValueError(f"another command holds {path}: try again when it has ended") from None
         else:
             return lock, folders

@@ -12,9 +12,8 @@ import tomli_w
 
 from .clients import Client
 from .json_edits import Edit, Receipt, digest_of
-from .toml_tree import parse_toml, toml_value
-
-Span = tuple[int, int]
+from .toml_tables import lead, spans, without
+from .toml_tree import toml_value
 
 
 def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Receipt | None = None) -> Edit:
@@ -28,11 +27,11 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Re
     newline = b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
     block = tomli_w.dumps({client.key: {name: entry}}).rstrip("\n").encode().replace(b"\n", newline)
     if name in servers:
-        first, *others = _spans(text, client, name)
-        changed, receipt = _without(text, others), known or Receipt("")
+        first, *others = spans(text, [client.key, name])
+        changed, receipt = without(text, others), known or Receipt("")
         changed, start = changed[: first[0]] + block + changed[first[1] :], first[0]
     else:
-        before = _lead(text, newline)
+        before = lead(text, newline)
         changed, receipt = (
             text + before + block + newline,
             Receipt("", before=before.decode(), after=newline.decode()),
@@ -53,64 +52,17 @@ def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
     servers = dict(document.get(client.key, {}))
     if servers.pop(name, None) is None:
         raise ValueError(f"has no server {name!r}")
-    spans, receipt = _spans(text, client, name), receipts.get(name)
-    (start, end), before, after = spans[0], b"", b""
+    found, receipt = spans(text, [client.key, name]), receipts.get(name)
+    (start, end), before, after = found[0], b"", b""
     if receipt is not None:
         before, after = receipt.before.encode(), receipt.after.encode()
-    is_whole = len(spans) == 1 and text[:start].endswith(before) and text[end:].startswith(after)
+    is_whole = len(found) == 1 and text[:start].endswith(before) and text[end:].startswith(after)
     if receipt is not None and is_whole:
         left = text[: start - len(before)] + text[end + len(after) :]
     else:
-        left = _without(text, spans)
+        left = without(text, found)
     _check(left, {**document, client.key: servers}, client)
     return left, {other: one for other, one in receipts.items() if other != name}
-
-
-def _spans(text: bytes, client: Client, name: str) -> list[Span]:
-    """Where the tables of an entry stand, in their order; those with nothing but blanks between them are one.
-
-    Comments behind the last pair of a table are not part of it, but for one on that line.
-    """
-    found: list[Span] = []
-    for table in parse_toml(text).parts():
-        if table.kind not in ("table", "table_array_element"):
-            continue
-        parts = list(table.parts())
-        if parts[1].path()[:2] != [client.key, name]:
-            continue
-        end = next(part.end for part in reversed(parts) if part.kind != "comment")
-        end = max(part.end for part in parts if part.end == end or b"\n" not in text[end : part.end])
-        # To the parser the blanks at the end of a line, and half of CRLF, may be a part of the pair.
-        end = len(text[:end].rstrip(b" \t\r"))
-        if found and not text[found[-1][1] : table.start].strip():
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((table.start, end))
-    if not found:
-        raise ValueError(f"{name!r} has no table [{client.key}.{name}] of its own: change it by hand")
-    return found
-
-
-def _lead(text: bytes, newline: bytes) -> bytes:
-    """What has to stand before a new table at the end."""
-    if not text.strip(b"\xef\xbb\xbf \t\r\n"):
-        return b"" if text.endswith((b"\n", b"\xef\xbb\xbf")) or not text else newline
-    if not text.endswith(b"\n"):
-        return newline * 2
-    return b"" if text.endswith((b"\n\n", b"\n\r\n")) else newline
-
-
-def _without(text: bytes, spans: list[Span]) -> bytes:
-    """The text without these lines, and one of the empty lines around each."""
-    for start, end in reversed(spans):
-        past = text.find(b"\n", end) + 1 or len(text)
-        head, tail = text[:start], text[past:]
-        if tail.startswith((b"\n", b"\r\n")):
-            tail = tail[tail.index(b"\n") + 1 :]
-        elif not tail and head.endswith((b"\n\n", b"\n\r\n")):
-            head = head.removesuffix(b"\n").removesuffix(b"\r")
-        text = head + tail
-    return text
 
 
 def _check(text: bytes, meant: dict[str, Any], client: Client) -> None:

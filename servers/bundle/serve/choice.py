@@ -10,9 +10,13 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel
 
 from shared import Implementation, Server
+from shared.auth.policy import Rules
 from shared.program.options import Words, Written, read_options
 from shared.program.process import Options, set_limits
+from shared.program.rules import keeping_to
 from shared.program.run import own_prefix
+from shared.program.tables import TABLES
+from shared.server.extension import Extension
 from shared.server.server import NoSettings
 
 from ..catalog import Catalog, Entry
@@ -48,6 +52,12 @@ class Chosen(NamedTuple):
     """A secret in the configuration that others on this machine can read."""
     budget: Mapping[str, Any] = {}
     """What one call may cost, in place of what the options say for all servers."""
+    rules: Rules = Rules()
+    """Who may do what."""
+
+    def extensions(self, options: Options) -> list[Extension[Any]]:
+        """What it is opened with so that it keeps to its rules."""
+        return keeping_to(self.rules, self.name, tokens_have_scopes=options.tokens_have_scopes)
 
     def limit(self, options: Options) -> None:
         """Has it keep to the limits of the operator."""
@@ -125,20 +135,22 @@ def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
     if isinstance(app, BaseException):
         # Its settings can't be checked.
         return Chosen(entry.name, _failing(entry, app), NoSettings(), None)
-    fields = app.settings_model.model_fields
+    fields = {**app.settings_model.model_fields, **TABLES}
     written = configuration.settings(entry.name, fields) if configuration.servers else _defaults(entry)
     try:
         settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), written)
+        rules = configuration.rules(entry.name, written, settings)
     except ValueError as error:
         named = str(error).startswith(f"{configuration.path}: ")
         raise ValueError(str(error) if named else f"{entry.name}: {error}") from None
-    return Chosen(entry.name, app, settings, configuration.exposed(written, fields))
+    return Chosen(entry.name, app, settings, configuration.exposed(written, fields), rules=rules)
 
 
 def _foreign(one: Foreign, configuration: Configuration) -> Chosen:
     said = {"result_bytes": one.settings.max_result, "seconds": one.settings.max_seconds}
     budget = {name: limit for name, limit in said.items() if limit is not None}
-    return Chosen(one.name, foreign_server(one), NoSettings(), one.exposed, budget)
+    rules = configuration.rules(one.name, one.written, None)
+    return Chosen(one.name, foreign_server(one), NoSettings(), one.exposed, budget, rules)
 
 
 def _defaults(entry: Entry) -> Mapping[str, Written]:

@@ -15,12 +15,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from shared.auth.policy import Rules
 from shared.kit.yaml import YamlError, read_yaml
 from shared.program.options import Written, is_secret
 from shared.program.process import Options
 from shared.program.settings_file import read_text, settings_in
+from shared.program.tables import TABLES, read_rules
 
 from .foreign import Foreign, is_foreign, read_foreign
 from .joining import Joining
@@ -43,6 +46,15 @@ class Configuration(NamedTuple):
     servers: Mapping[str, Mapping[str, Any]] | None = None
     """The settings of each server as they were written; None where the file names no servers."""
     readable_by_others: bool = False
+    principals: Written | None = None
+    """What is said of principals at all servers."""
+
+    def rules(self, name: str, written: Mapping[str, Written], settings: BaseModel | None) -> Rules:
+        """What the tables among those of the server called `name`, which has these `settings`, say. Raises
+        ValueError."""
+        if self.path is None:
+            return Rules()
+        return read_rules(written, self.path, settings, self.principals, f"servers.{name}.")
 
     def settings(self, name: str, fields: Mapping[str, FieldInfo]) -> Mapping[str, Written]:
         """What is set for the server called `name`. Raises ValueError for a key that is none of `fields`."""
@@ -75,13 +87,16 @@ def read_configuration(path: Path) -> Configuration:
     content = _mapping(content, f"{path}")
     written = content.pop("servers", None)
     servers = None if written is None else _mapping(written, f"{path}: servers")
-    options = settings_in(content, {**OPTIONS, **Joining.model_fields}, path)
+    common = {"principal": TABLES["principal"]}
+    options = settings_in(content, {**OPTIONS, **Joining.model_fields, **common}, path)
+    principals = options.pop("principal", None)
     return Configuration(
         path,
         {name: one for name, one in options.items() if name in OPTIONS},
         {name: one for name, one in options.items() if name not in OPTIONS},
         servers and {name: _mapping(one, f"{path}: servers.{name}") for name, one in servers.items()},
         readable_by_others,
+        principals,
     )
 
 

@@ -29,8 +29,9 @@ from shared.gateway.rules.names import Rules
 from shared.kit.program import needs_extra
 from shared.program.options import Written, option, read_options, secret
 from shared.program.settings_file import settings_in
+from shared.program.tables import TABLES
 
-from ..remote import check_url
+from ..remote import check_url, connect_as_user
 from .joining import JOINED
 from .values import Values, read_env_file, read_value
 
@@ -86,6 +87,8 @@ class Foreign:
     otherwise."""
     exposed: str | None
     """A secret of it that others on this machine can read: where that stands."""
+    written: Mapping[str, Written]
+    """All that is said of it, by its keys."""
 
     @property
     def directory(self) -> Path:
@@ -99,7 +102,7 @@ class Foreign:
         if settings.command is not None:
             cwd = settings.cwd or self.directory
             return connect(settings.command, options, env=self._environment(), cwd=cwd)
-        return connect(settings.url or "", options, headers=self._headers())
+        return connect_as_user(settings.url or "", options, self._headers())
 
     @property
     def upstream(self) -> Upstream:
@@ -145,13 +148,13 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
         check_server_name(name)
     if name == JOINED:
         raise ValueError(f"{where}: this is the name of all of them together; choose another")
-    written = settings_in(content, ForeignSettings.model_fields, path, f"servers.{name}.")
+    written = settings_in(content, {**ForeignSettings.model_fields, **TABLES}, path, f"servers.{name}.")
     settings = read_options(ForeignSettings, {}, file=written)
     with _named(path, f"servers.{name}"):
         _check_together(settings, written)
         rules = _rules(settings, path, name)
         exposed = _exposed(settings, where, path.absolute().parent, readable=readable)
-        foreign = Foreign(name, settings, rules, path, exposed)
+        foreign = Foreign(name, settings, rules, path, exposed, written)
         foreign.check()
     return foreign
 

@@ -6,8 +6,11 @@ from typing import Any, Literal
 import anyio
 
 from shared import Server
-from shared.gateway.joined.gateway import gateway
+from shared.auth.policy import Rules
+from shared.extensions.narrowing import narrowing
+from shared.gateway.joined.gateway import JoinedSettings, gateway
 from shared.ops.supervised import Supervised
+from shared.server.extension import Extension
 from shared.server.limits import CallLimits
 
 OPENING_SECONDS = 8.0
@@ -30,6 +33,13 @@ async def _settled(member: Supervised) -> None:
             await moved.wait()
     finally:
         unwatch()
+
+
+def kept_apart(rules: Sequence[Rules]) -> list[Extension[Any]]:
+    """What the server that several with these rules are together is opened with, so that it has a run for each of
+    their principals."""
+    names = {name for one in rules for name in one.principals}
+    return [narrowing({name: JoinedSettings(principals=name) for name in sorted(names)})] if names else []
 
 
 def joined_server(

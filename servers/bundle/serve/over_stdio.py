@@ -6,7 +6,7 @@ Each is opened again when it fails, and what is left of it is closed with the pr
 import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Literal
 
@@ -18,13 +18,14 @@ from shared.extensions.dialects import DIALECTS
 from shared.kit.program import exit_with_error
 from shared.ops.supervised import Supervised
 from shared.program.process import Options, leave_behind, run_to_the_end, set_up_process, tell_in_terminal
-from shared.program.run import is_ready, open_trace, run_stdio
+from shared.program.run import is_ready, open_audit, open_trace, recording, run_stdio
 from shared.server.running import Running
 from shared.server.server import Server
 
 from .choice import Chosen
 from .foreign_server import hear_commands
 from .joined import joined_server, settled
+from .joining import JOINED
 
 
 class Joined:
@@ -33,16 +34,21 @@ class Joined:
     def __init__(self, servers: Sequence[Chosen], prefix: Literal["auto", "always"], options: Options) -> None:
         for one in servers:
             one.limit(options)
-        self.members = [Supervised(one.name, partial(one.app.open, one.settings)) for one in servers]
+        self.audit: Any = None
+        self.members = [Supervised(one.name, partial(self._open, one)) for one in servers]
         apps = [one.app for one in servers]
         self.app: Server[Any] = joined_server(self.members, apps, prefix)
         self.drain_seconds = max(app.limits.drain_seconds for app in apps)
         self.options = options
 
+    def _open(self, one: Chosen) -> AbstractAsyncContextManager[Running[Any]]:
+        extensions = [*one.extensions(self.options), *recording(self.audit, one.name)]
+        return one.app.open(one.settings, extensions=extensions)
+
     def run(self, program: str, exposed: str | None) -> int:
         """Serves until its client or a signal ends it; the exit code. Ends the program where it can't start."""
         try:
-            trace = open_trace(self.options)
+            trace, self.audit = open_trace(self.options), open_audit(self.options)
         except ValueError as error:
             exit_with_error(program, str(error))
         set_up_process(self.options, exposed)
@@ -52,13 +58,14 @@ class Joined:
         try:
             return run_to_the_end(program, partial(self._run, trace), fast=False)
         finally:
-            if trace is not None:
-                trace.close()
+            for records in filter(None, (trace, self.audit)):
+                records.close()
 
     async def _run(self, trace: Observer | None) -> None:
         # Each server has as many threads on average as it would have alone.
         to_thread.current_default_thread_limiter().total_tokens *= len(self.members)
         extensions = [DIALECTS] if self.options.dialects == "on" else []
+        extensions += recording(self.audit, JOINED)
         async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
             stack.callback(tasks.cancel_scope.cancel)
             await stack.enter_async_context(self._members())

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from shared.ops.readiness import State
 from shared.protocol.http.rules import Refusal
 from shared.transports.http.mount import Mount
+from shared.transports.http.protection import Issuers
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem}"
@@ -36,29 +37,34 @@ _MOST = 500
 class Page:
     """Makes the page for each request."""
 
-    def __init__(self, mounts: Sequence[Mount], *, asks_for_token: bool) -> None:
+    def __init__(self, mounts: Sequence[Mount], *, asks_for_token: bool, issuers: Issuers | None = None) -> None:
         self._mounts = mounts
         self._asks_for_token = asks_for_token
+        self._issuers = issuers
 
     async def __call__(self, request: Request, refusal: Refusal | None) -> Response:
         """The page; for whoever may not use the servers, that a token is needed and nothing else."""
         if refusal is not None:
-            return _page(_LOCKED, refusal.status, dict(refusal.headers))
+            locked = _LOCKED if self._issuers is None else _log_in(self._issuers)
+            return _page(locked, refusal.status, dict(refusal.headers))
         states = await asyncio.gather(*(mount.state() for mount in self._mounts))
         # A proxy in front of it may speak TLS, and says so by this header.
         scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else "http"
-        base = f"{scheme}://{request.headers.get('host', '')}"
+        base = (self._issuers and self._issuers.public_url) or f"{scheme}://{request.headers.get('host', '')}"
         rows = "".join(_row(mount, base, state) for mount, state in zip(self._mounts, states, strict=True))
         return _page(
             f"<table><tr><th>Server</th><th>URL</th><th>State</th></tr>{rows}</table>"
             "<h2>How to connect</h2>"
             "<p>Give a host the URL of a server (transport: Streamable HTTP). Many take it as JSON:</p>"
             f"<pre>{escape(self._snippet(base))}</pre>"
+            f"{'' if self._issuers is None else _log_in(self._issuers)}"
             "<p>For whoever watches over it: <code>/healthz</code>, <code>/readyz</code>, <code>/metrics</code>.</p>"
         )
 
     def _snippet(self, base: str) -> str:
-        token = {"headers": {"Authorization": "Bearer YOUR_TOKEN"}} if self._asks_for_token else {}
+        # Whoever logs in by an issuer needs none.
+        needs_token = self._asks_for_token and self._issuers is None
+        token = {"headers": {"Authorization": "Bearer YOUR_TOKEN"}} if needs_token else {}
         servers = {mount.name: {"type": "http", "url": base + mount.path, **token} for mount in self._mounts}
         return json.dumps({"mcpServers": servers}, indent=2)
 
@@ -67,6 +73,14 @@ _LOCKED = (
     "<p>A token is needed, as in the header <code>Authorization: Bearer YOUR_TOKEN</code>; "
     "whoever runs this has it.</p>"
 )
+
+
+def _log_in(issuers: Issuers) -> str:
+    named = ", ".join(f"<code>{escape(url)}</code>" for url in issuers.urls)
+    return (
+        f"<p>Tokens are issued by {named}: hosts log in there by themselves, and so does "
+        "<code>mcp-server-bundle login URL</code>.</p>"
+    )
 
 
 def _row(mount: Mount, base: str, state: State) -> str:

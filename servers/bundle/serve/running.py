@@ -5,12 +5,14 @@ loop back would hold up all of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import anyio
 from anyio import to_thread
 
+from shared.gateway.joined.gateway import JoinedSettings
 from shared.kit.program import exit_with_error
 from shared.program.process import (
     Options,
@@ -23,15 +25,14 @@ from shared.program.process import (
     set_up_process,
     token_of,
 )
-from shared.program.run import open_trace
-from shared.server.server import NoSettings
+from shared.program.run import open_audit, open_trace
 from shared.transports.http.app import HttpOptions
 from shared.transports.http.mount import Mount
 from shared.transports.http.server import run_mounts
 
 from .choice import Choice, Chosen
 from .foreign_server import hear_commands
-from .joined import joined_server, settled
+from .joined import joined_server, kept_apart, settled
 from .joining import JOINED
 from .page import Page
 
@@ -40,8 +41,8 @@ def run_all(program: str, options: Options, choice: Choice, exposed: str | None)
     """Serves what is chosen, each server at `/NAME/mcp`, and those that are joined as one at `/mcp`; the exit code.
     Ends the program where it can't start."""
     try:
-        http = http_options(options, token_of(options))
-        trace = open_trace(options)
+        trace, audit = open_trace(options), open_audit(options)
+        http = replace(http_options(options, token_of(options)), audit=audit)
     except ValueError as error:
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
@@ -52,14 +53,15 @@ def run_all(program: str, options: Options, choice: Choice, exposed: str | None)
     try:
         return run_to_the_end(program, partial(_run, mounts, options, http), fast=True)
     finally:
-        if trace is not None:
-            trace.close()
+        for records in filter(None, (trace, audit)):
+            records.close()
 
 
 def _mounted(one: Chosen, options: Options, http: HttpOptions, trace: Any) -> Mount:
     one.limit(options)
     mount = Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
     mount.trace = trace and trace.of(one.name)
+    mount.extensions += one.extensions(options)
     return mount
 
 
@@ -68,10 +70,18 @@ def _joined(mounts: Sequence[Mount], choice: Choice, http: HttpOptions, trace: A
     members = [mount for mount in mounts if mount.name in choice.joined]
     supervised = [one.supervised for one in members]
     app = joined_server(supervised, [one.server for one in members], choice.prefix)
-    mount = Mount(app, "/mcp", http.limits, NoSettings(), JOINED)
+    mount = Mount(app, "/mcp", http.limits, JoinedSettings(), JOINED)
+    mount.extensions += kept_apart([one.rules for one in choice.servers if one.name in choice.joined])
+    mount.scopes = partial(_united, members)
     mount.before = partial(settled, supervised)
     mount.trace = trace and trace.of(JOINED)
     return mount
+
+
+def _united(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
+    """The scopes of all of them, which their tools need at the joined endpoint as well."""
+    supported, first = zip(*(member.scopes() for member in members), strict=True)
+    return sorted({scope for one in supported for scope in one}), sorted({scope for one in first for scope in one})
 
 
 async def _run(mounts: Sequence[Mount], options: Options, http: HttpOptions) -> None:
@@ -82,7 +92,7 @@ async def _run(mounts: Sequence[Mount], options: Options, http: HttpOptions) -> 
     def started(host: str, port: int) -> None:
         announce(options, f"listening on {address(host, port)}/ ({paths})")
 
-    page = Page(mounts, asks_for_token=bool(http.tokens))
+    page = Page(mounts, asks_for_token=bool(http.authenticator), issuers=http.issuers)
     drain_seconds = max(mount.drain_seconds for mount in mounts)
     async with anyio.create_task_group() as tasks:
         with bound(options, tasks, drain_seconds) as stop:

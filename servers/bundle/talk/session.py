@@ -18,6 +18,7 @@ from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
 from shared.kit.program import exit_with_error, needs_extra, plain
 
+from ..remote import connect_as_user
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse
 from .targets import Asked, Target, find_target
 
@@ -111,7 +112,7 @@ class Reached(NamedTuple):
 
 def _connect(target: Target, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
     if target.url:
-        return connect(target.url, options, headers=target.headers)
+        return connect_as_user(target.url, options, target.headers)
     return connect(target.command, options, env=target.env, cwd=target.directory)
 
 
@@ -131,7 +132,7 @@ class _Phase:
         if isinstance(error, TimeoutError):
             reason = f"no answer in {self.seconds:g} s; --timeout gives it more"
         if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN and not self.has_token:
-            reason += "; --token-file or --token-variable has a token sent"
+            reason += "; --token-file or --token-variable has a token sent, and `login` logs in"
         if isinstance(error, McpError) and self.is_open:
             return f"{name} refuses: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
         said = f"; last it said: {last_words}" if last_words else ""

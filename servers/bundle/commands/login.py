@@ -1,0 +1,215 @@
+"""`python -m servers login URL`, `logout` and `accounts`: who the user is at servers with a URL."""
+
+import sys
+import time
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import anyio
+
+from shared.auth.web import Web
+from shared.client.auth.grants import AuthorizationCode
+from shared.client.auth.kept import Kept, read_kept, registration_key
+from shared.client.auth.loopback import Loopback
+from shared.client.auth.oauth import OAuth, OAuthOptions
+from shared.client.auth.registration import ClientInformation, is_visible
+from shared.client.auth.store import OutOfReach
+from shared.client.auth.token_endpoint import TokenEndpoint
+from shared.client.connect import connect
+from shared.errors import AuthError, McpError
+from shared.kit.program import exit_with_error, plain
+
+from ..accounts import Account, Accounts, server_key
+from ..remote import check_url, place_of
+from ..talk.endings import DONE, REFUSED, UNREACHED
+from .arguments import CommandParser
+from .output import console, print_json, table
+
+__all__ = ["accounts", "logout", "main"]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Has the user log in to a server; the exit code."""
+    parser = _login_parser()
+    given = parser.parse_args(argv)
+    try:
+        check_url(given.url)
+        client = _client_of(given)
+        return anyio.run(_log_in, given, client, Accounts())
+    except (ValueError, AuthError) as error:
+        exit_with_error(parser.prog, str(error))
+
+
+def logout(argv: Sequence[str]) -> int:
+    """Has the user logged in no more; the exit code."""
+    parser = CommandParser(
+        "logout",
+        "Forget a login, and have the server's issuer take its tokens back. Exit codes: 0 it is forgotten, 1 there "
+        "is no such login, 2 wrong usage.",
+    )
+    parser.add_argument("url", metavar="URL", nargs="?", help="the server's, as `accounts` has it")
+    parser.add_argument("--all", action="store_true", help="forget all logins")
+    given = parser.parse_args(argv)
+    if (given.url is None) is not given.all:
+        parser.error("give the URL of a server, or --all")
+    try:
+        return anyio.run(_log_out, Accounts(), given.url)
+    except (ValueError, AuthError) as error:
+        exit_with_error(parser.prog, str(error))
+
+
+def accounts(argv: Sequence[str]) -> int:
+    """Lists the logins; the exit code."""
+    parser = CommandParser("accounts", "List the servers that you are logged in to, without any token.")
+    parser.add_json()
+    given = parser.parse_args(argv)
+    try:
+        found = Accounts().all()
+    except (ValueError, AuthError) as error:
+        exit_with_error(parser.prog, str(error))
+    if given.json:
+        print_json([one._asdict() for one in found])
+    else:
+        rows = [(one.resource, one.issuer, " ".join(one.scopes), _end_of(one)) for one in found]
+        console().print(table(("Server", "Issuer", "Scopes", "Token ends"), rows), soft_wrap=False)
+    return DONE
+
+
+def _login_parser() -> CommandParser:
+    parser = CommandParser(
+        "login",
+        "Log in to a server at a URL, with the browser. `connect`, `call` and the other commands then use the login, "
+        "and renew its tokens. Exit codes: 0 logged in, 1 refused, 2 wrong usage, 3 no connection.",
+    )
+    parser.add_argument("url", metavar="URL", help="the server's")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        default=[],
+        metavar="SCOPE",
+        help="scope to ask for besides those that the server wants",
+    )
+    parser.add_argument(
+        "--client-id", metavar="ID", help="client id with which this program is registered at the issuer"
+    )
+    text = "file with the secret that goes with the client id"
+    parser.add_argument("--client-secret-file", type=Path, metavar="FILE", help=text)
+    text = "URL at which this program's client metadata is, which is its client id then"
+    parser.add_argument("--client-metadata-url", type=_metadata_url, metavar="URL", help=text)
+    parser.add_argument(
+        "--port", type=_port, default=0, help="port that the browser comes back to (default: a free one)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="only print the page to log in on")
+    return parser
+
+
+def _metadata_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        is_one = parts.scheme == "https" and bool(parts.hostname) and parts.path not in ("", "/")
+    except ValueError:
+        is_one = False
+    if not is_one or not is_visible(text):
+        raise ArgumentTypeError("has to be an https URL with a path")
+    return text
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 5 or int(text) > 65_535:
+        raise ArgumentTypeError("has to be a port from 1 to 65535")
+    return int(text)
+
+
+def _client_of(given: Namespace) -> ClientInformation | None:
+    """The client that the command line names. Raises ValueError."""
+    if given.client_id is None:
+        if given.client_secret_file is not None:
+            raise ValueError("--client-secret-file goes with --client-id")
+        return None
+    if not is_visible(given.client_id):
+        raise ValueError("--client-id has characters that can't be sent")
+    if given.client_secret_file is None:
+        return ClientInformation(given.client_id, method="none")
+    try:
+        secret = given.client_secret_file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--client-secret-file: {given.client_secret_file}: {error}") from None
+    if not is_visible(secret):
+        raise ValueError(f"--client-secret-file: {given.client_secret_file} has no secret that can be sent")
+    return ClientInformation(given.client_id, secret=secret)
+
+
+async def _log_in(given: Namespace, client: ClientInformation | None, accounts: Accounts) -> int:
+    try:
+        # Who is registered beforehand has said where the browser comes back to: no path that is made up will do.
+        path = None if client is None and given.client_metadata_url is None else "/callback"
+        with Loopback(_say_where, browses=not given.no_browser, path=path, port=given.port) as redirect:
+            grant = AuthorizationCode(redirect, client, given.client_metadata_url)
+            # The login that is there would serve, and stays until this one has succeeded. The other commands, which
+            # renew its tokens, are not told of the client.
+            options = OAuthOptions(scopes=given.scope, anew=True, keeps_client=True)
+            credentials = OAuth(given.url, grant, tokens=accounts.tokens, options=options)
+            async with connect(given.url, auth=credentials):
+                pass
+        if not credentials.has_token:
+            _say(f"{place_of(given.url)} needs no login")
+            return DONE
+    except AuthError as error:
+        _say(str(error))
+        return REFUSED
+    except (McpError, OSError) as error:
+        _say(f"no connection to {place_of(given.url)}: {error}")
+        return UNREACHED
+    _say(f"logged in to {place_of(given.url)}")
+    return DONE
+
+
+async def _log_out(accounts: Accounts, url: str | None) -> int:
+    named = None if url is None else server_key(url)[1]
+    known = [one for one in accounts.all() if named is None or named in [one.resource, *accounts.urls(one.resource)]]
+    if not known and url is not None:
+        _say(f"there is no login to {place_of(url)}")
+        return REFUSED
+    for one in known:
+        await _forget(accounts, one)
+        _say(f"logged out of {place_of(one.resource)}")
+    return DONE
+
+
+async def _forget(accounts: Accounts, account: Account) -> None:
+    tokens = accounts.tokens
+    for url in accounts.urls(account.resource):
+        try:
+            if not await _is_revoked(await read_kept(tokens, url, None, time.time)):
+                _say("the issuer did not revoke the tokens, which stay valid until they expire")
+        except OutOfReach:
+            raise  # what is not revoked and can't be deleted is not to be forgotten
+        except AuthError as error:
+            _say(f"the issuer did not revoke the tokens, which stay valid until they expire: {error}")
+        await tokens.delete(server_key(url))
+    await tokens.delete((account.issuer, account.resource))
+    if all(other.issuer != account.issuer for other in accounts.all()):
+        await tokens.delete(registration_key(account.issuer))
+
+
+async def _is_revoked(kept: Kept | None) -> bool:
+    if kept is None:
+        return True
+    return await TokenEndpoint(Web(), kept.login.found.issuer, kept.login.client, time.time).revoke(kept.token)
+
+
+def _end_of(account: Account) -> str:
+    if account.expires is None:
+        return "unknown"
+    return datetime.fromtimestamp(account.expires, UTC).isoformat(timespec="minutes")
+
+
+def _say_where(url: str) -> None:
+    _say(f"if your browser does not open, log in on this page:\n{url}")
+
+
+def _say(text: str) -> None:
+    print("\n".join(map(plain, text.split("\n"))), file=sys.stderr, flush=True)  # noqa: T201 - for people

@@ -1,0 +1,97 @@
+"""`python -m servers token`: the named tokens of a listener, as `--tokens-file` has them."""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from shared.auth.policy import read_scopes
+from shared.auth.tokens_file import NamedToken
+from shared.kit.arguments import LineParser
+from shared.kit.program import exit_with_error, plain
+
+from ..hosts.clients import state_folder, this_machine
+from ..tokens import TokensToChange
+from .arguments import CommandParser
+from .output import console, print_json, table
+
+VARIABLE = "MCP_TOKENS_FILE"
+"""The variable of the option `--tokens-file` of every server."""
+_MOST_DAYS = 36_500
+
+
+def main(argv: Sequence[str]) -> int:
+    """Makes, lists or revokes tokens; the exit code."""
+    parser = _parser()
+    given = parser.parse_args(argv)
+    try:
+        _WORK[given.action](TokensToChange(given.tokens_file or _usual()), given)
+    except ValueError as error:
+        exit_with_error(parser.prog, str(error))
+    return 0
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "token",
+        "Make tokens for people and programs, list them, and revoke them. The file has their digests alone: a token "
+        "is shown once. Servers see a change of their file of tokens within a second.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=LineParser)
+    new = actions.add_parser("new", help="make a token, and print it", description="Make a token, and print it.")
+    new.add_argument("name", metavar="NAME", help="whose it is: settings, limits and the audit log call it so")
+    text = "what it allows, such as filesystem:read; may be given several times (default: everything)"
+    new.add_argument("--scope", action="append", metavar="SCOPE", help=text)
+    new.add_argument("--expires", type=int, metavar="DAYS", help="days until it ends (default: never)")
+    text = "list the tokens, without what they are"
+    shown = actions.add_parser("list", help=text, description="List the tokens, without what they are.")
+    shown.add_argument("--json", action="store_true", help="print JSON")
+    text = "take a token out"
+    revoked = actions.add_parser("revoke", help=text, description="Take a token out.")
+    revoked.add_argument("name", metavar="NAME", help="whose it is")
+    for one in (new, shown, revoked):
+        text = f"file with the digests (default: {VARIABLE}, or tokens.toml in your own directory for such things)"
+        one.add_argument("--tokens-file", type=Path, metavar="FILE", help=text)
+    return parser
+
+
+def _usual() -> Path:
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else Path(state_folder(this_machine())) / "tokens.toml"
+
+
+def _new(tokens: TokensToChange, given: Namespace) -> None:
+    scopes = None if given.scope is None else sorted(read_scopes(" ".join(given.scope)))
+    if given.expires is not None and not 1 <= given.expires <= _MOST_DAYS:
+        raise ValueError(f"--expires: give between 1 and {_MOST_DAYS} days")
+    print(tokens.make(given.name, scopes, given.expires))  # noqa: T201 - it is the output
+    told = f"this is shown once; servers take it with --tokens-file {tokens.path}"
+    print(plain(told), file=sys.stderr)  # noqa: T201 - for people
+
+
+def _list(tokens: TokensToChange, given: Namespace) -> None:
+    known = tokens.all().values()
+    if given.json:
+        print_json([_told(one) for one in known])
+        return
+    rows = [
+        (one.name, "everything" if one.scopes is None else " ".join(sorted(one.scopes)), _end(one)) for one in known
+    ]
+    console().print(table(("Name", "Scopes", "Expires"), rows), soft_wrap=False)
+
+
+def _revoke(tokens: TokensToChange, given: Namespace) -> None:
+    tokens.revoke(given.name)
+
+
+def _told(one: NamedToken) -> dict[str, object]:
+    scopes = None if one.scopes is None else sorted(one.scopes)
+    return {"name": one.name, "scopes": scopes, "expires": None if one.expires is None else one.expires.isoformat()}
+
+
+def _end(one: NamedToken) -> str:
+    return "never" if one.expires is None else one.expires.isoformat()
+
+
+_WORK = {"new": _new, "list": _list, "revoke": _revoke}

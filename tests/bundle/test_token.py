@@ -1,0 +1,147 @@
+"""`token`: what it makes, what it shows, and how it takes a token back."""
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.program import main
+from servers.bundle.tokens import TokensToChange
+from shared.auth.tokens_file import TokensFile
+
+HAND_WRITTEN = '# ours\n[old]\ndigest = "sha256:' + "0" * 64 + '" # since May\n\n# the end\n'
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MCP_TOKENS_FILE", str(tmp_path / "kept" / "tokens.toml"))
+    return tmp_path / "kept" / "tokens.toml"
+
+
+def token(*words: str) -> int:
+    try:
+        return main(["token", *words])
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def test_a_token_is_printed_once_and_written_nowhere(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert token("new", "ada@example.org", "--scope", "a:read", "--scope", "b:write c:*", "--expires", "30") == 0
+    made, told = capsys.readouterr()
+    assert made.strip() not in path.read_text()
+    assert str(path) in told
+    ada = TokensFile(path).known(made.strip())
+    assert ada is not None
+    assert (ada.name, ada.scopes) == ("ada@example.org", frozenset({"a:read", "b:write", "c:*"}))
+    end = (datetime.now(UTC) + timedelta(days=30)).timestamp()
+    assert ada.expires == pytest.approx(end, abs=60)
+
+
+def test_without_scopes_it_allows_everything_for_ever(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    token("new", "bob")
+    bob = TokensFile(path).known(capsys.readouterr().out.strip())
+    assert bob is not None
+    assert (bob.scopes, bob.expires) == (None, None)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_the_file_is_for_its_owner_alone(path: Path) -> None:
+    token("new", "bob")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not TokensFile(path).exposed
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_what_is_written_by_hand_stays_to_the_byte(path: Path, newline: str) -> None:
+    path.parent.mkdir()
+    before = HAND_WRITTEN.replace("\n", newline).encode()
+    path.write_bytes(before)
+    token("new", "new")
+    assert path.read_bytes().startswith(before)
+    assert token("revoke", "new") == 0
+    assert path.read_bytes().rstrip() == before.rstrip()
+
+
+def test_a_token_that_is_revoked_is_no_token(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    token("new", "ada")
+    ada = capsys.readouterr().out.strip()
+    token("new", "bob")
+    bob = capsys.readouterr().out.strip()
+    assert token("revoke", "ada") == 0
+    tokens = TokensFile(path)
+    assert tokens.known(ada) is None
+    assert tokens.known(bob)
+
+
+def test_the_list_says_everything_but_the_tokens(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    token("new", "ada", "--scope", "b:read", "--scope", "a:read")
+    ada = capsys.readouterr().out.strip()
+    assert token("list", "--json") == 0
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == [{"name": "ada", "scopes": ["a:read", "b:read"], "expires": None}]
+    assert token("list") == 0
+    shown += capsys.readouterr().out
+    assert "a:read b:read" in shown
+    assert ada not in shown
+    assert path.exists()
+
+
+def test_before_the_first_token_there_are_none(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert token("list", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["new", "old"], "there is a token 'old' already"),
+        (["new", "a b"], "one word"),
+        (["new", "x", "--scope", 'a"b'], "is not a valid scope"),
+        (["new", "x", "--expires", "0"], "--expires"),
+        (["revoke", "nobody"], "there is no token 'nobody'"),
+        ([], "required: ACTION"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_it_refuses_changes_nothing(
+    path: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
+    path.parent.mkdir()
+    path.write_text(HAND_WRITTEN)
+    assert token(*words) == 2
+    shown = capsys.readouterr()
+    assert reason in shown.err
+    assert not shown.out
+    assert path.read_text() == HAND_WRITTEN
+
+
+@pytest.mark.parametrize("text", ["[old", '[old]\ndigest = "mine"\n', "\xff"])
+def test_a_file_that_is_wrong_is_left_alone(path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    path.parent.mkdir()
+    path.write_bytes(text.encode("latin-1"))
+    for words in (["new", "x"], ["revoke", "old"], ["list"]):
+        assert token(*words) == 2
+        assert str(path) in capsys.readouterr().err
+    assert path.read_bytes() == text.encode("latin-1")
+
+
+def test_a_token_in_another_form_is_for_its_author_to_take_out(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path.parent.mkdir()
+    path.write_text('old.digest = "sha256:' + "0" * 64 + '"\n')
+    assert token("revoke", "old") == 2
+    assert "change it by hand" in capsys.readouterr().err
+
+
+def test_none_of_those_made_at_once_is_lost(path: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(lambda name: TokensToChange(path).make(name, None, None), "abcdefgh"))
+    tokens = TokensFile(path)
+    assert [one.name for one in map(tokens.known, made) if one is not None] == list("abcdefgh")
