@@ -19,6 +19,7 @@ TABLES = {
     "interop": "tests.interop.conftest",
     "our client": "tests.interop.servers.conftest",
     "gateway": "tests.interop.gateway.conftest",
+    "authorization": "tests.interop.authorization.conftest",
     "compared": "tests.comparison.conftest",
     "leg of the conformance suite": "tests.conformance.conftest",
     "image": "tests.docker.conftest",

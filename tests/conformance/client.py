@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from shared.protocol.types.sampling import CreateMessageParams
 
 DONE = "the client did all that it was asked for"
-LATER = "auth/"
-"""What is not built yet: these scenarios are given up at once."""
+AUTH = "auth/"
+"""The scenarios in which the client has to log in."""
 
 Play = Callable[["Client"], Awaitable[object]]
 
@@ -100,6 +100,31 @@ async def refuse_skill(client: Client) -> None:
     raise RuntimeError("the skill was not refused")
 
 
+async def list_and_call(client: Client) -> None:
+    """Every tool, each of which may want more scopes; a second round may meet another issuer."""
+    await call_every_tool(client)
+    await call_every_tool(client)
+
+
+async def be_refused(client: Client) -> NoReturn:
+    """What the server or the issuer says must not be taken. Raises RuntimeError where it was."""
+    await client.list_tools()
+    raise RuntimeError("the client has logged in all the same")
+
+
+REFUSED = dict.fromkeys(
+    (
+        "auth/resource-mismatch",
+        "auth/scope-retry-limit",
+        "auth/iss-supported-missing",
+        "auth/iss-wrong-issuer",
+        "auth/iss-unexpected",
+        "auth/iss-normalized",
+        "auth/metadata-issuer-mismatch",
+    ),
+    be_refused,
+)
+
 SCENARIOS: dict[str, Play] = {
     "tools_call": call_tool,
     "elicitation-sep1034-client-defaults": call_every_tool,
@@ -114,6 +139,7 @@ SCENARIOS: dict[str, Play] = {
     "sep-2640-client-verify-digest": refuse_skill,
     "sep-2640-client-verify-size": refuse_skill,
     "sep-2640-client-verify-frontmatter": refuse_skill,
+    **REFUSED,
 }
 """The others are satisfied with a list of tools."""
 
@@ -135,22 +161,27 @@ async def play(scenario: str, version: str, url: str) -> None:
     """Does what `scenario` asks for at `url`. Raises what the client raises."""
     from shared.client.connect import connect_http
     from shared.client.options import ClientOptions
+    from shared.errors import AuthError
 
-    scene = SCENARIOS.get(scenario, list_tools)
+    is_auth = scenario.startswith(AUTH)
+    scene = SCENARIOS.get(scenario, list_and_call if is_auth else list_tools)
     # An extension has no version of its own; that of skills came with stateless servers.
     mode = "stateless" if scene in (list_skills, refuse_skill) else version
     strict = scene is check_arguments
     options = ClientOptions(mode=mode, elicit=confirm, sample=sample, roots=(), check_arguments=strict)
-    async with connect_http(url, options) as client:
-        await scene(client)
+    auth = None
+    if is_auth:
+        from tests.conformance.login import credentials
+
+        auth = credentials(scenario, url)
+    with suppress(AuthError) if scene is be_refused else nullcontext():
+        async with connect_http(url, options, auth=auth) as client:
+            await scene(client)
 
 
 def main() -> int:
     """Plays the scenario that the environment names. Exit code: 0 when it was played to its end, 1 if not."""
     scenario, version = os.environ["MCP_CONFORMANCE_SCENARIO"], os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"]
-    if scenario.startswith(LATER):
-        print("authorization is not built yet", file=sys.stderr)
-        return 1
     import anyio
 
     anyio.run(play, scenario, version, sys.argv[-1])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.client import DONE
-from tests.conformance.legs import LEGS, Leg, Outcome, expected_failures, read_outcome, row, table
+from tests.conformance.legs import LEGS, Leg, Outcome, read_outcome, row, table
 
 LEG = Leg("tried", (), scenarios=2)
 
@@ -103,16 +103,8 @@ def test_nothing_else_may_fail_beside_it(tmp_path: Path) -> None:
     assert found.complaints == ["['closing', 'ping'] did not pass, where ['closing'] can't"]
 
 
-def test_what_is_expected_to_fail_is_not_told(tmp_path: Path) -> None:
-    leg = next(leg for leg in LEGS if leg.name == "client all")
-    (tmp_path / "server-auth").mkdir()
-    found = outcome(tmp_path, leg, **{"auth/dpop": ["FAILURE"], "ping": ["FAILURE"]})
-    assert found.faults == ["FAILURE ping:check-0: "]
-
-
-def test_nothing_but_authorization_at_the_client_is_expected_to_fail() -> None:
-    assert [name.partition("/")[0] for name in expected_failures()] == 33 * ["auth"]
-    assert not [leg.name for leg in LEGS if leg.side == "server" and "--expected-failures" in leg.arguments]
+def test_nothing_is_expected_to_fail() -> None:
+    assert not [leg.name for leg in LEGS if "--expected-failures" in leg.arguments]
 
 
 def test_the_legs_have_names_of_their_own() -> None:

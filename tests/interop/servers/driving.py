@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +47,11 @@ class Column:
 async def drive(column: Column, folder: Path, site: str) -> dict[str, str]:
     """What becomes of each row of a column. Raises Unavailable where its server can't be had here."""
     (folder / "note.txt").write_text(NOTE)
-    port = _free_port()
+    port = free_port()
     command = OFFICIAL[column.server].start(column.transport, port, folder)
     if column.transport == "stdio":
         return await _driven(column, command, str(folder), site)
-    with _serving(command, port):
+    with serving(command, port):
         return await _driven(column, URLS[column.transport].format(HOST, port), str(folder), site)
 
 
@@ -71,10 +71,10 @@ async def _driven(column: Column, target: str | list[str], folder: str, site: st
 
 
 @contextmanager
-def _serving(command: list[str], port: int) -> Iterator[None]:
+def serving(command: list[str], port: int, env: Mapping[str, str] | None = None) -> Iterator[None]:
     """A server that listens on that port until the end of the block."""
     with TemporaryFile() as said:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=env)
         try:
             _await_listening(process, port)
             yield
@@ -96,7 +96,8 @@ def _await_listening(process: subprocess.Popen[bytes], port: int) -> None:
     raise TimeoutError(f"{process.args} does not listen")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port for a server."""
     # Not every server takes 0 for a port, nor says which it got.
     with socket.create_server((HOST, 0)) as listener:
         port: int = listener.getsockname()[1]
