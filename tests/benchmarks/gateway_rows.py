@@ -15,7 +15,7 @@ from tests.benchmarks import messages, peers, prompts_peers, targets
 from tests.benchmarks.http_rows import MANY, free_port, serving
 from tests.benchmarks.machine import apart
 from tests.benchmarks.messages import Ask
-from tests.benchmarks.peers import ROOT, SESSIONS
+from tests.benchmarks.peers import ROOT, UNLIMITED
 from tests.benchmarks.pipes import Pipes, sample
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.web import HOST, PATH, PATIENCE, Web, in_session, stateless
@@ -87,7 +87,7 @@ def watchers_row(_peer: peers.Peer, folder: Path) -> Figures:
     trace.unlink(missing_ok=True)
     port = free_port()
     server = [sys.executable, "-m", "servers.filesystem", str(folder), "--trace", str(trace)]
-    options = ["--port", str(port), "--max-sessions", SESSIONS]
+    options = ["--port", str(port), *UNLIMITED]
     subscribe = Ask("resources/subscribe", {"uri": file.as_uri()}, b'"result"')
     with Web([*BUNDLE, "expose", "--shared", *options, "--", *server], port) as web:
         _await_ready(port)

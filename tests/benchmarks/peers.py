@@ -15,6 +15,9 @@ FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
 NPM_PACKAGE = "@modelcontextprotocol/server-filesystem"
 SESSIONS = "100000"
+UNLIMITED = ["--max-sessions", SESSIONS, "--max-client-sessions", SESSIONS]
+UNLIMITED += ["--max-rate", "1000000", "--max-burst", "1000000", "--max-client-calls", SESSIONS]
+"""One client does what a thousand do elsewhere."""
 """More than a load opens: what is measured is not how a server refuses."""
 
 
@@ -62,9 +65,7 @@ def npm_version() -> str:
 OURS = Peer(
     "ours",
     lambda folder: _module("servers.filesystem", folder),
-    lambda folder, port: _module(
-        "servers.filesystem", "--transport", "http", "--port", port, "--max-sessions", SESSIONS, folder
-    ),
+    lambda folder, port: _module("servers.filesystem", "--transport", "http", "--port", port, *UNLIMITED, folder),
 )
 SDK = Peer(
     "SDK",
@@ -91,13 +92,13 @@ OURS_SHARED = Peer(
     "ours",
     lambda folder: _module("servers.filesystem", "--allow-write", folder),
     lambda folder, port: _module(
-        "servers.filesystem", "--allow-write", "--transport", "http", "--port", port, folder
+        "servers.filesystem", "--allow-write", "--transport", "http", "--port", port, *UNLIMITED, folder
     ),
 )
 OURS_SIMPLE = Peer(
     "ours",
     lambda _folder: _module("servers.everything"),
-    lambda _folder, port: _module("servers.everything", "--transport", "http", "--port", port),
+    lambda _folder, port: _module("servers.everything", "--transport", "http", "--port", port, *UNLIMITED),
 )
 
 PEERS = (OURS, SDK, NPM, FLOOR)

@@ -1,7 +1,7 @@
 """`make bench`: our servers beside others: the official ones, dbhub, FastMCP, and the least that Python needs.
 
 python -m tests.benchmarks.run [--rounds N] [--articles FOLDER] [--json FILE]
-    [--only stdio|http|sessions|tasks|files|sqlite|fetch|prompts|client|gateway]
+    [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.benchmarks import client_rows, fetch_peers, gateway_rows, messages, prompts_peers, sqlite_peers, targets
+from tests.benchmarks.auth_rows import auth_rows
 from tests.benchmarks.fair_rows import fair_rows
 from tests.benchmarks.fetch_articles import ARTICLES
 from tests.benchmarks.fetch_rows import (
@@ -72,6 +73,7 @@ SERIES = (
     Series("http", growth_rows, targets.CLIENTS, (OURS, SDK, FLOOR)),
     # The SDK's server has no WebSockets.
     Series("http", socket_rows, targets.SOCKETS, (OURS,)),
+    Series("auth", auth_rows, targets.AUTH, (OURS,)),
     Series("sessions", idle_rows, targets.IDLE_SESSIONS, (OURS, SDK)),
     Series("tasks", task_rows, targets.TASKS, (OURS,)),
     Series("files", text_rows, targets.TEXTS, (OURS_WIDE, NPM)),

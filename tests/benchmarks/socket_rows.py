@@ -44,9 +44,9 @@ def socket_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
         with Line(web.port) as http, Line(web.port) as upgraded, apart(web.pid):
             upgraded.write(_head("GET", {"Host": f"{HOST}:{web.port}", **UPGRADE}), _BLANK)
             upgraded.write(frame(messages.INITIALIZE.text(0)), _END)
-            post = partial(http.one_at_a_time, ask, partial(_post, head))
+            posting = partial(http.one_at_a_time, ask, partial(post, head))
             send = partial(upgraded.one_at_a_time, ask, frame)
-            pairs = [(sample(post), sample(send)) for _ in range(TURNS)]
+            pairs = [(sample(posting), sample(send)) for _ in range(TURNS)]
     yield targets.HTTP_SINGLE, median(posted for posted, _ in pairs)
     yield targets.WEBSOCKET_SINGLE, median(framed for _, framed in pairs)
     yield targets.WEBSOCKET_GAIN, median(framed / posted for posted, framed in pairs)
@@ -97,7 +97,8 @@ def frame(text: bytes) -> bytes:
     return b"\x81" + length + bytes(4) + text
 
 
-def _post(headers: dict[str, str], body: bytes) -> bytes:
+def post(headers: dict[str, str], body: bytes) -> bytes:
+    """A POST of `body`, as it is sent."""
     return _head("POST", {**headers, "Content-Length": str(len(body))}) + body
 
 

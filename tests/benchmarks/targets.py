@@ -50,6 +50,13 @@ HTTP_SINGLE = Measure("HTTP, session, read 1 KiB, one at a time", "1/s")
 WEBSOCKET_SINGLE = Measure("WebSocket, read 1 KiB, one at a time", "1/s")
 WEBSOCKET_GAIN = Measure("WebSocket to HTTP", "x", (Bound(1.3),))
 
+OWN_TOKEN = Measure("HTTP, read 1 KiB, a token of the operator's own", "1/s")
+SEEN_TOKEN = Measure("HTTP, read 1 KiB, a JWT seen before", "1/s")
+PROVED_TOKEN = Measure("HTTP, read 1 KiB, a JWT and a proof of possession", "1/s")
+SEEN_TIMES = Measure("a request with a JWT seen before, to the operator's own", "times", (Bound(1.15),))
+PROVED_TIMES = Measure("a request with a proof of possession, to the operator's own", "times")
+PRINCIPALS = Measure("limits of 10,000 principals", "MiB", (Bound(20),))
+
 CLIENTS_1 = Measure("HTTP, 1 client", "1/s")
 CLIENTS_8 = Measure("HTTP, 8 clients", "1/s")
 CLIENTS_64 = Measure("HTTP, 64 clients", "1/s")
@@ -143,6 +150,7 @@ STDIO = (
 )
 HTTP = (SESSION_1, SESSION_32, STATELESS_1, STATELESS_32, OPENING_1, OPENING_32)
 SOCKETS = (HTTP_SINGLE, WEBSOCKET_SINGLE, WEBSOCKET_GAIN)
+AUTH = (OWN_TOKEN, SEEN_TOKEN, PROVED_TOKEN, SEEN_TIMES, PROVED_TIMES, PRINCIPALS)
 CLIENTS = (CLIENTS_1, CLIENTS_8, CLIENTS_64, GROWTH)
 IDLE_SESSIONS = (IDLE,)
 SUBSCRIBED = (SUBSCRIPTIONS,)
@@ -165,7 +173,20 @@ FETCH = (FETCH_START, *ARTICLES, *MARKED, *AT_ONCE, *LARGE, FETCH_GROWTH)
 LIBRARY = (LIBRARY_START, LIBRARY_PAGE, LIBRARY_MEMORY)
 PROMPTS = (*LIBRARY, PROMPT, PROMPT_TOLD)
 CLIENT = (*CLIENT_AT_OURS, *CLIENT_AT_SDK, CALL_START)
-SERVERS = (*STDIO, *HTTP, *CLIENTS, *SOCKETS, *IDLE_SESSIONS, *TASKS, *FILES, *SUBSCRIBED, *SQLITE, *FETCH, *PROMPTS)
+SERVERS = (
+    *STDIO,
+    *HTTP,
+    *CLIENTS,
+    *SOCKETS,
+    *AUTH,
+    *IDLE_SESSIONS,
+    *TASKS,
+    *FILES,
+    *SUBSCRIBED,
+    *SQLITE,
+    *FETCH,
+    *PROMPTS,
+)
 DOORS = (JOINED_1, JOINED_32)
 GATEWAY = (*DOORS, JOINED_ENTRY, CONNECTED, WATCHERS)
 MEASURES = (*SERVERS, *CLIENT, *GATEWAY)
