@@ -149,7 +149,7 @@ def test_several_processes_write_and_rotate_and_no_line_is_lost(tmp_path: Path) 
     lines = [json.loads(line) for line in lines_of(tmp_path)]
     assert {(one["who"], one["number"]) for one in lines} == {(w, n) for w in "abc" for n in range(count)}
     assert len(lines) == 3 * count
-    assert len(list(tmp_path.iterdir())) > 10
+    assert (tmp_path / "audit.1").exists()  # how often it is rotated, they do not settle among them
 
 
 @pytest.mark.slow
