@@ -16,13 +16,14 @@ import anyio
 from joserfc.jwk import Key
 
 from ..errors import AuthError
+from ..kit.text import escape
 from ..protocol.records import record
 from .addresses import ForbiddenAddress, check_scheme
 from .jose import public_key
 from .metadata import IssuerMetadata, MetadataError, issuer_metadata_urls, read_issuer_metadata
 from .web import Unreachable, Web, WebError
 
-__all__ = ["RETRY", "Issuer", "find_metadata"]
+__all__ = ["RETRY", "Issuer", "find_metadata", "first_metadata"]
 
 MAX_KEYS = 100
 REFETCH = 30.0
@@ -44,16 +45,27 @@ log = logging.getLogger(__name__)
 async def find_metadata(web: Web, issuer: str, near: str | None = None) -> IssuerMetadata:
     """The metadata of `issuer`, from the first of its places where it is; `near` is the URL of what has named the
     issuer. Raises AuthError."""
-    fault: AuthError = MetadataError(f"there is no metadata of the issuer {issuer}")
-    for url in issuer_metadata_urls(issuer):
+    found = await first_metadata(web, issuer_metadata_urls(issuer), issuer, near)
+    if found is None:
+        raise MetadataError(f"the issuer {escape(issuer)[:200]} has no metadata at its well-known URLs")
+    return found
+
+
+async def first_metadata(web: Web, urls: Sequence[str], issuer: str, near: str | None) -> IssuerMetadata | None:
+    """The first document at one of `urls` that is of `issuer`; None where there is none. Raises AuthError, also where
+    there are only documents of others."""
+    wrong: MetadataError | None = None
+    for url in urls:
         answer = await web.get_json(url, near=near)
-        if answer.status != 200:
+        if answer.status != 200 or not isinstance(answer.document, dict):
             continue
         try:
             return read_issuer_metadata(answer.document, issuer)
         except MetadataError as error:
-            fault = error
-    raise fault
+            wrong = error
+    if wrong is not None:
+        raise wrong
+    return None
 
 
 @record

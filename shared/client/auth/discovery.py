@@ -4,15 +4,13 @@
 for one of the first version with authorization, whose own origin issues tokens.)
 """
 
-from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from ...auth.issuers import find_metadata, first_metadata
 from ...auth.metadata import (
     IssuerMetadata,
-    MetadataError,
     ResourceMetadata,
     issuer_metadata_urls,
-    read_issuer_metadata,
     read_resource_metadata,
     resource_metadata_urls,
 )
@@ -54,7 +52,7 @@ async def discover(web: Web, url: str, challenge: Challenge | None, known: str |
     issuer = known if known in told.authorization_servers else told.authorization_servers[0]
     if known is not None and issuer != known:
         raise AuthError(f"the credentials are for the issuer {escape(known)}, which the server no longer names")
-    return Found(await _issuer(web, issuer, near=url), told.resource, told)
+    return Found(await find_metadata(web, issuer, near=url), told.resource, told)
 
 
 async def _resource(web: Web, url: str, challenge: Challenge | None) -> ResourceMetadata | None:
@@ -69,17 +67,10 @@ async def _resource(web: Web, url: str, challenge: Challenge | None) -> Resource
     return None
 
 
-async def _issuer(web: Web, issuer: str, *, near: str) -> IssuerMetadata:
-    found = await _first(web, issuer_metadata_urls(issuer), issuer, near)
-    if found is None:
-        raise AuthError(f"the issuer {_host(issuer)} has no metadata at its well-known URLs")
-    return found
-
-
 async def _origin_issuer(web: Web, url: str) -> IssuerMetadata:
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc}"
-    found = await _first(web, issuer_metadata_urls(origin)[:1], origin, url)
+    found = await first_metadata(web, issuer_metadata_urls(origin)[:1], origin, url)
     if found is not None:
         return found
     return IssuerMetadata(
@@ -89,23 +80,3 @@ async def _origin_issuer(web: Web, url: str) -> IssuerMetadata:
         registration_endpoint=f"{origin}/register",
         code_challenge_methods_supported=["S256"],
     )
-
-
-async def _first(web: Web, urls: Iterable[str], issuer: str, near: str) -> IssuerMetadata | None:
-    """The first document that is of `issuer`. Raises `MetadataError` where there are only others."""
-    wrong: MetadataError | None = None
-    for place in urls:
-        answer = await web.get_json(place, near=near)
-        if answer.status != 200 or not isinstance(answer.document, dict):
-            continue
-        try:
-            return read_issuer_metadata(answer.document, issuer)
-        except MetadataError as error:
-            wrong = error
-    if wrong is not None:
-        raise wrong
-    return None
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc[:200]
