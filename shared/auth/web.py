@@ -92,7 +92,7 @@ class Web:
                 places = await self._addresses.find(str(request.url), near)
                 return await self._sent(request, places)
         except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:  # TimeoutError is an OSError
-            raise Unreachable(f"{host} can't be asked: {type(error).__name__}") from error
+            raise Unreachable(f"{host} can't be reached: {type(error).__name__}") from error
 
     async def _sent(self, request: httpx.Request, places: Sequence[str]) -> Answer:
         if self._verify is None and request.url.scheme == "https":

@@ -19,7 +19,7 @@ NOBODY = "http://127.0.0.1:1"
         ("{url}/mcp", "{url}", Severity.OK, "wants a login at {url}, which is there"),
         ("{url}", "{url}", Severity.OK, "wants a login at {url}, which is there"),
         ("http://127.0.0.1/other", "{url}", Severity.FAULT, "is of another resource"),
-        ("{url}/mcp", NOBODY, Severity.FAULT, f"wants a login at {NOBODY}, but 127.0.0.1 can't be asked"),
+        ("{url}/mcp", NOBODY, Severity.FAULT, f"wants a login at {NOBODY}, but 127.0.0.1 can't be reached"),
         ("{url}/mcp", "{url}/other", Severity.FAULT, "which has no metadata at its well-known URLs"),
     ],
 )
