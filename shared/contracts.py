@@ -4,12 +4,9 @@ Typed protocols, the records that pass through them, and nothing that runs.
 
 Several processes may serve one server together: its replicas. What they share is behind `Stores`. There a request may
 wait for what is `async`; what callbacks call never waits, and takes effect in the order of the calls. In memory none
-of it ever suspends; elsewhere what is `async` raises OSError where the others are out of reach. Nothing here is for
-what no part of the package shares yet: pages.
-
-What comes with stores that several processes share, and is not there yet: a lease, by which the others know that a
-replica has died, so that they end the streams of its calls and drop its readers; and who takes over the subscriptions
-of one that stops, which end with it now, while its session goes on.
+of it ever suspends; elsewhere what is `async` raises OSError where the others are out of reach. There a replica holds
+a lease. One that could not renew it is given up by the others, which answer what it owed; it may not act any more,
+and goes on as another one, with nothing of what it had.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .protocol.identity import Principal
 from .protocol.records import record
-from .protocol.session.events import Outgoing
+from .protocol.session.events import Change, Outgoing
 from .protocol.session.handshake import Snapshot
 from .protocol.types.tasks import TaskStatus
 from .protocol.wire.jsonrpc import Message
@@ -32,6 +29,7 @@ if TYPE_CHECKING:  # what only HTTP needs
 
 __all__ = [
     "Authenticator",
+    "Blobs",
     "Bus",
     "ByteStream",
     "CachingAuthenticator",
@@ -50,6 +48,7 @@ __all__ = [
     "Rate",
     "ReplayLimits",
     "Replica",
+    "ReplicaWatcher",
     "SessionEvents",
     "SessionRecord",
     "SessionStore",
@@ -207,16 +206,36 @@ class Stores(Protocol):
         """Makes the caller a replica as long as the block. What it has left behind then, the others go on with."""
 
 
+class ReplicaWatcher(Protocol):
+    """Who hears what becomes of a replica and of the others. Neither waits nor raises."""
+
+    def lost(self) -> None:
+        """The others have given this replica up: what it has of sessions is theirs now, and ends here."""
+
+    def returned(self) -> None:
+        """It is one of the others again. What they told of meanwhile it has missed."""
+
+    def left(self) -> None:
+        """One of the others is gone."""
+
+
 class Replica(Protocol):
     """One of those who share stores. Its number tells it from the others, and from those before it."""
 
     @property
     def number(self) -> int:
-        """From 0 on, and below 2^20."""
+        """From 0 on, and below 2^20; another one after it was lost."""
 
     @property
     def secret(self) -> bytes:
         """What replicas sign cursors with, where they were given no key: the same for all."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why the others are out of reach, in plain words; None where they are not."""
+
+    def watch(self, watcher: ReplicaWatcher) -> None:
+        """Has `watcher` hear what becomes of this replica and of the others, as long as it is there."""
 
     @property
     def sessions(self) -> "SessionStore":
@@ -229,6 +248,10 @@ class Replica(Protocol):
     @property
     def limiter(self) -> "Limiter":
         """What has been done of late, and by whom, at all replicas."""
+
+    @property
+    def blobs(self) -> "Blobs":
+        """What replicas keep for each other."""
 
     def log(self, limits: "ReplayLimits") -> "EventLog":
         """What streams keep, within limits, which are the same for all replicas."""
@@ -286,8 +309,13 @@ class SessionStore(Protocol):
         """What lasts of a session has changed here, from `before` to `after`, which is merged with what changed
         elsewhere: see `merge`. Who has the session and knows something else is told how it is, by its bus."""
 
-    async def tell(self, news: "News") -> None:
-        """Tells the other replicas that have the session of `news`, by their bus."""
+    def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
+        """This replica tells the client of that resource from now on, or none does. That which did is told, by its
+        bus. Never waits."""
+
+    async def adopt(self, id: str) -> Sequence[str]:
+        """The resources that the client has subscribed to, and that no replica tells of any more, as it is gone: from
+        now on this one does."""
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """This replica was not asked for the session for as long as one may be idle. Whether it ended by that, which
@@ -303,19 +331,33 @@ class SessionStore(Protocol):
 
 
 class Bus(Protocol):
-    """What one replica hears of the others."""
+    """What one replica hears of the others, in the order in which each of them says it."""
 
     def receive(self, hand: "Callable[[News], None]") -> None:
         """Has `hand` called with each of the news for this replica, also with those that came before, once each."""
 
     async def deliver(self, replica: int, news: "News") -> bool:
-        """Tells another replica; False where it is gone. What one replica tells another one keeps its order."""
+        """Tells another replica, which gets it unless it is given up before; False where it is gone."""
 
-    def publish(self, topic: str) -> None:
-        """Wakes all who hear of `topic`, at any replica, at most once. Never waits."""
+    def publish(self, run: str, change: Change) -> None:
+        """Tells all other replicas that something has changed in the run of that name: that of the principals of a
+        name, or "" for all others. Never waits."""
 
-    def hear(self, topic: str, wake: Callable[[], None]) -> Callable[[], None]:
-        """Has `wake` called when `topic` is published, until the function that this gives is called."""
+    def hear(self, hand: Callable[[str, Change], None]) -> None:
+        """Has `hand` called with the run and the change whenever another replica tells of one."""
+
+
+class Blobs(Protocol):
+    """Data by name, for a time."""
+
+    async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
+        """Keeps `data` for so long, under a `name` or one that can't be guessed, which this gives."""
+
+    async def get(self, name: str) -> bytes | None:
+        """What is kept under that name; None where nothing is."""
+
+    async def claim(self, name: str, seconds: float) -> bool:
+        """Whether nobody has claimed that name before, which is claimed for so long from now on."""
 
 
 @record
@@ -347,6 +389,9 @@ class EventLog(Protocol):
     def drop(self, id: str) -> None:
         """Forgets a session that has ended, after its streams were closed."""
 
+    def release(self, id: str) -> None:
+        """This replica has no more to do with a session, which goes on."""
+
 
 class SessionEvents(Protocol):
     """The streams of one session: of each POST one, and its own, for what no request asked for."""
@@ -358,7 +403,14 @@ class SessionEvents(Protocol):
         """The session's own, to put messages on."""
 
     async def find(self, name: str | None = None) -> "EventStream | None":
-        """A stream that was shown, or the session's own, as it is now: to be read."""
+        """A stream that was shown, or the session's own, as it is now: to be read. What a replica owed on it that is
+        gone is answered."""
+
+    def taken(self) -> None:
+        """A reader has taken what there was for it: what was held back for its sake may go on."""
+
+    def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Has `wake` called when a reader has taken something, until the function that this gives is called."""
 
     def make_room(self) -> None:
         """Gives up the oldest of what is kept, as long as it is too much. Called after messages were put."""
@@ -399,9 +451,10 @@ class EventStream(Protocol):
 
     # Writing, which never waits
 
-    def put(self, message: bytes, *, once: bool = False) -> None:
-        """Adds a message; with `once` not if the same one waits for a reader. Cuts a reader off that is too far
-        behind."""
+    def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
+        """Adds a message; with `once` not if the same one waits for a reader. With `everywhere` every replica that
+        has the session adds it: that of the reader counts, or where there is none the first. Cuts a reader off that
+        is too far behind."""
 
     def crowds(self, message: bytes) -> bool:
         """Whether `message` is too much on top of what its reader, if it has one, has not taken yet."""
@@ -423,7 +476,8 @@ class EventStream(Protocol):
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
         """Has `reader` read what nobody has taken, or everything after message number `after`; the reader before it
-        is cut off."""
+        is cut off. What there is to take is there when `settled`; the reader is cut off where that is not all of
+        it."""
 
     def take(self) -> "list[ServerSentEvent]":
         """What its reader has not taken yet; it counts as sent from now on."""

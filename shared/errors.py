@@ -11,6 +11,7 @@
     │   ├── InsufficientScope   -32600  the token does not allow it; 403 over HTTP
     │   ├── LimitExceeded       -32600  too much, or too often; 429 over HTTP
     │   ├── InternalError       -32603  ours; never carries detail
+    │   │   └── Unavailable             what replicas share is out of reach; an OSError too, and 503 over HTTP
     │   └── PeerError           the peer answered a request of ours with an error
     ├── InvalidAnswer           a handler of this client's gave an answer that breaks the schema it was asked by
     ├── InvalidArguments        a tool's arguments break its schema; a result or -32602, by version
@@ -55,6 +56,7 @@ __all__ = [
     "TaskCancelled",
     "TaskLost",
     "ToolError",
+    "Unavailable",
     "UnknownTool",
 ]
 
@@ -138,6 +140,20 @@ class InternalError(RpcError):
     """Something failed on our side. The message never carries detail: that goes to the log."""
 
     code = -32603
+
+
+class Unavailable(InternalError, OSError):
+    """What the replicas of a server share is out of reach, or this one no longer is one of them. Whether the work may
+    have been done stands in `data.mayHaveRun`, and after how many seconds to try again in `data.retryAfter`."""
+
+    kind = "unavailable"
+    seconds = 2
+
+    def __init__(self, *, may_have_run: bool = False) -> None:
+        data = {"mayHaveRun": may_have_run, "retryAfter": self.seconds}
+        if may_have_run:
+            self.kind = ""  # no status may have a client send it again by itself
+        super().__init__("what the replicas of this server share is out of reach; try again in a moment", data=data)
 
 
 class PeerError(RpcError):

@@ -12,12 +12,13 @@ from typing import Any
 import anyio
 from pydantic import BaseModel
 
+from .contracts import Stores
 from .extensions.dialects import DIALECTS
 from .protocol.identity import Principal
 from .server.connection import serve
 from .server.running import Running
 from .server.server import Server
-from .stores.memory import Stores
+from .stores import memory
 from .transports.memory import MemoryTransport, memory_pair
 
 __all__ = ["connected", "replicas"]
@@ -60,9 +61,11 @@ async def connected(
 
 
 @asynccontextmanager
-async def replicas(server: Server[Any], count: int) -> AsyncIterator[list[Running[Any]]]:
-    """So many runs of a server, with its default settings, that share one memory: the HTTP endpoint of any of them
-    goes on with the sessions of the others."""
-    stores = Stores()
+async def replicas(
+    server: Server[Any], count: int, stores: Stores | None = None
+) -> AsyncIterator[list[Running[Any]]]:
+    """So many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP endpoint of
+    any of them goes on with the sessions of the others."""
+    stores = stores or memory.Stores()
     async with AsyncExitStack() as opened:
         yield [await opened.enter_async_context(server.open(stores=stores)) for _ in range(count)]

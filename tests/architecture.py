@@ -52,6 +52,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/client/schemas.py": "jsonschema-rs is an extra, loaded with the first schema to check against",
     "shared/program/options.py": "who asks for help waits for argparse, and nobody else",
     "shared/program/authorization.py": "joserfc and httpx are an extra, loaded where an operator names an issuer",
+    "shared/program/replication.py": "redis is an extra, loaded where an operator names a store",
     "shared/program/process.py": "what says how much a listener takes stands with the web server, for HTTP alone",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/kit/program.py": "most copies have what they need; what says how to add it is loaded where they have not",

@@ -1,6 +1,7 @@
 """Options of the test run, and what holds for all of it."""
 
 import gc
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.records import names_recorded
+from tests.redis_server import RedisServer
 
 # How long an example takes is a matter of the machine, and of what else it does. That all examples of a test have its
 # folder in common is meant.
@@ -59,3 +61,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     for name, module in TABLES.items():
         if name in found:
             import_module(module).print_tables(terminalreporter)
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis that keeps nothing on disk, for all tests of one process."""
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.stop()

@@ -76,9 +76,15 @@ class Readiness:
 
     async def state(self) -> State:
         """How the server is now. Takes `CHECK_SECONDS` at most, and raises nothing."""
-        if self._state.phase is not Phase.READY or self._running is None or self._running.server.ready is None:
+        if self._state.phase is not Phase.READY or self._running is None:
             return self._state
-        found = await self._checked()
+        replica = self._running.replica
+        if replica is not None and replica.reason is not None:
+            found = State(Phase.DEGRADED, replica.reason)
+        elif self._running.server.ready is None:
+            found = self._state
+        else:
+            found = await self._checked()
         if found != self._said:
             level = logging.INFO if found.reason is None else logging.WARNING
             log.log(level, "%s", found.phase.value if found.reason is None else f"not ready: {found.reason}")

@@ -32,6 +32,7 @@ from ..ops.logs import set_up_logging
 from ..server.server import Server
 from .options import option, secret
 from .protection import ProtectionOptions
+from .replication import ReplicaOptions
 
 if TYPE_CHECKING:
     from ..transports.http.app import HttpOptions
@@ -105,7 +106,7 @@ class GeneralOptions(BaseModel):
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
 
-class Options(ProtectionOptions, GeneralOptions):
+class Options(ReplicaOptions, ProtectionOptions, GeneralOptions):
     """The options of every server."""
 
 

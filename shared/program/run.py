@@ -44,6 +44,7 @@ from .process import (
     tell_in_terminal,
     token_of,
 )
+from .replication import StoresOf, stores_of
 from .rules import keeping_to
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def run_app(
         if options.transport == "http" and missing_extra():
             raise ValueError(f"--transport http: {needs_extra('http')}")
         http = http_options(options, token) if options.transport == "http" else None
+        stores = None if http is None else stores_of(options)
         trace, audit = open_trace(options), open_audit(options)
     except ValueError as error:
         exit_with_error(program, str(error))
@@ -108,7 +110,7 @@ def run_app(
     try:
         return run_to_the_end(
             program,
-            partial(_run, _App(app, settings, ready, audit), options, http, trace),
+            partial(_run, _App(app, settings, ready, audit, stores), options, http, trace),
             fast=options.transport == "http",
         )
     finally:
@@ -123,6 +125,7 @@ class _App(NamedTuple):
     settings: BaseModel | None
     ready: Callable[[], Awaitable[None]] | None
     audit: Any = None
+    stores: StoresOf | None = None
 
 
 def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -228,8 +231,11 @@ async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: 
         name = what.app.implementation.name
         rules = keeping_to(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
         extensions = [*([DIALECTS] if options.dialects == "on" else []), *rules, *recording(what.audit, name)]
+        stores = None if what.stores is None else what.stores(name)
         with starting():
-            running = await stack.enter_async_context(what.app.open(what.settings, extensions=extensions))
+            running = await stack.enter_async_context(
+                what.app.open(what.settings, extensions=extensions, stores=stores)
+            )
         running.trace = trace
         if what.ready is not None and not await is_ready(what.ready):
             return

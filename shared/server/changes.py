@@ -20,12 +20,14 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from ..errors import InvalidParams, ResourceNotFound
 from ..protocol.identity import LogMessage
 from ..protocol.session.events import Change
+from ..protocol.session.subscriptions import LISTS
 
 __all__ = ["Changes", "Listener"]
 
 MAX_HELD = 10_000
 """Subscriptions of all clients together."""
 
+Share = Callable[[Change], None]
 Subscribed = Callable[[Any, str], Awaitable[str]]
 Wanted = Callable[[], Awaitable[None]]
 Unsubscribed = Callable[[str], Awaitable[None]]
@@ -48,6 +50,8 @@ class Changes:
         self.on_subscribe: Subscribed | None = None
         self.on_unsubscribe: Unsubscribed | None = None
         self.on_wanted: Wanted | None = None
+        self.share: Share | None = None
+        """Tells other replicas of the server of what has changed, where there are any."""
         self._wanted = False
         self._listeners: dict[Listener, None] = {}
         self._holders: Counter[str] = Counter()
@@ -69,7 +73,7 @@ class Changes:
     def resource(self, key: str, part: str | None = None) -> None:
         """The resource known under `key` changed, or the `part` of it that has this URI; what a read gives is new
         from now on."""
-        if key in self._holders:
+        if key in self._holders or self.share is not None:
             self._publish(Change("resource", key, part))
 
     def announce(self, message: LogMessage) -> None:
@@ -151,6 +155,23 @@ class Changes:
         """How many resources somebody subscribes to."""
         return len(self._holders)
 
+    def heard(self, change: Change) -> None:
+        """Something has changed, as another replica says."""
+        if change.uri is None or change.uri in self._holders:
+            self._tell(change)
+
+    def look_again(self) -> None:
+        """Anything may have changed."""
+        for name in LISTS:
+            self._tell(Change(name))
+        for key in tuple(self._holders):
+            self._tell(Change("resource", key))
+
     def _publish(self, change: Change) -> None:
+        if self.share is not None:
+            self.share(change)
+        self._tell(change)
+
+    def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):
             listener.changed(change)

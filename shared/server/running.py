@@ -7,7 +7,7 @@ own state, limits, changes and calls. It lives in one event loop.
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -18,7 +18,7 @@ from ..contracts import Observer, Quota
 from ..errors import DeclarationError, LimitExceeded
 from ..protocol.identity import Identity, Principal, Span
 from ..protocol.methods import Method, MethodTable, method_table
-from ..protocol.session.events import Call, Outgoing
+from ..protocol.session.events import Call, Change, Outgoing
 from ..protocol.session.server import ServerSession
 from ..protocol.signing import Signer
 from ..protocol.types.base import Implementation
@@ -169,11 +169,37 @@ class Running(Generic[State]):
         """The methods it understands."""
         return method_table(self.identity, self.features.methods)
 
+    def join(self, replica: "Replica") -> None:
+        """Shares what it knows, and what changes, with the other replicas, as one of which it was opened."""
+        self.replica = replica
+        self.changes.share = partial(replica.bus.publish, "")
+        replica.bus.hear(self._heard)
+        replica.watch(self)
+
+    def _heard(self, run: str, change: Change) -> None:
+        named = self.narrowed.get(run, self)
+        for running in [named] if run else self.all:
+            running.changes.heard(change)
+
+    def lost(self) -> None:
+        """Whatever the others tell of, it does not hear."""
+
+    def returned(self) -> None:
+        """It hears again what the others tell of, and has missed something."""
+        for running in self.all:
+            running.changes.look_again()
+
+    def left(self) -> None:
+        """Another replica is gone."""
+
     def narrow(self, name: str, running: "Running[State]") -> None:
         """Has principals of that name be served by `running`: this one, or another that is open as long."""
         self.narrowed[name] = running
         if running is not self:
             running.questions = self.questions
+            if self.replica is not None:
+                running.changes.share = partial(self.replica.bus.publish, name)
+                self.replica.bus.hear(self._heard)  # it stands for all of them
             self.stoppers.append(running.stop)
 
     def for_principal(self, principal: Principal | None) -> "Running[State]":

@@ -185,7 +185,9 @@ class Server(Features[State]):
         _require_tasks(running)
         joined = nullcontext() if stores is None else stores.join()
         opened = nullcontext() if self._lifespan is None else self._lifespan(Opening(running))
-        async with joined as running.replica, opened as running.state:
+        async with joined as replica, opened as running.state:
+            if replica is not None:
+                running.join(replica)
             running.calls = Calls(running)
             try:
                 async with _opened_extensions(running):

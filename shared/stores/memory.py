@@ -12,12 +12,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 
-from ..contracts import News, ReplayLimits, SessionRecord, TaskLimits
+from ..contracts import News, ReplayLimits, ReplicaWatcher, SessionRecord, TaskLimits
 from ..kit.expiry import ExpiryQueue
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
+from ..protocol.session.events import Change
 from ..protocol.session.handshake import Snapshot, merge
 from ..protocol.wire.jsonrpc import RequestId
+from .memory_blobs import MemoryBlobs
 from .memory_limiter import MemoryLimiter
 from .memory_log import MemoryLog
 from .memory_tasks import MemoryTasks
@@ -25,19 +27,21 @@ from .memory_tasks import MemoryTasks
 __all__ = ["MemoryBus", "MemoryReplica", "MemorySessions", "Stores"]
 
 _ENDED = refuse(404, "the session has ended")
+_NOBODY = -1
 
 
 class _Session:
-    """A session, the replicas that have it, those that let it lapse since anybody asked for it, and which of them
-    serves each request of it."""
+    """A session, the replicas that have it, those that let it lapse since anybody asked for it, which of them serves
+    each request of it, and which tells of each resource."""
 
-    __slots__ = ("claims", "holders", "lapsed", "record")
+    __slots__ = ("claims", "holders", "lapsed", "record", "watched")
 
     def __init__(self, record: SessionRecord, holders: tuple[int, ...]) -> None:
         self.record = record
         self.holders = holders
         self.lapsed: tuple[int, ...] = ()
         self.claims: dict[RequestId, int] | None = None
+        self.watched: dict[str, int] | None = None
 
 
 class Stores:
@@ -46,11 +50,12 @@ class Stores:
     def __init__(self) -> None:
         self.sessions: dict[str, _Session] = {}
         self.buses: dict[int, MemoryBus] = {}
-        self.topics: dict[str, list[Callable[[], None]]] = {}
+        self.watchers: dict[int, list[ReplicaWatcher]] = {}
         self.orphans = ExpiryQueue(0, self._end_orphan)
         """The sessions that no replica has."""
         self.secret = os.urandom(32)
         self.limiter = MemoryLimiter()
+        self.blobs = MemoryBlobs()
         self._log: MemoryLog | None = None
         self._tasks: MemoryTasks | None = None
         self._numbers = count()
@@ -67,7 +72,7 @@ class Stores:
     def replica(self) -> "MemoryReplica":
         """A replica for good: the only one."""
         number = next(self._numbers)
-        self.buses[number] = MemoryBus(self)
+        self.buses[number] = MemoryBus(self, number)
         return MemoryReplica(self, number)
 
     def log(self, limits: ReplayLimits) -> MemoryLog:
@@ -91,6 +96,8 @@ class Stores:
         """A replica no longer has a session."""
         session = self.sessions[id]
         session.holders = tuple(holder for holder in session.holders if holder != number)
+        if session.watched is not None:
+            session.watched = {uri: _NOBODY if at == number else at for uri, at in session.watched.items()}
         if not session.holders:
             self.orphans.seconds = session.record.idle_seconds
             self.orphans.start(id)
@@ -102,6 +109,9 @@ class Stores:
                 self.release(id_, number)
             claims = session.claims or {}
             session.claims = {request_id: owner for request_id, owner in claims.items() if owner != number} or None
+        self.watchers.pop(number, None)
+        for watcher in [one for watchers in self.watchers.values() for one in watchers]:
+            watcher.left()
 
     def _end_orphan(self, id: str) -> None:
         del self.sessions[id]
@@ -123,7 +133,13 @@ class MemoryReplica:
         self.limiter = stores.limiter
         self.sessions = MemorySessions(stores, number)
         self.bus = stores.buses[number]
+        self.blobs = stores.blobs
+        self.reason = None
         self._stores = stores
+
+    def watch(self, watcher: ReplicaWatcher) -> None:
+        """Has `watcher` hear that another replica is gone; this one is never lost."""
+        self._stores.watchers.setdefault(self.number, []).append(watcher)
 
     def log(self, limits: ReplayLimits) -> MemoryLog:
         """What streams keep, within limits: those of the replica that was the first to say them."""
@@ -188,11 +204,28 @@ class MemorySessions:
             session.record = replace(session.record, snapshot=merged)
             self._stores.tell(session, News(id, snapshot=merged), self._number if merged is after else None)
 
-    async def tell(self, news: News) -> None:
-        """Tells the other replicas that have the session of `news`."""
-        session = self._sessions.get(news.session)
-        if session is not None:
-            self._stores.tell(session, news, self._number)
+    def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
+        """This replica tells the client of that resource from now on, or none does."""
+        session = self._sessions.get(id)
+        if session is None:
+            return
+        watched = session.watched or {}
+        before = watched.pop(uri, self._number)
+        bus = self._stores.buses.get(before)
+        if bus is not None and before != self._number:
+            bus.put(News(id, uri=uri))
+        if is_watched:
+            watched[uri] = self._number
+        session.watched = watched or None
+
+    async def adopt(self, id: str) -> Sequence[str]:
+        """The resources that no replica tells the client of any more: this one does from now on."""
+        session = self._sessions.get(id)
+        if session is None or session.watched is None:
+            return ()
+        uris = [uri for uri, at in session.watched.items() if at == _NOBODY]
+        session.watched.update(dict.fromkeys(uris, self._number))
+        return uris
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """This replica was not asked for the session for as long as one may be idle. Whether it ended by that."""
@@ -222,10 +255,12 @@ class MemorySessions:
 class MemoryBus:
     """What one replica hears of the others."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, number: int) -> None:
         self._stores = stores
+        self._number = number
         self._inbox: deque[News] = deque()
         self._hand: Callable[[News], None] | None = None
+        self._hear: Callable[[str, Change], None] = lambda _run, _change: None
 
     def receive(self, hand: Callable[[News], None]) -> None:
         """Has `hand` called with each of the news for this replica, also with those that came before, once each."""
@@ -244,24 +279,19 @@ class MemoryBus:
             bus.put(news)
         return bus is not None
 
-    def publish(self, topic: str) -> None:
-        """Wakes all who hear of `topic`, at any replica."""
-        heard = self._stores.topics.get(topic)
-        if heard is not None:
-            for wake in tuple(heard):
-                wake()
+    def publish(self, run: str, change: Change) -> None:
+        """Tells all other replicas that something has changed."""
+        for number, bus in self._stores.buses.items():
+            if number != self._number:
+                asyncio.get_running_loop().call_soon(bus.heard, run, change)
 
-    def hear(self, topic: str, wake: Callable[[], None]) -> Callable[[], None]:
-        """Has `wake` called when `topic` is published, until the function that this gives is called."""
-        topics = self._stores.topics
-        topics.setdefault(topic, []).append(wake)
+    def hear(self, hand: Callable[[str, Change], None]) -> None:
+        """Has `hand` called with each change that another replica tells of."""
+        self._hear = hand
 
-        def stop() -> None:
-            topics[topic].remove(wake)
-            if not topics[topic]:
-                del topics[topic]
-
-        return stop
+    def heard(self, run: str, change: Change) -> None:
+        """Another replica tells of a change."""
+        self._hear(run, change)
 
     def _hand_on(self) -> None:
         while self._inbox and self._hand is not None:

@@ -15,6 +15,7 @@ and not a key of the log, as calls that put thousands of messages would have to 
 
 import logging
 import secrets
+from collections.abc import Callable
 from itertools import islice
 
 from ..contracts import EventReader, ReplayLimits
@@ -67,9 +68,11 @@ class MemoryStream:
 
     # Writing
 
-    def put(self, message: bytes, *, once: bool = False) -> None:
-        """Adds a message; with `once` not if the same one is unsent. Cuts a reader off that is too far behind."""
-        if self.is_over or self.is_lost or (once and message in islice(self._kept, self._unsent_from, None)):
+    def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
+        """Adds a message; with `once` not if the same one is unsent, nor with `everywhere`, as all replicas add it.
+        Cuts a reader off that is too far behind."""
+        is_again = (once or everywhere) and message in islice(self._kept, self._unsent_from, None)
+        if self.is_over or self.is_lost or is_again:
             return
         if self.crowds(message) and self.reader is not None:
             log.warning("a stream was cut off: its client is %d bytes behind", self._behind)
@@ -243,13 +246,14 @@ class MemoryStream:
 class MemoryEvents:
     """The streams of one session."""
 
-    __slots__ = ("_own", "_shown", "_used", "log")
+    __slots__ = ("_own", "_shown", "_taken", "_used", "log")
 
     def __init__(self, log: "MemoryLog") -> None:
         self.log = log
         self._used = 0
         self._shown: dict[str, MemoryStream] | None = None  # by name, once there was one
         self._own: MemoryStream | None = None
+        self._taken: tuple[Callable[[], None], ...] = ()
 
     def stream(self, ids: tuple[RequestId, ...]) -> MemoryStream:
         """A new one, for the answers to `ids`. It is this replica's alone until it is shown."""
@@ -279,6 +283,20 @@ class MemoryEvents:
         """So many bytes are kept from now on; fewer, where negative."""
         self._used += size
         self.log.used += size
+
+    def taken(self) -> None:
+        """A reader has taken what there was for it."""
+        for wake in self._taken:
+            wake()
+
+    def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Has `wake` called when a reader has taken something, until the function that this gives is called."""
+        self._taken += (wake,)
+
+        def stop() -> None:
+            self._taken = tuple(one for one in self._taken if one is not wake)
+
+        return stop
 
     def make_room(self) -> None:
         """Gives up the oldest of what the oldest streams keep, as long as it is too much."""
@@ -343,3 +361,6 @@ class MemoryLog:
     def drop(self, id: str) -> None:
         """Forgets a session that has ended."""
         self._sessions.pop(id, None)
+
+    def release(self, id: str) -> None:
+        """The others go on with a session: it is all here."""

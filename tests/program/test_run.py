@@ -81,6 +81,11 @@ GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
     "audit_required": (["--audit-required"], True, "no", False),
     "audit_bytes": (["--audit-bytes", "70000"], 70_000, "80000", 80_000),
     "audit_files": (["--audit-files", "5"], 5, "6", 6),
+    "store": (["--store", "redis://a"], "redis://a", "unix:///b", "unix:///b"),
+    "store_password_file": (["--store-password-file", "/a"], Path("/a"), "/b", Path("/b")),
+    "store_prefix": (["--store-prefix", "a:"], "a:", "b:", "b:"),
+    "store_lease": (["--store-lease", "1.5"], 1.5, "2", 2.0),
+    "workers": (["--workers", "5"], 5, "6", 6),
 }
 ONLY_VARIABLES = {"token", "auth_client_secret"}
 CALLED = "python -m tests.faults.slow_server"

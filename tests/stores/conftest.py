@@ -1,14 +1,29 @@
 """The stores that keep to the contracts: each test runs with all of them."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Protocol
 
 import pytest
 
 from shared.contracts import Replica, Stores
 from shared.stores import memory
+from tests.clock import forward
+from tests.quiet import quiet
+from tests.redis_stores import InRedis
 
-KINDS: dict[str, Callable[[], Stores]] = {"memory": memory.Stores}
+
+class Kind(Stores, Protocol):
+    """Stores, and how their time is made to pass."""
+
+    async def let_pass(self, seconds: float) -> None:
+        """So many seconds pass for what is kept."""
+
+
+class InMemory(memory.Stores):
+    async def let_pass(self, seconds: float) -> None:
+        forward(seconds)
+        await quiet()
 
 
 @asynccontextmanager
@@ -17,6 +32,17 @@ async def joined(made: Stores, count: int) -> AsyncIterator[list[Replica]]:
         yield [await leaving.enter_async_context(made.join()) for _ in range(count)]
 
 
-@pytest.fixture(params=KINDS)
-def stores(request: pytest.FixtureRequest) -> Stores:
-    return KINDS[request.param]()
+async def rest(*replicas: Replica) -> None:
+    """Waits until all have done, and have heard, what there is."""
+    for one in (*replicas, *replicas):
+        link: Any = getattr(one, "link", None)
+        if link is not None:
+            await link.ask("look")
+    await quiet()
+
+
+@pytest.fixture(params=["memory", "redis"])
+def stores(request: pytest.FixtureRequest) -> Kind:
+    if request.param == "memory":
+        return InMemory()
+    return InRedis(request.getfixturevalue("redis_server"))

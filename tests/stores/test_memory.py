@@ -56,13 +56,6 @@ async def test_the_streams_of_a_session_that_has_ended_are_free_at_once() -> Non
     assert traced() is None  # without the garbage collector
 
 
-async def test_what_nobody_hears_of_is_no_topic() -> None:
-    stores = Stores()
-    async with stores.join() as replica:
-        replica.bus.hear("t", lambda: None)()
-        assert not stores.topics
-
-
 async def test_ids_that_were_left_take_no_room() -> None:
     stores = Stores()
     async with stores.join() as replica:

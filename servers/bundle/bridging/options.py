@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from shared.program import process
 from shared.program.options import Words, read_options, variable_of
+from shared.program.replication import ReplicaOptions
 
 __all__ = ["OVER_HTTP", "OVER_STDIO", "PREFIX", "Options", "read_common"]
 
@@ -21,6 +22,7 @@ _OF_HTTP = (
     "trusted_proxy",
     *("max_client_calls", "max_client_sessions", "max_client_bytes"),
     *(name for name in process.Options.model_fields if name.startswith("auth_")),
+    *ReplicaOptions.model_fields,
 )
 # How much one answer may hold is a matter of the server behind it.
 _MEANINGLESS = ("settings", "transport", "max_result", "max_entries")

@@ -25,6 +25,7 @@ from shared.program.process import (
     set_up_process,
     token_of,
 )
+from shared.program.replication import stores_of
 from shared.program.run import open_audit, open_trace
 from shared.transports.http.app import HttpOptions
 from shared.transports.http.mount import Mount
@@ -43,6 +44,7 @@ def run_all(program: str, options: Options, choice: Choice, exposed: str | None)
     try:
         trace, audit = open_trace(options), open_audit(options)
         http = replace(http_options(options, token_of(options)), audit=audit)
+        stores = stores_of(options)
     except ValueError as error:
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
@@ -50,6 +52,8 @@ def run_all(program: str, options: Options, choice: Choice, exposed: str | None)
     mounts = [_mounted(one, options, http, trace) for one in choice.servers]
     if choice.joined:
         mounts.append(_joined(mounts, choice, http, trace))
+    for mount in mounts:
+        mount.stores = None if stores is None else stores(mount.name)
     try:
         return run_to_the_end(program, partial(_run, mounts, options, http), fast=True)
     finally:

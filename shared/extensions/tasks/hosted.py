@@ -236,7 +236,7 @@ class HostedCall:
             text = str(error) if isinstance(error, OverflowError) else "internal error"
             await self._change(lambda task, now: states.ended(task, "failed", _error(text), now, text))
         finally:
-            self._give_up()
+            self.give_up()
 
     async def _change(self, change: Callable[[TaskRecord, float], TaskRecord]) -> None:
         self._note(await self._tasks.change(self.id, change))
@@ -256,17 +256,17 @@ class HostedCall:
     def _note(self, task: TaskRecord | None) -> None:
         """The task is so now, or gone. What was read before something newer is no news."""
         if task is None:
-            self._give_up()
+            self.give_up()
         elif task.revision > self._known.revision:
             before, self._known = self._known, task
             if task.status != before.status:
                 self._form.moved(self._context, task)
             if states.is_over(task):
-                self._give_up()
+                self.give_up()
             else:
                 self._moved.wake()
 
-    def _give_up(self) -> None:
+    def give_up(self) -> None:
         """Nothing more becomes of the task: what still works on it ends."""
         self._tasks.at_work.pop(self.id, None)
         if self._unhear is not None:

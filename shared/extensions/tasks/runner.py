@@ -142,6 +142,17 @@ class Tasks:
         finally:
             unhear()
 
+    def lost(self) -> None:
+        """The others have given this replica up, and say of what is at work here that it has failed: it ends."""
+        for hosted in tuple(self.at_work.values()):
+            hosted.give_up()
+
+    def returned(self) -> None:
+        """This replica is one of the others again."""
+
+    def left(self) -> None:
+        """Another replica is gone: who hears of its tasks looks by itself."""
+
     def stop(self) -> None:
         """The server is about to stop: what is at work here fails, and says why, and no call becomes a task."""
         self.is_stopping = True
@@ -162,6 +173,8 @@ async def living(running: Running[Any], *, support: Support | None = None) -> As
     assert store is not None
     tasks = Tasks(running, store, support)
     running.stoppers.append(tasks.stop)
+    if running.replica is not None:
+        running.replica.watch(tasks)
     try:
         yield tasks
     finally:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...errors import InsufficientScope, InvalidRequest, LimitExceeded, RpcError
+from ...errors import InsufficientScope, InvalidRequest, LimitExceeded, RpcError, Unavailable
 from ..records import record
 from ..session.batches import MAX_BATCH
 from ..session.envelope import claims_envelope
@@ -127,7 +127,9 @@ def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> t
     return (("www-authenticate", said),)
 
 
-REFUSING = frozenset({InsufficientScope.kind, LimitExceeded.kind})
+_LATER = {LimitExceeded.kind: 429, Unavailable.kind: 503}
+"""The statuses of what may be tried again, by the kind of the error."""
+REFUSING = frozenset({InsufficientScope.kind, *_LATER})
 """The kinds of errors that have a status of their own, in every version."""
 
 
@@ -135,8 +137,8 @@ def refused_with(
     answer: Failure, resource: ProtectedResource | None
 ) -> tuple[int, tuple[tuple[str, str], ...]] | None:
     """The status and the headers that say over HTTP what `answer` says, where it has some of its own."""
-    if answer.kind == LimitExceeded.kind:
-        return 429, _retry_after(answer)
+    if answer.kind in _LATER:
+        return _LATER[answer.kind], _retry_after(answer)
     challenge = insufficient_scope(answer, resource)
     return None if challenge is None else (403, challenge)
 

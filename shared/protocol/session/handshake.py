@@ -22,12 +22,23 @@ from ..versions import NEWEST_HANDSHAKE, find_version
 from .envelope import discover
 from .events import Call
 
-__all__ = ["FIRST_PEER", "NEW", "Handshake", "Snapshot", "State", "merge"]
+__all__ = [
+    "FIRST_PEER",
+    "NEW",
+    "Handshake",
+    "Snapshot",
+    "State",
+    "merge",
+    "read_snapshot",
+    "write_snapshot",
+]
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
 """Whoever speaks before `initialize`: nothing is known of it."""
 
 _SESSIONS = count()
+_OF_PEER = ("capabilities", "info", "log_level", "session")
+"""What is written of a peer as it is."""
 
 
 class State(Enum):
@@ -62,6 +73,27 @@ def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
     state = max(current.state, after.state, key=list(State).index)
     merged = Snapshot(state, peer, current.roots_changed + after.roots_changed - before.roots_changed)
     return after if merged == after else merged
+
+
+def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
+    """`snapshot` as JSON has it. Whom a transport has authenticated is not in it."""
+    peer, said = snapshot.peer, {"state": snapshot.state.value, "rootsChanged": snapshot.roots_changed}
+    if peer is None:
+        return said
+    own = {name: getattr(peer, name) for name in _OF_PEER}
+    return {**said, "peer": {**own, "version": peer.version.date}}
+
+
+def read_snapshot(said: dict[str, Any], principal: Principal | None) -> Snapshot:
+    """What `write_snapshot` wrote, of a peer that is `principal`. Raises ValueError or KeyError for anything else."""
+    peer = None
+    if "peer" in said:
+        version = find_version(said["peer"]["version"])
+        if version is None:
+            raise ValueError(f"a session of the version {said['peer']['version']!r}, which is not spoken here")
+        own = {name: said["peer"][name] for name in _OF_PEER}
+        peer = Peer(version, principal=principal, **own)
+    return Snapshot(State(said["state"]), peer, said["rootsChanged"])
 
 
 class Handshake:

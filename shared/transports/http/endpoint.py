@@ -54,7 +54,7 @@ from .quotas import Portions
 from .repeated import RepeatedArguments
 from .reply import Gone, Http, Stage
 from .session import HttpSession
-from .sessions import Sessions
+from .sessions import OUT_OF_REACH, Sessions
 from .stateless import StatelessRequest
 from .stream_response import follow
 from .streams import Reader
@@ -75,7 +75,6 @@ _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_A
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
 _NO_STREAM = f"what is listened to comes on a stream: send Accept: {EVENT_STREAM}"
-_OUT_OF_REACH = refuse(503, "the other replicas are out of reach; try again in a moment", Retry_After="2")
 _COME_BACK_MS = 1_000
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
@@ -288,10 +287,10 @@ class Endpoint:
             return refusal or refuse(400, "this id is in use by a request that has no answer yet")
         reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
-            return _OUT_OF_REACH
+            return OUT_OF_REACH
         await follow(http, session, reader, self._limits.keep_alive_seconds)
         if not sessions.is_alone:
-            await _take_over(sessions, session, message)
+            sessions.take_over(session, message)
         return None
 
     async def _initialize(self, http: Http, sessions: Sessions, message: Message) -> Refusal | None:
@@ -305,6 +304,8 @@ class Endpoint:
             opening = partial(_opening, sessions, session)
             reader = session.post(message, request_ids(message), http.principal)
             await follow(http, session, reader, self._limits.keep_alive_seconds, opening)
+        except OSError:  # the other replicas can't be told of it
+            return OUT_OF_REACH
         finally:
             if session.spoken is None or http.reply.stage is not Stage.ENDED:
                 sessions.end(session)
@@ -318,9 +319,13 @@ class Endpoint:
         if isinstance(session, Refusal):
             return session
         last_event = http.headers.get(LAST_EVENT_ID)
-        reader = await (session.resume(last_event) if last_event else session.listen())
+        try:
+            reader = await (session.resume(last_event) if last_event else session.listen())
+        except OSError:
+            return OUT_OF_REACH
         if isinstance(reader, Refusal):
             return reader
+        sessions.adopt(session)
         # The stream itself goes on, for whoever comes back to it with a token that is valid.
         pause = partial(reader.pause, _COME_BACK_MS)
         with ending_with_token(http.principal, lambda: session.principal, pause):
@@ -356,13 +361,6 @@ async def _share(sessions: Sessions, session: HttpSession, message: Message, rea
             session.closed(reader)
         return False
     return True
-
-
-async def _take_over(sessions: Sessions, session: HttpSession, message: Message) -> None:
-    try:
-        await sessions.take_over(session, message)
-    except OSError:
-        log.exception("a subscription could not be taken over from the other replicas")
 
 
 def _session_id(http: Http) -> str | Refusal:

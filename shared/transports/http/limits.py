@@ -59,12 +59,12 @@ class EndpointLimits:
 class Keeping:
     """What the sessions of an endpoint have in common."""
 
-    __slots__ = ("bus", "idle", "limits", "log", "store")
+    __slots__ = ("idle", "limits", "log", "store")
 
     def __init__(self, limits: SessionLimits, replica: Replica, unused: Callable[[Any], None]) -> None:
         """`unused` is told of a session that nobody has used for too long."""
         self.limits = limits
-        self.store, self.bus, self.log = replica.sessions, replica.bus, replica.log(limits)
+        self.store, self.log = replica.sessions, replica.log(limits)
         """What they share with other replicas."""
         self.idle = ExpiryQueue(limits.idle_seconds, unused)
         """The sessions that nobody uses."""

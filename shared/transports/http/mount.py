@@ -15,7 +15,7 @@ import anyio
 from anyio import create_task_group
 from pydantic import BaseModel
 
-from ...contracts import Observer
+from ...contracts import Observer, Stores
 from ...extensions.dialects import DIALECTS
 from ...ops.audit import Audit, audited
 from ...ops.logs import server_name
@@ -59,6 +59,8 @@ class Mount:
         """The scopes that it knows, and those that are worth asking for at first."""
         self.audit: Audit | None = None
         """Who writes down what is done."""
+        self.stores: Stores | None = None
+        """What it shares with other replicas, where it is opened here."""
         self.endpoints: list[tuple[str, int]] = served.endpoints if isinstance(served, Running) else []
         """The addresses and ports of its listener."""
         self.endpoint = Endpoint(limits, path)
@@ -150,7 +152,7 @@ class Mount:
     async def _opened(self, server: Server[Any]) -> AsyncIterator[Running[Any]]:
         if self.before is not None:
             await self.before()
-        async with server.open(self._settings, extensions=self.extensions) as running:
+        async with server.open(self._settings, extensions=self.extensions, stores=self.stores) as running:
             running.endpoints, running.trace = self.endpoints, self.trace
             yield running
 

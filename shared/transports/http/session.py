@@ -8,17 +8,19 @@ calls and questions are where they landed.
 """
 
 import asyncio
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...contracts import SessionRecord
+from ...errors import Unavailable
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal
 from ...protocol.session.events import Outgoing
 from ...protocol.session.handshake import NEW, Snapshot, State
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
-from ...protocol.wire.jsonrpc import Failure, Message, RequestId
+from ...protocol.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, failure
 from ...server.running import Running
 from .limits import Keeping
 from .streams import Reader, Streams
@@ -26,6 +28,8 @@ from .streams import Reader, Streams
 __all__ = ["HttpSession"]
 
 _ENDED = refuse(404, "the session has ended")
+_STOPPING = refuse(503, "the server is stopping")
+_LOST = Refusal(503, failure(None, Unavailable(may_have_run=True)))
 CATCH_UP_SECONDS = 0.5
 """How long a session waits for a reader that is too far behind, before it is cut off. A burst is no slow client."""
 
@@ -34,6 +38,7 @@ class HttpSession:
     """One session. It ends by `leave` or `finish`."""
 
     __slots__ = (
+        "_adopting",
         "_connection",
         "_ended",
         "_held",
@@ -60,6 +65,8 @@ class HttpSession:
         self._connection = running.connect(record.principal, self._deliver, record.client)
         self.changes = running.for_principal(record.principal).changes
         """Where its subscriptions are held."""
+        self._adopting: dict[str, str] | None = None
+        """The resources that it begins to tell of in the place of others, by the id of the request for that."""
         self._held: Sequence[Outgoing] = ()
         self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
         self._open = 0
@@ -121,6 +128,19 @@ class HttpSession:
         """Tells no more of that resource; the key that was held for it, or nothing."""
         return self._connection.session.subscriptions.unsubscribe(uri)
 
+    def adopt(self, uris: Sequence[str]) -> None:
+        """Tells of resources of which a replica told that is gone. What has become of them since nobody knows, so
+        that the client is to look again."""
+        for uri in uris:
+            id_ = f"adopted {secrets.token_urlsafe(8)}"
+            self._adopting = {**(self._adopting or {}), id_: uri}
+            self._connection.take(Request(id_, "resources/subscribe", {"uri": uri}))
+
+    @property
+    def listens(self) -> bool:
+        """Whether its client listens here to what no request asked for."""
+        return self._streams.listens
+
     def take(self, message: Message) -> None:
         """Takes in what another replica was sent for a call that is here."""
         self._connection.take(message)
@@ -172,7 +192,7 @@ class HttpSession:
 
     def caught_up(self) -> None:
         """A reader has taken what there was for it: what any replica held back for its sake goes on."""
-        self._keeping.bus.publish(self.id)
+        self._streams.taken()
 
     @property
     def is_busy(self) -> bool:
@@ -182,7 +202,7 @@ class HttpSession:
     async def finish(self, *, orderly: bool, goes_on: bool = False) -> None:
         """Ends the session: what is under way is finished within limits if `orderly`, else cancelled. Its streams
         end, those without an answer with a refusal. Where it `goes_on`, at other replicas, only what is here ends."""
-        refusal = refuse(503, "the server is stopping") if orderly or goes_on else _ENDED
+        refusal = _STOPPING if orderly else _LOST if goes_on else _ENDED
         try:
             if orderly:
                 await self._connection.drain()
@@ -205,6 +225,7 @@ class HttpSession:
         self._stop_waiting()
         if goes_on:
             self._streams.hand_over(refusal)
+            self._keeping.log.release(self.id)
             return
         self._ended = True
         self._streams.close(refusal)
@@ -214,15 +235,26 @@ class HttpSession:
 
     def _deliver(self) -> None:
         while self._waiting is None and (outgoing := self._connection.outgoing()):
-            self._send(outgoing)
+            self._send(outgoing if self._adopting is None else self._adopted(outgoing))
         if not self._open:
             self._streams.compact()
+
+    def _adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
+        """`outgoing` with a notice in the place of each answer that nobody has asked for."""
+        adopting, told = self._adopting or {}, list[Outgoing]()
+        for one in outgoing:
+            uri = None if one.about is None else adopting.pop(str(one.about), None)
+            told.append(
+                one if uri is None else Outgoing(Notification("notifications/resources/updated", {"uri": uri}))
+            )
+        self._adopting = adopting or None
+        return told
 
     def _send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> None:
         self._held = self._streams.send(outgoing, patient=patient)
         if self._held:
             timer = asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._go_on)
-            self._waiting = timer, self._keeping.bus.hear(self.id, self._go_on)
+            self._waiting = timer, self._streams.hear_taken(self._go_on)
 
     def _go_on(self) -> None:
         self._stop_waiting()

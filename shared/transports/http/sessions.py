@@ -34,7 +34,7 @@ from .limits import Keeping, SessionLimits
 from .quotas import Shares
 from .session import HttpSession
 
-__all__ = ["Sessions", "logged"]
+__all__ = ["OUT_OF_REACH", "Sessions", "logged"]
 
 log = logging.getLogger("shared.transports.http")
 
@@ -43,6 +43,7 @@ BURST = 100
 QUIET_SECONDS = 1.0
 _SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
+OUT_OF_REACH = refuse(503, "what the replicas share is out of reach; try again in a moment", Retry_After="2")
 _STOPPING = refuse(503, "the server is stopping", Connection="close")
 
 
@@ -58,7 +59,7 @@ class Sessions:
         self.is_alone = running.replica is None
         """Whether nobody else can have any of them."""
         replica = running.replica or Stores().replica()
-        self._number, self._store, self._bus = replica.number, replica.sessions, replica.bus
+        self._replica, self._store, self._bus = replica, replica.sessions, replica.bus
         self._keeping = Keeping(limits, replica, self._lapse)
         self.shares = Shares(limits.sessions, allowances)
         """Who has how many of them, and of those that are found elsewhere."""
@@ -74,6 +75,7 @@ class Sessions:
         self._is_leaving = False
         """Whether what comes now has to go to the other replicas."""
         self._bus.receive(self._hear)
+        replica.watch(self)
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -106,8 +108,10 @@ class Sessions:
     ) -> tuple[HttpSession, bool] | Refusal:
         """The session of that id, and whether the requests `ids` are served here from now on, none of which is being
         served. Somebody else's is as unknown as one that never was."""
-        ask = self._store.enter if self.is_alone else self._ask
-        entered = await ask(id, principal, ids)
+        try:
+            entered = await (self._store.enter if self.is_alone else self._ask)(id, principal, ids)
+        except OSError:
+            return OUT_OF_REACH
         if entered is None:
             return _STOPPING if self._is_leaving else _UNKNOWN
         record, is_free = entered
@@ -154,14 +158,15 @@ class Sessions:
         for one in _single(message):
             await self._pass_on(session, one)
 
-    async def take_over(self, session: HttpSession, message: Message) -> None:
+    def take_over(self, session: HttpSession, message: Message) -> None:
         """Has no other replica tell of a resource that the client has subscribed to here, or has done with, by
         `message`, which was answered."""
         for one in _single(message):
             if isinstance(one, Request) and one.method in _SUBSCRIBING:
                 uri = one.params.get("uri")
-                if isinstance(uri, str) and session.subscribes(uri) is (one.method == _SUBSCRIBING[0]):
-                    await self._store.tell(News(session.id, uri=uri))
+                is_watched = one.method == _SUBSCRIBING[0]
+                if isinstance(uri, str) and session.subscribes(uri) is is_watched:
+                    self._store.watch(session.id, uri, is_watched=is_watched)
 
     async def _pass_on(self, session: HttpSession, message: Message) -> None:
         """Has a message reach the replica that it is for."""
@@ -171,7 +176,7 @@ class Sessions:
             owner = await self._store.owner(session.id, id_)
         else:
             return
-        if owner is not None and owner != self._number:
+        if owner is not None and owner != self._replica.number:
             await self._bus.deliver(owner, News(session.id, message))
 
     def end(self, session: HttpSession) -> None:
@@ -225,6 +230,33 @@ class Sessions:
         """The client has subscribed at another replica, or has done with a resource."""
         with logged():
             await session.changes.release(session.unsubscribe(uri), session.client)
+
+    # What becomes of the replicas
+
+    def lost(self) -> None:
+        """The others have taken over what is here of all sessions: it ends."""
+        for session in (*self._opening, *self._by_id.values()):
+            self._end(session, goes_on=True)
+
+    def returned(self) -> None:
+        """This replica is one of the others again, and has no sessions yet."""
+
+    def left(self) -> None:
+        """Another replica is gone: what it told clients of that listen here, this one has to."""
+        for session in self._by_id.values():
+            self.adopt(session)
+
+    def adopt(self, session: HttpSession) -> None:
+        """Has the client of `session` told of what it has subscribed to at replicas that are gone, if it listens
+        here."""
+        if session.listens and not self.is_alone:
+            self._tasks.start_soon(self._adopt, session)
+
+    async def _adopt(self, session: HttpSession) -> None:
+        try:
+            session.adopt(await self._store.adopt(session.id))
+        except OSError:
+            log.warning("subscriptions of a replica that is gone could not be taken over yet")
 
     def _note_end(self, id: str) -> None:
         if id in self._entering:

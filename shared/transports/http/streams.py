@@ -9,7 +9,8 @@ its answer is dropped, and a question to the client moves to the session's own s
 matter of their log. (2025-11-25, Transports, Streamable HTTP.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 from anyio import CancelScope
 
@@ -18,6 +19,7 @@ from ...errors import InternalError
 from ...kit.tasks import Signal
 from ...protocol.http.rules import REFUSING, Refusal, read_event_id, refuse
 from ...protocol.session.events import Outgoing
+from ...protocol.session.subscriptions import LISTS
 from ...protocol.wire.codec import encode
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import (
@@ -32,6 +34,9 @@ from ...protocol.wire.jsonrpc import (
 )
 
 __all__ = ["Reader", "Streams"]
+
+_TOO_OLD = refuse(400, "what came after this event is not kept any more")
+_LISTS_CHANGED = frozenset(f"notifications/{name}/list_changed" for name in LISTS)
 
 
 class Reader:
@@ -126,7 +131,7 @@ class Streams:
         stream = await self._events.find()
         if stream is None or stream.is_read:
             return refuse(409, "this session has a GET stream already")
-        return self._get(stream)
+        return await self._get(stream)
 
     async def resume(self, event_id: str) -> Reader | Refusal:
         """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept."""
@@ -136,8 +141,8 @@ class Streams:
         if stream is None or not stream.has(number):
             return refuse(400, "there is no such event")
         if not stream.follows(number):
-            return refuse(400, "what came after this event is not kept any more")
-        return self._get(stream, number)
+            return _TOO_OLD
+        return await self._get(stream, number)
 
     def begin(self, reader: Reader, *, primes: bool = False) -> list[ServerSentEvent]:
         """What the response of `reader` begins with; from now on its client may come back. With `primes` it is told
@@ -158,6 +163,19 @@ class Streams:
         reader.stream.leave(reader)
         if self._gets:
             self._gets = tuple(one for one in self._gets if one is not reader)
+
+    @property
+    def listens(self) -> bool:
+        """Whether somebody reads the session's own stream here."""
+        return any(not reader.stream.ids for reader in self._gets)
+
+    def taken(self) -> None:
+        """A reader has taken what there was for it."""
+        self._events.taken()
+
+    def hear_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Has `wake` called when a reader has taken something, until the function that this gives is called."""
+        return self._events.hear_taken(wake)
 
     # Writing
 
@@ -194,7 +212,7 @@ class Streams:
         posts, self._posts = self._posts or {}, None
         for stream in set(posts.values()):
             for id_ in stream.ids if stream.name else ():
-                stream.put(encode(failure(id_, InternalError("the server is stopping"))))
+                stream.put(encode(failure(id_, InternalError("the server is stopping", data={"mayHaveRun": True}))))
             stream.end(refusal)
             self._sessions.leave(self._id, stream.ids)
         for reader in self._gets:
@@ -207,9 +225,17 @@ class Streams:
 
     # Inside
 
-    def _get(self, stream: EventStream, after: int | None = None) -> Reader:
+    async def _get(self, stream: EventStream, after: int | None = None) -> Reader | Refusal:
         reader = Reader(stream, after, begin=True)
         self._gets += (reader,)
+        with ExitStack() as undoing:
+            undoing.callback(self.leave, reader)
+            settled = stream.settled()
+            if settled is not None:
+                await settled
+            if reader.is_cut:
+                return _TOO_OLD
+            undoing.pop_all()
         return reader
 
     def _answer(self, stream: EventStream | None, answer: Message | None) -> None:
@@ -240,5 +266,7 @@ class Streams:
         data = encode(message)
         if patient and stream.crowds(data):
             return False
-        stream.put(data, once=is_own and not stream.is_read)
+        # Of a list that has changed all replicas tell, of a resource the one where the client has subscribed to it.
+        everywhere = is_own and isinstance(message, Notification) and message.method in _LISTS_CHANGED
+        stream.put(data, once=is_own and not stream.is_read, everywhere=everywhere)
         return True

@@ -1,7 +1,7 @@
 """Two runs of one server behind two HTTP endpoints that share what they know: a session has no home, calls have."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import anyio
@@ -22,6 +22,7 @@ from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.sessions import Sessions
 from tests.clock import forward
 from tests.quiet import quiet
+from tests.redis_stores import InRedis
 from tests.transports.http.http_wire import (
     PATIENCE,
     Json,
@@ -62,14 +63,24 @@ def app() -> Server[Probe]:
     return made
 
 
-@asynccontextmanager
-async def two(**options: Any) -> AsyncIterator[tuple[Site, Site]]:
-    async with (
-        replicas(app(), 2) as (one, other),
-        listening(one, **options) as here,
-        listening(other, **options) as there,
-    ):
-        yield here, there
+Two = Callable[..., AbstractAsyncContextManager[tuple[Site, Site]]]
+
+
+@pytest.fixture(params=["memory", "redis"])
+def two(request: pytest.FixtureRequest) -> Two:
+    """Two runs at two endpoints, with what they share in memory or in Redis."""
+    stores = InRedis(request.getfixturevalue("redis_server")) if request.param == "redis" else None
+
+    @asynccontextmanager
+    async def opened(**options: Any) -> AsyncIterator[tuple[Site, Site]]:
+        async with (
+            replicas(app(), 2, stores) as (one, other),
+            listening(one, **options) as here,
+            listening(other, **options) as there,
+        ):
+            yield here, there
+
+    return opened
 
 
 def call(site: Site, name: str, id: Any, **arguments: Any) -> Json:
@@ -103,7 +114,7 @@ async def waiting(site: Site, session: dict[str, str]) -> AsyncIterator[list[htt
         yield answers
 
 
-async def test_a_session_goes_on_at_another_replica() -> None:
+async def test_a_session_goes_on_at_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         for site in (there, here, there):
@@ -124,7 +135,7 @@ async def test_a_list_is_continued_at_another_replica() -> None:
         assert (len(names), len(set(names))) == (4, 4)
 
 
-async def test_what_a_client_says_of_itself_holds_at_all_replicas() -> None:
+async def test_what_a_client_says_of_itself_holds_at_all_replicas(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         assert await logged(there, session) == ["before", "after", "released"]
@@ -147,7 +158,7 @@ async def logged(site: Site, session: Json) -> list[Any]:
     ]
 
 
-async def test_a_session_belongs_to_its_principal_everywhere() -> None:
+async def test_a_session_belongs_to_its_principal_everywhere(two: Two) -> None:
     async with two(tokens=("one", "two")) as (here, there):
         session = await here.initialize(headers={"Authorization": "Bearer one"})
         others = {**session, "Authorization": "Bearer two"}
@@ -155,7 +166,7 @@ async def test_a_session_belongs_to_its_principal_everywhere() -> None:
         assert (await there.post(there.message("ping"), session)).status_code == 200
 
 
-async def test_an_id_is_in_use_at_all_replicas() -> None:
+async def test_an_id_is_in_use_at_all_replicas(two: Two) -> None:
     async with two() as (here, there), anyio.create_task_group() as tasks:
         session = await here.initialize()
         tasks.start_soon(here.post, call(here, "wait", "w"), session)
@@ -165,7 +176,7 @@ async def test_an_id_is_in_use_at_all_replicas() -> None:
         here.probe.release.set()
 
 
-async def test_a_refused_request_leaves_its_id_free() -> None:
+async def test_a_refused_request_leaves_its_id_free(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         wrong = {**session, "MCP-Protocol-Version": "2025-06-18"}
@@ -173,7 +184,7 @@ async def test_a_refused_request_leaves_its_id_free() -> None:
         assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
 
 
-async def test_a_stream_is_resumed_at_another_replica() -> None:
+async def test_a_stream_is_resumed_at_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         async with here.stream(call(here, "part", "p"), session) as response:
@@ -196,7 +207,7 @@ async def test_a_stream_is_resumed_at_another_replica() -> None:
         assert numbers == [0, 1, 2, 3]
 
 
-async def test_coming_back_elsewhere_takes_the_stream_from_the_connection_before() -> None:
+async def test_coming_back_elsewhere_takes_the_stream_from_the_connection_before(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         async with here.stream(call(here, "part", "p"), session) as response:
@@ -213,7 +224,7 @@ async def test_coming_back_elsewhere_takes_the_stream_from_the_connection_before
 
 
 @pytest.mark.slow
-async def test_a_flood_waits_for_its_reader_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_flood_waits_for_its_reader_elsewhere(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     # Longer than the test may take: only the news that the reader has caught up has it go on.
     monkeypatch.setattr("shared.transports.http.session.CATCH_UP_SECONDS", 600.0)
     async with two(limits=EndpointLimits(keep_alive_seconds=0.02)) as (here, there):
@@ -228,7 +239,7 @@ async def test_a_flood_waits_for_its_reader_elsewhere(monkeypatch: pytest.Monkey
         assert (len(sizes), sum(sizes) > 20_000_000) == (2_001, True)
 
 
-async def test_one_get_stream_over_all_replicas() -> None:
+async def test_one_get_stream_over_all_replicas(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         async with here.client.stream("GET", "/mcp", headers=merged(session)) as stream:
@@ -241,7 +252,7 @@ async def test_one_get_stream_over_all_replicas() -> None:
             assert (await anext(messages))["method"] == "notifications/tools/list_changed"
 
 
-async def test_a_question_is_answered_through_another_replica() -> None:
+async def test_a_question_is_answered_through_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize(capabilities=FORMS)
         asked = []
@@ -254,10 +265,10 @@ async def test_a_question_is_answered_through_another_replica() -> None:
                 reply = {"jsonrpc": "2.0", "id": question["id"], "result": given}
                 assert (await answering.post(reply, session)).status_code == 202
                 assert (await anext(messages))["result"]["content"] == [{"type": "text", "text": "red"}]
-        assert asked == [1, 1 << 32 | 1]
+        assert asked == [site.running.replica.number << 32 | 1 for site in (here, there)]
 
 
-async def test_the_questions_of_a_replica_are_numbered_over_all_sessions() -> None:
+async def test_the_questions_of_a_replica_are_numbered_over_all_sessions(two: Two) -> None:
     # One that is given up here, and comes back, is a session like any other: an id of it is never used twice.
     async with two() as (_, there):
         asked = []
@@ -265,10 +276,11 @@ async def test_the_questions_of_a_replica_are_numbered_over_all_sessions() -> No
             session = await there.initialize(capabilities=FORMS)
             async with there.stream(call(there, "favourite", "f"), session) as response:
                 asked.append((await anext(events(response)))["id"])
-        assert asked == [1 << 32 | 1, 1 << 32 | 2]
+        first = there.running.replica.number << 32 | 1
+        assert asked == [first, first + 1]
 
 
-async def test_a_cancellation_reaches_the_call_at_another_replica() -> None:
+async def test_a_cancellation_reaches_the_call_at_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         async with waiting(here, session) as answers:
@@ -278,7 +290,7 @@ async def test_a_cancellation_reaches_the_call_at_another_replica() -> None:
         assert (answers[0].status_code, answers[0].content) == (200, b"")
 
 
-async def test_a_subscription_is_where_the_client_asked_last() -> None:
+async def test_a_subscription_is_where_the_client_asked_last(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         uri = {"uri": "memo://one"}
@@ -319,7 +331,7 @@ async def until(is_so: Callable[[], bool]) -> None:
             await anyio.lowlevel.checkpoint()
 
 
-async def test_a_session_ends_everywhere() -> None:
+async def test_a_session_ends_everywhere(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
         async with waiting(here, session) as answers:
@@ -429,7 +441,7 @@ async def test_a_full_replica_keeps_a_session_that_nobody_has() -> None:
 
 
 @pytest.mark.slow
-async def test_a_replica_that_is_not_asked_forgets_and_the_session_stays() -> None:
+async def test_a_replica_that_is_not_asked_forgets_and_the_session_stays(two: Two) -> None:
     limits = EndpointLimits(keep_alive_seconds=0.1, sessions=SessionLimits(idle_seconds=0.5))
     async with two(limits=limits) as (here, there):
         session = await here.initialize()

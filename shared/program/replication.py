@@ -1,0 +1,60 @@
+"""The options of a server that is served by several processes, on one machine or on several, and what they share."""
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from ..kit.program import needs_extra
+from .options import option
+
+if TYPE_CHECKING:
+    from ..contracts import Stores
+
+__all__ = ["ReplicaOptions", "StoresOf", "stores_of"]
+
+StoresOf = Callable[[str], "Stores"]
+"""What the replicas of the server of that name share."""
+
+
+class ReplicaOptions(BaseModel):
+    """What every server is given that is one of several replicas."""
+
+    store: str | None = option(None, "Redis that replicas share: redis:, rediss:, unix: or redis+sentinel:", "URL")
+    store_password_file: Path | None = option(None, "file with the password of the store", "FILE")
+    store_prefix: str = option("mcp:", "what the names of all keys in the store begin with", "TEXT")
+    store_lease: float = Field(
+        6.0, ge=1, le=300, description="seconds until others take over from a replica that is gone"
+    )
+    workers: int = Field(1, ge=1, le=256, description="processes that serve the port; more than one need --store")
+
+
+def stores_of(options: ReplicaOptions) -> StoresOf | None:
+    """What replicas share, where the operator has named it. Raises ValueError where it can't be had."""
+    if options.store is None:
+        return None
+    if find_spec("redis") is None:
+        raise ValueError(f"--store: {needs_extra('redis')}")
+    key = os.environ.get("MCP_STATE_KEY", "")
+    if not key:
+        raise ValueError("--store: set MCP_STATE_KEY, the same secret for all replicas, with which they sign cursors")
+    from ..stores.redis.address import connecting
+    from ..stores.redis.stores import Stores
+
+    connect = connecting(options.store, _password(options.store_password_file))
+    return Stores(connect, options.store_prefix, options.store_lease, key.encode()).named
+
+
+def _password(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        password = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--store-password-file: {path}: {getattr(error, 'strerror', error)}") from None
+    if not password:
+        raise ValueError(f"--store-password-file: {path} is empty")
+    return password

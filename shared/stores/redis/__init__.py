@@ -1,0 +1,1 @@
+"""What the replicas of one server share in Redis, on one machine or on many."""

@@ -1,0 +1,86 @@
+"""Where Redis is: the URL of an operator as what makes a client.
+
+    redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]     rediss:// is the same with TLS
+    unix://PATH[?db=DATABASE]
+    redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT],...[/NAME[/DATABASE]]     rediss+sentinel:// with TLS
+
+Names are those of the library where it has them: `?ssl_ca_certs=FILE` and the like are its own.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from redis.asyncio import Redis, Sentinel
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from .link import PATIENCE_SECONDS
+
+__all__ = ["connecting"]
+
+_SENTINEL_PORT = 26_379
+_SENTINEL_NAME = "mymaster"
+_SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
+
+
+def connecting(url: str, password: str | None) -> Callable[[], Redis]:
+    """What makes a client of the Redis at `url`. It connects when it is first used. Raises ValueError, which shows no
+    password, for what is none."""
+    scheme = urlsplit(url).scheme
+    if scheme not in _SCHEMES:
+        raise ValueError(f"--store: not a URL that begins with {', '.join(f'{one}://' for one in _SCHEMES)}")
+    # Whether to send something again is the matter of whoever knows what it does.
+    options: dict[str, Any] = {
+        "socket_timeout": PATIENCE_SECONDS,
+        "socket_connect_timeout": PATIENCE_SECONDS,
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+    if password is not None:
+        options["password"] = password
+    if "sentinel" in scheme:
+        return _by_sentinels(url, options, uses_tls=scheme == "rediss+sentinel")
+    try:
+        Redis.from_url(url, **options)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"--store: {error}") from None
+    return lambda: Redis.from_url(url, **options)
+
+
+def _by_sentinels(url: str, options: dict[str, Any], *, uses_tls: bool) -> Callable[[], Redis]:
+    parts = urlsplit(url)
+    user, _, hosts = parts.netloc.rpartition("@")
+    name, _, database = parts.path.strip("/").partition("/")
+    addresses = [_address(one) for one in hosts.split(",")]
+    username, _, secret = user.partition(":")
+    own = {**options, "ssl": uses_tls, "db": _database(database)}
+    if username:
+        own["username"] = unquote(username)
+    if secret and "password" not in own:
+        own["password"] = unquote(secret)
+
+    def connect() -> Redis:
+        sentinels = Sentinel(  # type: ignore[no-untyped-call]
+            addresses, sentinel_kwargs={"socket_timeout": PATIENCE_SECONDS, "ssl": uses_tls}
+        )
+        found: Redis = sentinels.master_for(name or _SENTINEL_NAME, **own)
+        return found
+
+    return connect
+
+
+def _address(text: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{text}")
+        if parts.hostname:
+            return parts.hostname, parts.port or _SENTINEL_PORT
+    except ValueError:
+        pass
+    raise ValueError(f"--store: {text!r} is not the address of a Sentinel")
+
+
+def _database(text: str) -> int:
+    if text and not text.isdecimal():
+        raise ValueError(f"--store: {text!r} is not the number of a database")
+    return int(text or 0)

@@ -1,0 +1,68 @@
+"""What one replica tells the others, by the inbox that each has in Redis: see `scripts/replicas.lua`."""
+
+import asyncio
+from collections.abc import Callable
+
+from ...contracts import News
+from ...protocol.session.events import Change
+from ...protocol.wire.codec import Codec, encode
+from .link import Link
+from .records import read_change, write_change
+
+__all__ = ["RedisBus"]
+
+
+class RedisBus:
+    """A `Bus` by inboxes, which keep what they get in order until it is read."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._hand: Callable[[News], None] | None = None
+        self._waiting: list[News] = []
+        self._told: dict[tuple[str, Change], None] = {}
+        self._codec = Codec(line_end=b"")
+        self._hear: Callable[[str, Change], None] = lambda _run, _change: None
+
+    def receive(self, hand: Callable[[News], None]) -> None:
+        """Has `hand` called with each of the news for this replica, also with those that came before, once each."""
+        self._hand = hand
+        waiting, self._waiting = self._waiting, []
+        for news in waiting:
+            hand(news)
+
+    async def deliver(self, replica: int, news: News) -> bool:
+        """Tells another replica; False where it is gone."""
+        message = b"" if news.message is None else encode(news.message)
+        return bool(await self._link.ask("deliver", replica, "news", news.session, message))
+
+    def publish(self, run: str, change: Change) -> None:
+        """Tells all other replicas of a change, once where it is the same as one before in this turn of the loop."""
+        if not self._told:
+            asyncio.get_running_loop().call_soon(self._publish)
+        self._told[run, change] = None
+
+    def hear(self, hand: Callable[[str, Change], None]) -> None:
+        """Has `hand` called with each change that another replica tells of, and the run that it is of."""
+        self._hear = hand
+
+    def _publish(self) -> None:
+        told, self._told = self._told, {}
+        for run, change in told:
+            self._link.tell("publish", "change", run, write_change(change))
+
+    # What its replica does
+
+    def hand(self, news: News) -> None:
+        """Has this replica hear of `news`."""
+        if self._hand is None:
+            self._waiting.append(news)
+        else:
+            self._hand(news)
+
+    def heard(self, session: str, message: bytes) -> None:
+        """Another replica has sent a message for what runs here."""
+        self.hand(News(session, self._codec.decode_body(message) if message else None))
+
+    def heard_change(self, run: str, data: bytes) -> None:
+        """Another replica tells of a change."""
+        self._hear(run, read_change(data))

@@ -1,0 +1,76 @@
+"""Counts by name over all replicas, in Redis: see `scripts/limits.lua`.
+
+Where much is allowed at once, a replica takes some ahead, and lets requests pass without a trip as long as that
+lasts: a part of the burst, which it gives up after a second. So all replicas together allow no more than the rate,
+and at times a little less. Where Redis is away, each replica counts alone.
+"""
+
+import asyncio
+
+from ...contracts import Rate
+from ...errors import Unavailable
+from ...kit.expiry import ExpiryQueue
+from ..memory_limiter import MemoryLimiter
+from .link import Link
+
+__all__ = ["RedisLimiter"]
+
+AHEAD = 64
+"""The part of a burst that is taken ahead is one of so many."""
+KEPT_SECONDS = 1.0
+SPEND_SECONDS = 0.25
+"""How long what was done already is summed up before the others hear of it."""
+
+
+class RedisLimiter:
+    """A `Limiter` in Redis."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._alone = MemoryLimiter()
+        self._ahead = ExpiryQueue(KEPT_SECONDS, self._forget)
+        self._left: dict[str, float] = {}
+        self._spent: dict[str, tuple[Rate, float]] = {}
+
+    async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
+        """Takes `cost` of what `rate` allows to `key`; 0 where it may be done now. Else nothing is taken, and this is
+        how many seconds to wait. What costs more than the burst may be done after rest."""
+        left = self._left.get(key, 0.0)
+        if cost and left >= cost:
+            self._left[key] = left - cost
+            return 0.0
+        if not cost and key in self._ahead:
+            return 0.0
+        try:
+            return await self._take(key, rate, cost)
+        except Unavailable:
+            return await self._alone.take(key, rate, cost)
+
+    async def _take(self, key: str, rate: Rate, cost: float) -> float:
+        most = max(cost, rate.burst // AHEAD)
+        interval = 1_000_000 / rate.per_second
+        taken, wait = await self._link.ask("take", key, interval, rate.burst, cost, most if cost else 0)
+        if int(wait):
+            return int(wait) / 1_000_000
+        more = float(taken) - cost
+        if more > 0 or not cost:
+            self._left[key] = self._left.get(key, 0.0) + max(more, 0.0)
+            self._ahead.start(key)
+        return 0.0
+
+    def spend(self, key: str, rate: Rate, cost: float) -> None:
+        """Takes `cost` for what was done already, whatever is allowed."""
+        if not self._spent:
+            asyncio.get_running_loop().call_later(SPEND_SECONDS, self._spend)
+        self._spent[key] = rate, self._spent.get(key, (rate, 0.0))[1] + cost
+
+    def _spend(self) -> None:
+        spent, self._spent = self._spent, {}
+        for key, (rate, cost) in spent.items():
+            if self._link.reason is None:
+                self._link.tell("spend", key, 1_000_000 / rate.per_second, cost)
+            else:
+                self._alone.spend(key, rate, cost)
+
+    def _forget(self, key: str) -> None:
+        self._left.pop(key, None)

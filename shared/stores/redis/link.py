@@ -1,0 +1,295 @@
+"""The way of one replica to what it shares: operations leave in their order, many at once, and take effect once.
+
+    ask, tell ──▶ queue ──▶ one batch on its way ──▶ a script in Redis ──▶ what came in the inbox, replies in order
+
+While a batch is on its way the next one collects, so that a busy replica makes few trips and an idle one short ones.
+Where a connection breaks, the same batch is sent again: Redis knows whether it was done. Who waits for a reply does
+so for a short time; what nobody waits for is kept until it is done, or the lease is gone.
+
+A replica that could not renew its lease in time is given up by the others. From then on nothing of it takes effect:
+what is queued is dropped, and it begins again with another number.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from hashlib import sha1
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+
+from ...errors import Unavailable
+from ...kit.tasks import Signal
+from .scripts import BATCH, JOIN, LEAVE
+
+__all__ = ["PATIENCE_SECONDS", "Arguments", "Link", "Reply", "plain_error"]
+
+log = logging.getLogger("shared.stores")
+
+Arguments = tuple[bytes | str | int | float, ...]
+Reply = Callable[[Any], None]
+
+MOST_OPERATIONS = 256
+MOST_BYTES = 1_048_576
+"""What one batch has at most: while it runs, nobody else is served by Redis."""
+QUEUED_BYTES = 256 * 1_048_576
+"""What waits at most, while Redis is away, for a lease that is still there."""
+PATIENCE_SECONDS = 2.0
+"""How long somebody waits for a reply."""
+BUSY_OPERATIONS = 4
+GATHER_SECONDS = 0.001
+"""After a batch of so many operations the next one waits a little, so that it becomes as large: each trip costs as
+much as ten operations do."""
+_ENTRY = 5
+_DIGEST = sha1(BATCH.encode(), usedforsecurity=False).hexdigest()
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+
+
+class _Operation:
+    """One operation, and who hears of it."""
+
+    __slots__ = ("answer", "arguments", "asked", "is_patient", "name", "reply", "size", "undo")
+
+    def __init__(self, name: str, arguments: Arguments, asked: float) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.size = 0
+        for one in arguments:
+            if type(one) is bytes:
+                self.size += len(one)
+        self.asked = asked
+        self.reply: Reply | None = None
+        self.answer: asyncio.Future[Any] | None = None
+        self.is_patient = False
+        """Whether somebody waits for as long as the lease is there."""
+        self.undo: Arguments | None = None
+        """The operation, and its arguments, that takes this one back, where nobody waits for the reply any more."""
+
+
+class Link:
+    """The operations of one replica."""
+
+    def __init__(
+        self,
+        client: Redis,
+        prefix: str,
+        lease_seconds: float,
+        receive: Callable[[list[bytes]], None],
+        lost: Callable[[], None],
+    ) -> None:
+        """`receive` gets each entry of the inbox; `lost` hears that the lease is gone."""
+        self.client = client
+        self.prefix = prefix
+        self.lease_seconds = lease_seconds
+        self.number = 0
+        self.reason: str | None = "it has not joined the others yet"
+        """Why the others are out of reach; None where they are not."""
+        self.is_joined = False
+        self._receive = receive
+        self._lost = lost
+        self._queue: deque[_Operation] = deque()
+        self._size = 0
+        self._batch = 0
+        self._moved = Signal()
+        self._lease_ends = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._away_since: float | None = None
+
+    # What the parts of a replica do
+
+    def tell(self, name: str, *arguments: bytes | str | int | float, reply: Reply | None = None) -> None:
+        """Has an operation done, in its turn. `reply` gets what came of it, unless the lease is lost before."""
+        if self.is_joined:
+            operation = _Operation(name, arguments, self._loop.time())
+            operation.reply = reply
+            self._add(operation)
+
+    async def ask(
+        self,
+        name: str,
+        *arguments: bytes | str | int | float,
+        undo: Arguments | None = None,
+        is_patient: bool = False,
+    ) -> Any:
+        """The reply to an operation. Raises Unavailable where there is none in time, or as long as the lease is there
+        where somebody `is_patient`; whether it was done is unknown then. `undo` is the operation that takes it back
+        where it was done for nobody."""
+        if not self.is_joined or (self._is_away and not is_patient):
+            raise Unavailable
+        operation = _Operation(name, arguments, self._loop.time())
+        operation.undo, operation.is_patient = undo, is_patient
+        operation.answer = self._loop.create_future()
+        self._add(operation)
+        return await operation.answer
+
+    def look(self) -> None:
+        """Something may be in the inbox."""
+        if not self._queue:
+            self.tell("look")
+
+    @property
+    def _is_away(self) -> bool:
+        return self._away_since is not None and self._loop.time() - self._away_since > PATIENCE_SECONDS
+
+    def _add(self, operation: _Operation) -> None:
+        self._queue.append(operation)
+        self._size += operation.size
+        if len(self._queue) == 1:
+            self._moved.wake()
+
+    # The lease
+
+    async def join(self) -> None:
+        """Becomes a replica. Raises RedisError or OSError where that fails."""
+        asked = self._loop.time()
+        milliseconds = round(self.lease_seconds * 1000)
+        self.number = int(await self._run(JOIN, self.prefix, milliseconds))
+        self._queue.clear()
+        self._batch = self._size = 0
+        self._lease_ends = asked + self.lease_seconds
+        self.is_joined, self.reason, self._away_since = True, None, None
+
+    async def leave(self) -> None:
+        """Is no replica any more, when what is queued was done. Raises RedisError or OSError where the others have to
+        find out."""
+        if self.is_joined:
+            await self.ask("look")
+            self.is_joined, self.reason = False, "it has left the others"
+            await self._run(LEAVE, self.prefix, self.number)
+
+    async def _run(self, script: str, *arguments: Any) -> Any:
+        answer: Any = self.client.eval(script, 0, *arguments)
+        return await answer
+
+    def renew(self, alive: Callable[[int, set[int]], None]) -> None:
+        """Keeps the lease; `alive` gets the number that was leased last, and those of all replicas."""
+        asked = self._loop.time()
+
+        def renewed(numbers: list[bytes]) -> None:
+            self._lease_ends = max(self._lease_ends, asked + self.lease_seconds)
+            newest, *others = map(int, numbers)
+            alive(newest, set(others))
+
+        self.tell("renew", round(self.lease_seconds * 1000), reply=renewed)
+
+    @property
+    def lease_left(self) -> float:
+        """Seconds until others may take over."""
+        return self._lease_ends - self._loop.time()
+
+    def lose(self, reason: str) -> None:
+        """The lease is gone: nothing that waits is done any more."""
+        self.is_joined, self.reason = False, reason
+        waiting, self._queue = self._queue, deque()
+        self._size = 0
+        for operation in waiting:
+            self._give_up(operation)
+        self._moved.wake()
+        self._lost()
+
+    # The trips
+
+    async def run(self) -> None:
+        """Does what is asked, as long as it is a replica. Returns when the lease is gone."""
+        pause = _FIRST_PAUSE
+        batch: list[_Operation] = []
+        while self.is_joined:
+            batch = batch or self._next()
+            if not batch:
+                await self._moved.wait()
+                continue
+            try:
+                answer = await self._send(batch)
+            except (RedisError, OSError) as error:
+                if _is_lost(error):
+                    self.lose("its lease has run out")
+                    break
+                self._away(error, batch)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            if not self.is_joined:
+                break
+            pause, self.reason, self._away_since = _FIRST_PAUSE, None, None
+            done, batch = batch, []
+            self._hand_out(done, answer)
+            if len(done) >= BUSY_OPERATIONS:
+                await asyncio.sleep(GATHER_SECONDS)
+        for operation in batch:
+            self._give_up(operation)
+
+    def _next(self) -> list[_Operation]:
+        batch: list[_Operation] = []
+        size = 0
+        while self._queue and len(batch) < MOST_OPERATIONS and size < MOST_BYTES:
+            operation = self._queue.popleft()
+            self._size -= operation.size
+            if operation.answer is None or not operation.answer.done():
+                batch.append(operation)
+                size += operation.size
+        if batch:
+            self._batch += 1
+        return batch
+
+    async def _send(self, batch: list[_Operation]) -> Any:
+        words = [self.prefix.encode(), b"%d" % self.number, b"%d" % self._batch]
+        for operation in batch:
+            words += (operation.name.encode(), b"%d" % len(operation.arguments))
+            # The library would take five times as long for it.
+            words += [one if type(one) is bytes else str(one).encode() for one in operation.arguments]
+        async with asyncio.timeout(max(min(self.lease_left, PATIENCE_SECONDS), 0.05)):
+            try:
+                answer: Any = self.client.evalsha(_DIGEST, 0, *words)
+                return await answer
+            except NoScriptError:
+                return await self._run(BATCH, *words)
+
+    def _away(self, error: Exception, batch: list[_Operation]) -> None:
+        """Redis did not answer: whoever has waited long enough hears of it."""
+        reason = f"Redis can't be reached: {plain_error(error)}"
+        if self.reason is None:
+            log.warning("%s", reason)
+        self.reason = reason
+        self._away_since = self._away_since or batch[0].asked
+        latest = self._loop.time() - PATIENCE_SECONDS
+        for operation in (*batch, *self._queue):
+            if operation.asked <= latest and not operation.is_patient:
+                self._give_up(operation)
+        if self._size > QUEUED_BYTES:
+            self.lose("too much waits for Redis")
+
+    def _give_up(self, operation: _Operation) -> None:
+        if operation.answer is not None and not operation.answer.done():
+            operation.answer.set_exception(Unavailable(may_have_run=True))
+
+    def _hand_out(self, batch: list[_Operation], answer: Any) -> None:
+        # Each in a callback of its own: what goes wrong in one is logged by the loop, and the others go on.
+        inbox, replies = answer
+        for start in range(0, len(inbox), _ENTRY):
+            self._loop.call_soon(self._receive, inbox[start : start + _ENTRY])
+        for operation, reply in zip(batch, replies, strict=True):
+            if isinstance(reply, list) and reply and reply[0] == b"ERROR":
+                log.error("%s failed in Redis: %s", operation.name, reply[1].decode(errors="replace"))
+                self._give_up(operation)
+            elif operation.reply is not None:
+                self._loop.call_soon(operation.reply, reply)
+            elif operation.answer is not None:
+                self._settle(operation, operation.answer, reply)
+
+    def _settle(self, operation: _Operation, answer: "asyncio.Future[Any]", reply: Any) -> None:
+        if not answer.done():
+            answer.set_result(reply)
+        elif operation.undo is not None:
+            name, *arguments = operation.undo
+            self.tell(str(name), *arguments)
+
+
+def _is_lost(error: Exception) -> bool:
+    return isinstance(error, ResponseError) and str(error).startswith("LEASE")
+
+
+def plain_error(error: Exception) -> str:
+    """What has gone wrong, in words."""
+    return str(error) or type(error).__name__

@@ -1,0 +1,19 @@
+"""The scripts that run in Redis, which are files of Lua beside this one."""
+
+from functools import cache
+from pathlib import Path
+
+__all__ = ["BATCH", "JOIN", "LEAVE"]
+
+_FOLDER = Path(__file__).parent / "scripts"
+_PARTS = ("replicas", "sessions", "streams", "limits", "tasks", "blobs")
+
+
+@cache
+def _read(name: str) -> str:
+    return (_FOLDER / f"{name}.lua").read_text(encoding="utf-8")
+
+
+BATCH = "\n".join(_read(name) for name in ("batch_begin", *_PARTS, "batch_end"))
+"""Does the operations of one replica, in order; they stand in the files between the first and the last."""
+JOIN, LEAVE = _read("join"), _read("leave")

@@ -1,0 +1,32 @@
+local lease = prefix .. 'replica:' .. me
+local state = call('HMGET', lease, 'batch', 'answer')
+if not state[1] then
+  return redis.error_reply('LEASE this replica has lost its lease')
+end
+if state[1] == batch then
+  return cmsgpack.unpack(state[2])
+end
+-- The first write: where memory is short, it fails before anything has happened.
+call('HSET', lease, 'batch', batch)
+
+local inbox = call('LRANGE', prefix .. 'inbox:' .. me, 0, -1)
+if #inbox > 0 then
+  call('DEL', prefix .. 'inbox:' .. me)
+end
+local replies, at = {}, 4
+while at <= #ARGV do
+  local name, count = ARGV[at], tonumber(ARGV[at + 1])
+  local arguments = {}
+  for i = 1, count do
+    arguments[i] = ARGV[at + 1 + i]
+  end
+  at = at + 2 + count
+  local done, reply = pcall(operations[name], unpack(arguments))
+  if not done then
+    reply = { 'ERROR', type(reply) == 'table' and reply.err or tostring(reply) }
+  end
+  replies[#replies + 1] = reply or false
+end
+local answer = { inbox, replies }
+call('HSET', lease, 'answer', cmsgpack.pack(answer))
+return answer

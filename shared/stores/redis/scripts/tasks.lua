@@ -1,0 +1,158 @@
+-- Tasks. Each is a hash: the record, its revision, client and principal, and the replica that runs it. `tasks` has all
+-- of them by the moment when they expire, `tc:CLIENT` those of a client; `tp:PRINCIPAL` those of a principal by the
+-- moment when they were made; `th:ID` the replicas where somebody wants to hear of one; `results` the size in bytes of
+-- each result, and its client; `sizes` that of all results, and of those of each client.
+--
+-- Invariants: a record changes by compare and set of its revision. There are no more tasks, and their results take no
+-- more bytes, than the limits.
+
+local function task_key(id)
+  return prefix .. 't:' .. id
+end
+
+local function tell_hearers(id)
+  for _, number in ipairs(call('SMEMBERS', prefix .. 'th:' .. id)) do
+    if tell(number, 'task', id) == 0 then
+      call('SREM', prefix .. 'th:' .. id, number)
+    end
+  end
+end
+
+local function lengthen(key, milliseconds)
+  if call('PTTL', key) < tonumber(milliseconds) then
+    call('PEXPIRE', key, milliseconds)
+  end
+end
+
+-- The bytes of a result, which is `client`'s, are others now.
+local function weigh(id, client, before, after)
+  if after == 0 then
+    call('HDEL', prefix .. 'results', id)
+  else
+    call('HSET', prefix .. 'results', id, after .. ' ' .. client)
+  end
+  call('HINCRBY', prefix .. 'sizes', 'all', after - before)
+  if call('HINCRBY', prefix .. 'sizes', '=' .. client, after - before) <= 0 then
+    call('HDEL', prefix .. 'sizes', '=' .. client)
+  end
+end
+
+local function size_of(id)
+  local found = call('HGET', prefix .. 'results', id)
+  if not found then
+    return 0, ''
+  end
+  local size, client = string.match(found, '^(%d+) (.*)$')
+  return tonumber(size), client
+end
+
+local function forget_task(id)
+  local found = call('HMGET', task_key(id), 'client', 'principal')
+  local size, client = size_of(id)
+  if size > 0 then
+    weigh(id, client, size, 0)
+  end
+  call('ZREM', prefix .. 'tasks', id)
+  if found[1] then
+    call('DEL', task_key(id))
+    call('ZREM', prefix .. 'tc:' .. found[1], id)
+    if found[2] ~= '' then
+      call('ZREM', prefix .. 'tp:' .. found[2], id)
+    end
+  end
+  tell_hearers(id)
+end
+
+local function forget_expired(moment)
+  for _, id in ipairs(call('ZRANGEBYSCORE', prefix .. 'tasks', '-inf', moment, 'LIMIT', 0, 100)) do
+    forget_task(id)
+  end
+end
+
+-- 1 where there is room. Moments and times are in milliseconds.
+function operations.create_task(id, record, client, principal, moment, milliseconds, total, of_one)
+  forget_expired(moment)
+  local share = prefix .. 'tc:' .. client
+  call('ZREMRANGEBYSCORE', share, '-inf', moment)
+  if call('ZCARD', prefix .. 'tasks') >= tonumber(total) or call('ZCARD', share) >= tonumber(of_one) then
+    return 0
+  end
+  local key, ends = task_key(id), moment + milliseconds
+  call('HSET', key, 'record', record, 'revision', 0, 'client', client, 'principal', principal, 'owner', me)
+  call('PEXPIRE', key, milliseconds)
+  call('ZADD', prefix .. 'tasks', ends, id)
+  call('ZADD', share, ends, id)
+  lengthen(share, milliseconds)
+  if principal ~= '' then
+    call('ZADD', prefix .. 'tp:' .. principal, moment, id)
+    lengthen(prefix .. 'tp:' .. principal, milliseconds)
+  end
+  return 1
+end
+
+local function told(id)
+  local found = call('HMGET', task_key(id), 'record', 'owner')
+  return found[1] and { found[1], is_alive(found[2]) and 1 or 0 }
+end
+
+-- The record, and 1 where the replica that runs the task is alive.
+function operations.get_task(id, moment)
+  local ends = call('ZSCORE', prefix .. 'tasks', id)
+  return ends and tonumber(ends) > tonumber(moment) and told(id)
+end
+
+function operations.listed(principal, moment)
+  local found = {}
+  for _, id in ipairs(call('ZRANGE', prefix .. 'tp:' .. principal, 0, -1)) do
+    local task = operations.get_task(id, moment)
+    if task then
+      found[#found + 1] = task
+    else
+      call('ZREM', prefix .. 'tp:' .. principal, id)
+    end
+  end
+  return found
+end
+
+-- 1 where the record is replaced, 0 where it is not of the `known` revision any more, -1 where its result of `size`
+-- bytes is too much. A `small` one never is.
+function operations.replace_task(id, known, record, size, small, bytes)
+  local key = task_key(id)
+  local found = call('HMGET', key, 'revision', 'client')
+  if found[1] ~= known then
+    return 0
+  end
+  local before = size_of(id)
+  local more = size - before
+  if more ~= 0 then
+    local sizes = call('HMGET', prefix .. 'sizes', 'all', '=' .. found[2])
+    local left = bytes - (sizes[1] or 0) - more
+    -- As much as is left for others: alone, one may have half of it. Who is not one of several has it all.
+    if small ~= '1' and (left < 0 or (found[2] ~= '' and (sizes[2] or 0) + more > left)) then
+      return -1
+    end
+    weigh(id, found[2], before, tonumber(size))
+  end
+  call('HSET', key, 'record', record, 'revision', known + 1)
+  tell_hearers(id)
+  return 1
+end
+
+function operations.forget_task(id)
+  forget_task(id)
+end
+
+-- This replica hears of a task; in how many milliseconds it expires.
+function operations.hear_task(id, moment)
+  local ends = call('ZSCORE', prefix .. 'tasks', id)
+  if not ends then
+    return 0
+  end
+  call('SADD', prefix .. 'th:' .. id, me)
+  lengthen(prefix .. 'th:' .. id, math.max(ends - moment, 0) + 60000)
+  return math.floor(math.max(ends - moment, 0))
+end
+
+function operations.unhear_task(id)
+  call('SREM', prefix .. 'th:' .. id, me)
+end

@@ -1,0 +1,233 @@
+"""Redis as what replicas share: how one of them joins the others, lives as long as it can renew its lease, and begins
+again where it could not.
+
+Two connections do: one for all operations, one on which it is woken when something is in its inbox.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from hashlib import sha256
+
+import anyio
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from ...contracts import ReplayLimits, ReplicaWatcher, TaskLimits
+from ...kit.tasks import background
+from .blobs import RedisBlobs
+from .bus import RedisBus
+from .limiter import RedisLimiter
+from .link import PATIENCE_SECONDS, Link, plain_error
+from .log import RedisLog
+from .sessions import RedisSessions
+from .tasks import RedisTasks
+
+__all__ = ["RedisReplica", "Stores"]
+
+log = logging.getLogger("shared.stores")
+
+RENEWALS = 3
+"""How often a lease is renewed in its time."""
+AGAIN_SECONDS = 0.1
+LEAVE_SECONDS = 2.0
+"""How long a replica that stops waits for what it has queued."""
+
+
+class Stores:
+    """Makes replicas of those who have the same prefix in one Redis."""
+
+    def __init__(self, connect: Callable[[], Redis], prefix: str, lease_seconds: float, secret: bytes) -> None:
+        """`connect` makes a client of Redis, `secret` is the same for all replicas."""
+        self._connect = connect
+        self._prefix = prefix
+        self._lease_seconds = lease_seconds
+        self._secret = secret
+
+    def named(self, name: str) -> "Stores":
+        """Those of a server of that name, which others do not see."""
+        secret = sha256(self._secret + b"\0" + name.encode()).digest()
+        return Stores(self._connect, f"{self._prefix}{name}:", self._lease_seconds, secret)
+
+    @asynccontextmanager
+    async def join(self) -> AsyncIterator["RedisReplica"]:
+        """Makes the caller a replica as long as the block."""
+        client = self._connect()
+        replica = RedisReplica(client, self._prefix, self._lease_seconds, self._secret)
+        async with aclosing(client):
+            await replica.join()
+            async with background() as tasks:
+                for work in (replica.live, replica.renew, replica.wait_to_be_woken):
+                    tasks.start_soon(work)
+                try:
+                    yield replica
+                finally:
+                    await replica.leave()
+
+
+class RedisReplica:
+    """One of those who share a Redis. From when it is lost on until it has joined again it is none of them."""
+
+    def __init__(self, client: Redis, prefix: str, lease_seconds: float, secret: bytes) -> None:
+        self.secret = secret
+        self.link = Link(client, prefix, lease_seconds, self._receive, self._lose)
+        self.bus = RedisBus(self.link)
+        self.sessions = RedisSessions(self.link, self.bus.hand)
+        self.limiter = RedisLimiter(self.link)
+        self.blobs = RedisBlobs(self.link)
+        self._prefix = prefix
+        self._log: RedisLog | None = None
+        self._tasks: RedisTasks | None = None
+        self._watchers: list[ReplicaWatcher] = []
+        self._alive: set[int] = set()
+        self._newest: int | None = None
+        self._kept = 0.0
+
+    @property
+    def number(self) -> int:
+        """From 0 on, and below 2^20; another one after it was lost."""
+        return self.link.number
+
+    @property
+    def reason(self) -> str | None:
+        """Why the other replicas are out of reach; None where they are not."""
+        return self.link.reason
+
+    def watch(self, watcher: ReplicaWatcher) -> None:
+        """Has `watcher` hear what becomes of this replica and the others."""
+        self._watchers.append(watcher)
+
+    def log(self, limits: ReplayLimits) -> RedisLog:
+        """What streams keep."""
+        self._log = self._log or RedisLog(self.link, limits)
+        return self._log
+
+    def tasks(self, limits: TaskLimits) -> RedisTasks:
+        """The tasks of all replicas."""
+        self._tasks = self._tasks or RedisTasks(self.link, limits)
+        return self._tasks
+
+    # Its life
+
+    async def join(self) -> None:
+        """Becomes one of the others, if Redis can be reached; else that is tried until it can."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self.link.join()
+        except (OSError, RedisError) as error:
+            self.link.reason = f"Redis can't be reached: {plain_error(error)}"
+            log.error("--store: %s; it is tried again until it can", self.link.reason)
+
+    async def leave(self) -> None:
+        """Leaves what it has to the others."""
+        self.sessions.release_all()
+        if self._tasks is not None:
+            self._tasks.close()
+        if self._log is not None:
+            self._log.unread.close()
+        with anyio.move_on_after(LEAVE_SECONDS, shield=True), suppress(OSError, RedisError):
+            await self.link.leave()
+
+    async def live(self) -> None:
+        """Does what is asked of it; joins again when it was lost."""
+        while True:
+            await self.link.run()
+            while not self.link.is_joined:
+                await asyncio.sleep(AGAIN_SECONDS)
+                await self._join_again()
+
+    async def _join_again(self) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self.link.join()
+        except (OSError, RedisError) as error:
+            self.link.reason = f"Redis can't be reached: {plain_error(error)}"
+            return
+        log.warning("this replica is one of the others from now on, as number %d", self.number)
+        self._newest, self._alive = None, set()
+        self.link.renew(self._renewed)
+        if self._tasks is not None:
+            self._tasks.joined()
+        for watcher in self._watchers:
+            watcher.returned()
+
+    async def renew(self) -> None:
+        """Renews the lease in time; gives up what is here where that fails."""
+        pause = self.link.lease_seconds / RENEWALS
+        while True:
+            if self.link.is_joined:
+                self.link.renew(self._renewed)
+                self._keep(pause)
+            waited = 0.0
+            while waited < pause:
+                step = min(pause - waited, max(self.link.lease_left, 0.02)) if self.link.is_joined else pause - waited
+                await asyncio.sleep(step)
+                waited += step
+                if self.link.is_joined and self.link.lease_left <= 0:
+                    self.link.lose("its lease has run out, as Redis did not answer in time")
+
+    async def wait_to_be_woken(self) -> None:
+        """Looks into the inbox when somebody says that there is something in it."""
+        while True:
+            try:
+                await self._look_whenever_woken(self.number)
+            except (OSError, RedisError):
+                await asyncio.sleep(0.1)
+
+    async def _look_whenever_woken(self, number: int) -> None:
+        async with self.link.client.pubsub() as pubsub:
+            await pubsub.subscribe(f"{self._prefix}wake:{number}")
+            while number == self.number:
+                # Also when nobody says so: what was said while the connection was broken is lost.
+                await pubsub.get_message(timeout=self.link.lease_seconds)
+                self.link.look()
+
+    def _keep(self, seconds: float) -> None:
+        """Has what is here last, now and then."""
+        self._kept += seconds
+        if self._kept >= self.sessions.idle_seconds / 4:
+            self._kept = 0.0
+            self.sessions.keep()
+            if self._log is not None:
+                self._log.keep()
+
+    def _renewed(self, newest: int, alive: set[int]) -> None:
+        """These replicas there are. Who came and went since the last time is gone as well."""
+        came = set() if self._newest is None else set(range(self._newest + 1, newest + 1))
+        gone = (self._alive | came) - alive
+        self._newest, self._alive = newest, alive
+        if self._log is not None:
+            self._log.renewed(alive)
+        if gone and self._tasks is not None:
+            self._tasks.look()
+        if gone:
+            for watcher in self._watchers:
+                watcher.left()
+
+    def _lose(self) -> None:
+        log.error("this replica is lost to the others: %s", self.link.reason)
+        self.sessions.lose()
+        if self._log is not None:
+            self._log.lose()
+        for watcher in self._watchers:
+            watcher.lost()
+
+    def _receive(self, entry: list[bytes]) -> None:
+        """Something of its inbox."""
+        kind, name, first, second, third = entry
+        match kind:
+            case b"news":
+                self.bus.heard(name.decode(), first)
+            case b"change":
+                self.bus.heard_change(name.decode(), first)
+            case b"snapshot":
+                self.sessions.heard(name.decode(), first, second)
+            case b"ended":
+                self.sessions.heard_end(name.decode())
+            case b"unwatch":
+                self.sessions.heard_watch(name.decode(), first.decode())
+            case b"task" if self._tasks is not None:
+                self._tasks.heard(name.decode())
+            case _ if self._log is not None:
+                self._log.heard(kind.decode(), name.decode(), first.decode(), second, third)

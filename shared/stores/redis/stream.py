@@ -1,0 +1,392 @@
+"""One stream of a session, as one replica serves or reads it.
+
+not shown       all of it is here; its one reader is here, or it is lost
+shown, or own   Redis has it. What a reader here has yet to take is here as well, once Redis has numbered it
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from pydantic_core import from_json, to_json
+
+from ...contracts import EventReader
+from ...protocol.http.rules import Refusal
+from ...protocol.wire.framing import ServerSentEvent
+from ...protocol.wire.jsonrpc import Failure, RequestId, json_of
+
+if TYPE_CHECKING:
+    from .log import RedisEvents
+
+__all__ = ["RedisStream", "read_refusal", "write_refusal"]
+
+log = logging.getLogger("shared.stores")
+
+_UNKNOWN = -1
+"""A number that no message follows."""
+
+
+class RedisStream:
+    """An `EventStream` in Redis."""
+
+    __slots__ = (
+        "_behind",
+        "_dropped",
+        "_elsewhere",
+        "_events",
+        "_fresh",
+        "_got",
+        "_has_ended",
+        "_is_own",
+        "_last",
+        "_reads_elsewhere",
+        "_settling",
+        "_taken",
+        "answered",
+        "ids",
+        "is_lost",
+        "is_over",
+        "name",
+        "owner",
+        "reader",
+        "refusal",
+    )
+
+    def __init__(
+        self, events: "RedisEvents", ids: tuple[RequestId, ...], name: str = "", *, is_own: bool = False
+    ) -> None:
+        self.ids = ids
+        self.name = name
+        self.owner: int | None = None
+        """The other replica that serves its requests."""
+        self.reader: EventReader | None = None
+        self.answered = self.is_over = self.is_lost = False
+        self.refusal: Refusal | None = None
+        self._events = events
+        self._is_own = is_own
+        self._has_ended = False
+        """Whether nothing more is added here."""
+        self._fresh: list[bytes] = []
+        """What its reader has not taken; as long as it is not shown, everything."""
+        self._behind = self._elsewhere = 0
+        """Bytes that its reader has not taken, or that Redis does not have yet; that a reader elsewhere has not."""
+        self._got = self._taken = 0
+        """The numbers of the last message here, and of the last that the reader took."""
+        self._last = self._dropped = 0
+        self._reads_elsewhere = False
+        self._settling: asyncio.Future[None] | None = None
+
+    # Writing
+
+    def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
+        """Adds a message; with `once` not if the same one waits for a reader. With `everywhere` every replica that
+        has the session adds it, of which that of the reader counts. Cuts a reader off that is too far behind."""
+        if self._has_ended or self.is_lost:
+            return
+        if self.crowds(message):
+            self._cut_off()
+        if self._is_here:
+            self._keep(message)
+        else:
+            self._append(message, "shared" if everywhere else "once" if once else "")
+
+    def crowds(self, message: bytes) -> bool:
+        """Whether `message` is too much on top of what its reader, or Redis, has not taken yet."""
+        behind = 0 if self._is_here and self.reader is None else self._behind + self._elsewhere
+        return bool(behind) and behind + len(message) > self._events.log.limits.stream_bytes
+
+    def answer(self, message: bytes) -> None:
+        """Adds the last message, whatever waits, and ends."""
+        if self._has_ended or self.is_lost:
+            self._has_ended = True
+            return
+        self._has_ended = True
+        if self._is_here:
+            self._keep(message)
+            self.ended("answered")
+        else:
+            self._append(message, "answer")
+
+    def end(self, refusal: Refusal | None = None) -> None:
+        """Nothing more will come; `refusal` says why, where an answer is still owed. Without one the requests were
+        cancelled, and nobody comes back for it."""
+        if self._has_ended:
+            return
+        self._has_ended = True
+        if self._is_here:
+            self.ended("ended", refusal)
+        else:
+            events = self._events
+            words = (events.id, self.name, write_refusal(refusal), events.log.kept_ms)
+            events.log.link.tell("finish", *words, reply=lambda _: self.ended("ended", refusal))
+
+    def pause(self, retry_ms: int) -> None:
+        """Has its reader pause, if there is one."""
+        if self.reader is not None:
+            self.reader.pause(retry_ms)
+        elif not self._is_here:
+            self._events.log.link.tell("pause", self._events.id, self.name, retry_ms)
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether all of it is here."""
+        return not self.name
+
+    def _keep(self, message: bytes) -> None:
+        self._fresh.append(message)
+        self._got += 1
+        self._behind += len(message)
+        if self.reader is not None:
+            self.reader.wake()
+
+    def _append(self, message: bytes, mode: str) -> None:
+        events, limits = self._events, self._events.log.limits
+        self._behind += len(message)
+
+        def added(reply: list[int]) -> None:
+            number, is_reader_here, self._elsewhere = reply
+            self._behind = max(0, self._behind - len(message))
+            self._make_way()
+            if is_reader_here:
+                self.got(number, message)
+            if mode == "answer":
+                self.ended("answered")
+
+        events.log.link.tell(
+            "append",
+            *(events.id, self.name, int(self._is_own), message, mode),
+            *(*events.log.bounds, limits.replay_streams, events.log.kept_ms),
+            reply=added,
+        )
+
+    def _cut_off(self) -> None:
+        if self.reader is not None:
+            log.warning("a stream was cut off: its client is %d bytes behind", self._behind)
+            self.reader.cut()
+            self.leave(self.reader)
+
+    # Reading
+
+    def settled(self) -> Awaitable[None] | None:
+        """What to await before bytes of what was put leave: other replicas know it then. None: they do. It raises
+        OSError where they are out of reach."""
+        return None if self._settling is None or self._settling.done() else self._wait()
+
+    async def _wait(self) -> None:
+        if self._settling is not None:
+            await asyncio.shield(self._settling)
+
+    def read(self, reader: EventReader, after: int | None = None) -> None:
+        """Has `reader` read what nobody has taken, or everything after message number `after`; the reader before it
+        is cut off."""
+        if self.reader is not None:
+            self.reader.cut()
+        self.reader = reader
+        if self._is_here:
+            return
+        self._events.log.unread.stop(self)
+        self._fresh, self._behind, self._got = [], 0, _UNKNOWN
+        self._settling = asyncio.get_running_loop().create_future()
+        self._events.log.link.tell(
+            "read",
+            *(self._events.id, self.name, int(self._is_own), "" if after is None else after),
+            reply=lambda reply: self._began(reader, reply),
+        )
+
+    def _began(self, reader: EventReader, reply: list[bytes] | None) -> None:
+        """Redis has taken note of a reader; what there is for it."""
+        if self.reader is not reader:
+            return
+        if reply is None:
+            reader.cut()
+        else:
+            start, over, refusal, *messages = reply
+            self._taken = self._got = int(start)
+            for message in messages:
+                self.got(self._got + 1, message)
+            if over:
+                self.ended(over.decode(), read_refusal(refusal))
+        self._settle()
+
+    def got(self, number: int, message: bytes) -> None:
+        """Redis has given this message that number; what was told before is not told again."""
+        if self.reader is None or number != self._got + 1:
+            return
+        self._got = number
+        self._fresh.append(message)
+        self._behind += len(message)
+        limit = self._events.log.limits.stream_bytes
+        if self.owner is not None:
+            limit *= 2  # where it is served, it is waited for when half of that is on its way
+        if self._behind > limit and self._behind > len(message) and not self._has_ended:
+            self._cut_off()
+        else:
+            self.reader.wake()
+
+    def ended(self, how: str, refusal: Refusal | None = None) -> None:
+        """Nothing more comes for its reader."""
+        self._has_ended = self.is_over = True
+        self.answered = how == "answered"
+        self.refusal = None if self.answered else refusal
+        if self.reader is not None:
+            self.reader.wake()
+        else:
+            self._forget()
+
+    def take(self) -> list[ServerSentEvent]:
+        """What its reader has not taken yet; it counts as sent from now on."""
+        fresh, self._fresh = self._fresh, []
+        numbered = enumerate(fresh, self._got - len(fresh) + 1)
+        events = [ServerSentEvent(one, id=f"{self.name}_{number}") for number, one in numbered]
+        self._taken = self._got
+        size = sum(map(len, fresh))
+        self._behind -= size
+        if fresh and self._is_own:
+            self._events.log.link.tell("sent", self._events.id, self.name, self._taken)
+        elif fresh and self.owner is not None:
+            self._events.log.link.tell("took", self._events.id, self.name, size)
+        if self.reader is not None:
+            self.reader.wake()
+        return events
+
+    def leave(self, reader: EventReader) -> None:
+        """`reader` reads no more. A stream whose client can't come back is lost."""
+        if self.reader is not reader:
+            return
+        self.reader = None
+        if self._is_here:
+            self.is_lost = bool(self.ids)
+            self.forget()
+            return
+        self._fresh, self._behind = [], 0
+        log = self._events.log
+        log.link.tell("unread", self._events.id, self.name, log.kept_ms)
+        self._settle()
+        if self._is_own:
+            log.unread.start(self)
+        if self.is_over or self.owner is not None:
+            self._forget()
+
+    def taken_over(self) -> None:
+        """Another replica has the reader now."""
+        reader, self.reader = self.reader, None
+        self._fresh, self._behind = [], 0
+        if reader is not None:
+            reader.cut()
+        if self.owner is not None:
+            self._forget()
+
+    def show(self) -> str:
+        """Its name, which leaves with its events: from now on any replica finds it, and the client may come back."""
+        if self.name:
+            return self.name
+        events = self._events
+        self.name = secrets.token_hex(8)
+        events.add(self)
+        waiting, self._fresh, self._behind = self._fresh, [], 0
+        self._got = self._taken = 0
+        settling = self._settling = asyncio.get_running_loop().create_future()
+        ids = b"\n".join(json_of(one) for one in self.ids)
+        events.log.link.tell("show", events.id, self.name, ids)
+        was_over, self.is_over = self.is_over, False
+        for number, message in enumerate(waiting, 1):
+            self._append(message, "answer" if was_over and number == len(waiting) else "")
+        self._has_ended = was_over
+        events.log.link.tell("look", reply=lambda _: self._settle(settling))
+        return self.name
+
+    def position(self, retry_ms: int) -> ServerSentEvent:
+        """An event without data that tells where the client is, and how long to wait before it comes back."""
+        return ServerSentEvent(b"", id=f"{self.name}_{self._taken}", retry=retry_ms)
+
+    def has(self, number: int) -> bool:
+        """Whether there has been a message of that number, as it was found; 0 is the beginning."""
+        return 0 <= number <= self._last
+
+    def follows(self, number: int) -> bool:
+        """Whether everything after that message is kept, as it was found."""
+        return number >= self._dropped
+
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody reads it: here, or elsewhere as it was found."""
+        return self.reader is not None or self._reads_elsewhere
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether there is nothing to take."""
+        return not self._fresh
+
+    @property
+    def sole_answer(self) -> bytes | None:
+        """The answer, where it is all that was ever put and nobody can come back for it."""
+        return self._fresh[0] if self._is_here and self.answered and self._got == 1 and self._fresh else None
+
+    def forget(self) -> None:
+        """Gives up everything that is here."""
+        self._fresh, self._behind = [], 0
+
+    # What its log does
+
+    def found(self, last: int, dropped: int, over: bytes, is_read: int, owner: bytes) -> None:
+        """This is how Redis has it."""
+        self._last, self._dropped = last, dropped
+        self._reads_elsewhere = bool(is_read) and self.reader is None
+        link = self._events.log.link
+        self.owner = int(owner) if owner and int(owner) != link.number else None
+
+    def took(self, behind: int) -> None:
+        """A reader elsewhere has taken something."""
+        self._elsewhere = behind
+        self._make_way()
+
+    def _make_way(self) -> None:
+        """Lets what was held back go on, where half of what may be on its way has come."""
+        if self._behind + self._elsewhere <= self._events.log.limits.stream_bytes // 2:
+            self._events.taken()
+
+    def close(self, refusal: Refusal) -> None:
+        """The session has ended."""
+        self._has_ended = True
+        self.ended("ended", refusal)
+        self._settle()
+
+    def lose(self) -> None:
+        """This replica no longer is one of those that share it."""
+        self._has_ended = self.is_lost = True
+        if self.reader is not None:
+            self.reader.cut()
+        self._settle()
+
+    @property
+    def session(self) -> str:
+        """The id of its session."""
+        return self._events.id
+
+    def _settle(self, settling: "asyncio.Future[None] | None" = None) -> None:
+        settling = settling or self._settling
+        if settling is not None and not settling.done():
+            settling.set_result(None)
+
+    def _forget(self) -> None:
+        if not self._is_here and not self._is_own:
+            self._events.remove(self)
+
+
+def write_refusal(refusal: Refusal | None) -> bytes:
+    """A refusal, or that there is none."""
+    if refusal is None:
+        return b""
+    failure = refusal.failure
+    headers = [list(header) for header in refusal.headers]
+    return to_json([refusal.status, failure.code, failure.message, failure.data, headers])
+
+
+def read_refusal(data: bytes) -> Refusal | None:
+    """What `write_refusal` wrote."""
+    if not data:
+        return None
+    status, code, message, more, headers = from_json(data)
+    return Refusal(status, Failure(None, code, message, more), tuple((name, value) for name, value in headers))

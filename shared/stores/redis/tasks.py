@@ -1,0 +1,137 @@
+"""The tasks of all replicas, in Redis: see `scripts/tasks.lua`.
+
+A task whose replica is gone has failed. It is whoever asks for it that finds this out, and says so to all.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ...contracts import TaskLimits, TaskRecord
+from ...protocol.wire.jsonrpc import json_of
+from ..memory_tasks import SMALL_BYTES
+from .link import Link
+from .records import read_task, write_task
+
+__all__ = ["RedisTasks"]
+
+Wake = Callable[[], None]
+
+_OVER = frozenset({"completed", "failed", "cancelled"})
+_GONE = "the replica that ran it is gone; whether it was done is not known"
+_ERROR = {"error": {"code": -32603, "message": _GONE, "data": {"mayHaveRun": True}}}
+
+
+class RedisTasks:
+    """A `TaskStore` in Redis. It raises OSError where Redis is away."""
+
+    def __init__(self, link: Link, limits: TaskLimits) -> None:
+        self._link = link
+        self._limits = limits
+        self._heard: dict[str, tuple[Wake, ...]] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+
+    async def create(self, task: TaskRecord) -> bool:
+        """Keeps a new task; False where there are too many."""
+        limits, milliseconds = self._limits, round(task.seconds * 1000)
+        words = (task.id, write_task(task), task.client, task.principal or "", _now(), milliseconds)
+        undo = ("forget_task", task.id)
+        return bool(await self._link.ask("create_task", *words, limits.total, limits.of_one_client, undo=undo))
+
+    async def get(self, id: str) -> TaskRecord | None:
+        """The task of that id."""
+        reply = await self._link.ask("get_task", id, _now(), is_patient=True)
+        return None if reply is None else await self._current(*reply)
+
+    async def replace(self, before: TaskRecord, after: TaskRecord) -> bool:
+        """Puts `after` in the place of `before`; False where that is not what is kept. Raises OverflowError where
+        the results of all tasks would take more than may be kept."""
+        size = 0 if after.outcome is None else len(json_of(after.outcome))
+        is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
+        words = (after.id, before.revision, write_task(after), size, int(is_small), self._limits.result_bytes)
+        # What came of hours of work is not lost in a moment without Redis.
+        reply = await self._link.ask("replace_task", *words, is_patient=True)
+        if reply < 0:
+            raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
+        return bool(reply)
+
+    async def forget(self, id: str) -> None:
+        """Gives up a task."""
+        await self._link.ask("forget_task", id)
+
+    async def listed(self, principal: str) -> Sequence[TaskRecord]:
+        """The tasks of a principal, the oldest first."""
+        return [await self._current(*found) for found in await self._link.ask("listed", principal, _now())]
+
+    async def _current(self, data: bytes, is_served: int) -> TaskRecord:
+        task = read_task(data)
+        if is_served or task.status in _OVER:
+            return task
+        failed = replace(
+            task,
+            status="failed",
+            message=_GONE,
+            questions={},
+            outcome=_ERROR,
+            updated=time.time(),
+            revision=task.revision + 1,
+        )
+        if await self.replace(task, failed):
+            return failed
+        reply = await self._link.ask("get_task", task.id, _now())
+        return failed if reply is None else read_task(reply[0])
+
+    # Who wants to hear of one
+
+    def hear(self, id: str, wake: Wake) -> Callable[[], None]:
+        """Has `wake` called whenever that task was replaced, has expired or was given up, until the function that
+        this gives is called."""
+        if id not in self._heard:
+            self._link.tell("hear_task", id, _now(), reply=lambda milliseconds: self._expect(id, milliseconds))
+        self._heard[id] = (*self._heard.get(id, ()), wake)
+
+        def unhear() -> None:
+            left = tuple(one for one in self._heard.get(id, ()) if one is not wake)
+            if left:
+                self._heard[id] = left
+            elif self._heard.pop(id, None) is not None:
+                self._link.tell("unhear_task", id)
+                self._stop(id)
+
+        return unhear
+
+    def heard(self, id: str) -> None:
+        """A task has changed."""
+        for wake in self._heard.get(id, ()):
+            wake()
+
+    def look(self) -> None:
+        """Any of them may have changed, or be nobody's any more."""
+        for id_ in list(self._heard):
+            self.heard(id_)
+
+    def joined(self) -> None:
+        """This replica is a new one: Redis does not know yet what it wants to hear of."""
+        for id_ in self._heard:
+            self._link.tell("hear_task", id_, _now())
+        self.look()
+
+    def close(self) -> None:
+        """Takes its timers away."""
+        for id_ in list(self._timers):
+            self._stop(id_)
+
+    def _expect(self, id: str, milliseconds: int) -> None:
+        if id in self._heard:
+            self._stop(id)
+            self._timers[id] = asyncio.get_running_loop().call_later(milliseconds / 1000 + 0.01, self.heard, id)
+
+    def _stop(self, id: str) -> None:
+        timer = self._timers.pop(id, None)
+        if timer is not None:
+            timer.cancel()
+
+
+def _now() -> int:
+    return round(time.time() * 1000)
