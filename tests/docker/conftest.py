@@ -35,6 +35,12 @@ def nginx(unpacked: Path) -> str:
 
 
 @pytest.fixture(scope="session")
+def redis_server(unpacked: Path) -> str:
+    """What replicas share."""
+    return find_program("redis-server", "redis-server", unpacked)
+
+
+@pytest.fixture(scope="session")
 def promtool(unpacked: Path) -> str:
     """What checks the rules of Prometheus."""
     return find_program("promtool", "prometheus", unpacked)

@@ -20,6 +20,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+REPLICAS: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.replicas.yaml").read_text())
+"""What is given besides, for a server with replicas."""
 README = (ROOT / "docker" / "README.md").read_text()
 TOOL = ROOT.parent / "shared" / "tools" / "build-image"
 BUILD_SECONDS = 1_200

@@ -35,6 +35,21 @@ def test_every_service_is_there() -> None:
         assert limits == f"{cpus}, {most['memory'].removesuffix('m')} MiB, {most['pids']} processes"
 
 
+def test_every_link_leads_somewhere() -> None:
+    pages = {page.name: page.read_text() for page in DOCKERFILE.parent.glob("*.md")}
+    for name, text in pages.items():
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        for path, heading in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", prose):
+            assert path.startswith("https://") or (DOCKERFILE.parent / path).exists(), f"{name}: {path}"
+            if heading:
+                assert heading in map(anchor, re.findall(r"^#+ (.*)", pages[path or name], re.MULTILINE)), heading
+
+
+def anchor(heading: str) -> str:
+    """What a link to a heading says."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
 @pytest.mark.slow
 def test_the_lines_for_tls(nginx: str, unpacked: Path) -> None:
     lines = re.search(r"```nginx\n(.*?)```", README, re.DOTALL)

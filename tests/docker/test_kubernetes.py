@@ -14,7 +14,7 @@ from tests.faults.raw import Raw
 from tests.faults.test_http_process import listening
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = sorted((ROOT / "docker" / "kubernetes").iterdir())
+FILES = sorted((ROOT / "docker" / "kubernetes").glob("*.*"))
 MANIFESTS: dict[str, dict[str, Any]] = {path.name.split(".")[0]: yaml.safe_load(path.read_text()) for path in FILES}
 OLDEST, NEWEST = "1.29", kubernetes_validate.latest_version()
 POD: dict[str, Any] = MANIFESTS["deployment"]["spec"]["template"]["spec"]
