@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.docker.images import TOKEN, service
 from tests.docker.names import naming
 from tests.docker.proxy import free_port, proxied
 from tests.docker.test_proxy import AUTHORIZED, events, stream
-from tests.faults.raw import Raw, call, request, stateless
+from tests.faults.raw import Json, Raw, call, request, stateless
 from tests.faults.test_http_process import listening, post
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def replicas(folder: Path) -> Iterator[tuple[int, dict[str, Raw]]]:
+def replicas(folder: Path, given: Mapping[str, str] | None = None) -> Iterator[tuple[int, dict[str, Raw]]]:
     """The port of three servers, and each of them by its address. They serve a folder `shared`, and each one more,
-    which is named after its address."""
+    which is named after its address. `given` are more variables."""
     secret = folder / "token"
     secret.write_text(TOKEN)
     (folder / "shared").mkdir()
@@ -38,7 +38,7 @@ def replicas(folder: Path) -> Iterator[tuple[int, dict[str, Raw]]]:
         for address in ADDRESSES:
             (folder / address).mkdir()
             arguments, environment = service("filesystem")
-            environment |= {"MCP_TOKEN_FILE": str(secret), "MCP_HOST": address, "MCP_PORT": port}
+            environment |= {"MCP_TOKEN_FILE": str(secret), "MCP_HOST": address, "MCP_PORT": port, **(given or {})}
             words = [word.replace("/data", str(folder / "shared")) for word in arguments]
             command = [sys.executable, "-m", "servers.filesystem", *words, str(folder / address)]
             found[address] = stack.enter_context(Raw(command, env={**os.environ, **environment}))
@@ -59,9 +59,9 @@ def balanced(nginx: str, port: int) -> Iterator[str]:
             yield f"http://localhost:{site}/filesystem/mcp"
 
 
-def who(url: str) -> str:
-    """The address of the replica that answers."""
-    answer = post(url, LISTED, **AUTHORIZED)
+def who(url: str, message: Json = LISTED, **headers: str) -> str:
+    """The address of the replica that answers the call of `list_allowed_directories`."""
+    answer = post(url, message, **AUTHORIZED, **headers)
     assert answer.status_code == 200, answer.text
     (found,) = (address for address in ADDRESSES if address in answer.text)
     return found
