@@ -29,7 +29,7 @@ class ReplicaOptions(BaseModel):
     store_lease: float = Field(
         6.0, ge=1, le=300, description="seconds until others take over from a replica that is gone"
     )
-    workers: int = Field(1, ge=1, le=256, description="processes that serve the port; more than one need --store")
+    workers: int = Field(1, ge=1, le=256, description="processes that serve the port; more than one needs --store")
 
 
 def stores_of(options: ReplicaOptions) -> StoresOf | None:
