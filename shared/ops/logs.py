@@ -86,8 +86,9 @@ def _note(dropped: int) -> logging.LogRecord:
 
 
 class _Text(logging.Formatter):
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s%(server)s: %(message)s")
+    def __init__(self, worker: int | None = None) -> None:
+        which = "" if worker is None else f" [worker {worker}]"
+        super().__init__(f"%(asctime)s %(levelname)s %(name)s{which}%(server)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
         server = server_name.get()
@@ -96,25 +97,36 @@ class _Text(logging.Formatter):
 
 
 class _Json(logging.Formatter):
+    def __init__(self, worker: int | None = None) -> None:
+        super().__init__()
+        self._worker = worker
+
     def format(self, record: logging.LogRecord) -> str:
-        line = {
+        line: dict[str, str | int] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if self._worker is not None:
+            line["worker"] = self._worker
         server = server_name.get()
         if server is not None:
             line["server"] = server
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         # Names of files may hold bytes that are no UTF-8; Python has them as lone surrogates, which JSON can't say.
-        return to_json({key: text.encode("utf-8", "backslashreplace") for key, text in line.items()}).decode()
+        return to_json({key: _sayable(value) for key, value in line.items()}).decode()
 
 
-def set_up_logging(level: str, style: str) -> None:
-    """Sends log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style."""
+def _sayable(value: str | int) -> bytes | int:
+    return value.encode("utf-8", "backslashreplace") if isinstance(value, str) else value
+
+
+def set_up_logging(level: str, style: str, worker: int | None = None) -> None:
+    """Sends log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style. Where this
+    is one of several processes that serve the same port, `worker` is its number, which each line names."""
     handler = LogThread()
-    handler.setFormatter(_Json() if style == "json" else _Text())
+    handler.setFormatter(_Json(worker) if style == "json" else _Text(worker))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(capture=True)

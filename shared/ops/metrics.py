@@ -7,7 +7,7 @@ passes on what others offer has the tools that it has listed.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
@@ -50,6 +50,13 @@ class Series:
         """How many were answered within each bound, and not within the one before."""
         self.seconds = 0.0
         """What all answers took together."""
+
+    def add(self, other: "Series") -> None:
+        """Counts the requests of another, too."""
+        self.requests += other.requests
+        self.errors.update(other.errors)
+        self.buckets = [one + more for one, more in zip(self.buckets, other.buckets, strict=True)]
+        self.seconds += other.seconds
 
     def answered(self, answer: Response | Failure, seconds: float) -> None:
         """One of the requests got its answer."""
@@ -119,7 +126,7 @@ class Figures(NamedTuple):
     """What there is to tell of one server at one moment."""
 
     server: str
-    metrics: Metrics
+    metrics: Iterable[tuple[Labels, Series]]
     up: bool
     """Whether it takes requests, and what it stands for can be reached."""
     sessions: int

@@ -5,6 +5,7 @@ before that nothing needs the library.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -13,6 +14,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from .metrics import BUCKETS, Figures, Series
+from .siblings import Whole
 
 __all__ = ["exposition"]
 
@@ -29,12 +31,16 @@ _GAUGES: tuple[tuple[str, str, Callable[[Figures], float]], ...] = (
 )
 
 
-def exposition(figures: Sequence[Figures], accept: str) -> tuple[bytes, str]:
+def exposition(told: Sequence[Figures] | Whole, accept: str) -> tuple[bytes, str]:
     """The text for whoever accepts `accept`, and its content type. What the process takes is in it as well, where
-    the system has `/proc`."""
+    the system has `/proc`; where several processes serve, what each of them takes."""
     registry = CollectorRegistry()
-    registry.register(_Servers(figures))
-    ProcessCollector(registry=registry)
+    if isinstance(told, Whole):
+        registry.register(_Servers(told.figures))
+        registry.register(_Workers(told))
+    else:
+        registry.register(_Servers(told))
+        ProcessCollector(registry=registry)
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
 
@@ -96,6 +102,27 @@ class _Servers(Collector):
             for one in self._figures:
                 gauge.add_metric((one.server,), value(one))
             yield gauge
+
+
+class _Workers(Collector):
+    """The processes that serve one port, and what each of them takes."""
+
+    def __init__(self, whole: Whole) -> None:
+        self._whole = whole
+
+    def collect(self) -> Iterable[Metric]:
+        """One metric after the other, of all processes."""
+        yield GaugeMetricFamily("mcp_workers", "Processes that serve.", len(self._whole.processes) - 1)
+        yield CounterMetricFamily(
+            "mcp_worker_restarts", "Processes that ended unasked, and were started again.", self._whole.restarts
+        )
+        families: dict[str, Metric] = {}
+        for worker, process in self._whole.processes.items():
+            for family in ProcessCollector(pid=partial(int, process), registry=None).collect():
+                labelled = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                for sample in family.samples:
+                    labelled.add_sample(sample.name, {"worker": worker}, sample.value)
+        yield from families.values()
 
 
 def _cumulated(series: Series) -> list[tuple[str, float]]:

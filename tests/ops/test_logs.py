@@ -136,6 +136,19 @@ def test_lines_name_the_server_where_there_are_several(style: str) -> None:
         assert second.endswith("WARNING several [sqlite]: two")
 
 
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_lines_name_the_worker_where_there_are_several(style: str) -> None:
+    with logger("one") as (log, handler, inbox):
+        handler.setFormatter(logs._Json(2) if style == "json" else logs._Text(2))
+        log.warning("said")
+        handler.flush()
+        said = os.read(inbox, 65_536).decode()
+    if style == "json":
+        assert json.loads(said)["worker"] == 2
+    else:
+        assert said.endswith("WARNING one [worker 2]: said\n")
+
+
 @pytest.mark.slow
 def test_text_lines_and_levels() -> None:
     said = said_by("error", "text")

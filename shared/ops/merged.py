@@ -1,0 +1,72 @@
+"""The counts of servers that several processes serve, as those of one process, and as JSON on the way between them.
+
+Counts are summed, and so are sessions, streams and subscriptions; a server is up where it is in all of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .metrics import Figures, Labels, Series
+
+__all__ = ["from_json", "merged", "past", "to_json"]
+
+
+def merged(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
+    """The figures of each server, over all processes that have any of it."""
+    servers: dict[str, list[Figures]] = {}
+    for figures in processes:
+        for one in figures:
+            servers.setdefault(one.server, []).append(one)
+    return [_merged(server, figures) for server, figures in servers.items()]
+
+
+def past(figures: Sequence[Figures]) -> list[Figures]:
+    """What stays of the figures of a process that has ended: what it counted, but nothing that it held open."""
+    return [one._replace(up=True, sessions=0, streams=0, subscriptions=0) for one in figures]
+
+
+def to_json(figures: Sequence[Figures]) -> list[Any]:
+    """The figures in types that JSON has."""
+    return [{**one._asdict(), "metrics": [_row(*counted) for counted in one.metrics]} for one in figures]
+
+
+def from_json(written: Sequence[Any]) -> list[Figures]:
+    """The figures that `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
+    return [_read(**one) for one in written]
+
+
+def _merged(server: str, figures: Sequence[Figures]) -> Figures:
+    metrics: dict[Labels, Series] = {}
+    refused, limited = Counter[int](), Counter[str]()
+    for one in figures:
+        refused.update(one.refused)
+        limited.update(one.limited)
+        for labels, series in one.metrics:
+            metrics.setdefault(labels, Series()).add(series)
+    unwritten = [one.unwritten for one in figures if one.unwritten is not None]
+    return Figures(
+        server=server,
+        metrics=sorted(metrics.items()),
+        up=all(one.up for one in figures),
+        sessions=sum(one.sessions for one in figures),
+        streams=sum(one.streams for one in figures),
+        subscriptions=sum(one.subscriptions for one in figures),
+        refused=refused,
+        unwritten=sum(unwritten) if unwritten else None,
+        limited=limited,
+    )
+
+
+def _row(labels: Labels, series: Series) -> list[Any]:
+    return [labels, series.requests, series.errors, series.buckets, series.seconds]
+
+
+def _read(metrics: Sequence[Any], refused: dict[str, int], **others: Any) -> Figures:
+    counted = []
+    for labels, requests, errors, buckets, seconds in metrics:
+        series = Series()
+        series.requests, series.errors, series.buckets, series.seconds = requests, Counter(errors), buckets, seconds
+        counted.append((Labels(*labels), series))
+    # JSON has no numbers as keys.
+    return Figures(metrics=counted, refused={int(status): count for status, count in refused.items()}, **others)
