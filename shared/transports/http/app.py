@@ -6,6 +6,7 @@ Pages of an allowed origin get the CORS headers without which browsers keep the 
 """
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from ...auth.tokens import StaticTokens
 from ...contracts import Authenticator, Limiter
 from ...ops.audit import Arrival, Audit, arrival
+from ...ops.siblings import Siblings
 from ...protocol.http.hosts import HostPolicy, is_loopback
 from ...protocol.http.protected import ProtectedResource
 from ...protocol.http.rules import (
@@ -42,6 +44,7 @@ from ...protocol.identity import Principal
 from .allowances import Allowances
 from .attempts import TOO_MANY_REQUESTS, Attempts
 from .limits import EndpointLimits
+from .listener import BACKLOG
 from .mount import Mount
 from .probes import HEALTH, METRICS, READY, Probes, refused
 from .protection import Issuers, Protection
@@ -94,7 +97,11 @@ class HttpOptions:
     """What counts what clients do, where others share it; by itself a listener counts alone."""
     audit: Audit | None = None
     """Who writes down what is done, and what is refused."""
-    backlog: int = 2_048
+    backlog: int = BACKLOG
+    listener: socket.socket | None = None
+    """The socket to accept connections on, where other processes do so, too: it is bound already."""
+    siblings: Siblings | None = None
+    """Those processes."""
 
 
 class HttpApp:
@@ -123,7 +130,7 @@ class HttpApp:
             for mount in self.mounts:
                 mount.keep_records(audit)
         self._gates = {path: _Gate(mount) for mount in self.mounts for path in mount.paths}
-        probes = Probes(self.mounts, alone=front is None)
+        probes = Probes(self.mounts, alone=front is None, siblings=options.siblings)
         routes = [
             *(Route(path, gate) for path, gate in self._gates.items()),
             *(() if self._protection is None else self._protection.routes()),

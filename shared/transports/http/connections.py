@@ -49,6 +49,8 @@ class Connection(HttpToolsProtocol):
 
     body_seconds = 30.0
     """How long the body of a request may take to come."""
+    left: asyncio.Event | None = None
+    """There where each connection is to end with the next answer; set when none is left."""
 
     _head_bytes = 0
     _body_bytes = 0
@@ -72,6 +74,8 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
         # uvicorn leaves this timer where the peer has reset the connection, and with it the request that came last.
         self._unset_keepalive_if_required()
+        if self.left is not None and not self.connections:
+            self.left.set()
 
     def on_message_begin(self) -> None:
         """The first byte of a head."""
@@ -95,6 +99,15 @@ class Connection(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             self._ask_for(_ABSOLUTE.match(self.url))
         super().on_headers_complete()
+        if self.left is not None:
+            self.leave()
+
+    def leave(self) -> None:
+        """Ends the connection with the answer that is due, which says so; one that waits for a request stays, and so
+        does one whose answer has begun to say otherwise."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_started:
+            cycle.keep_alive = False
 
     def _ask_for(self, target: re.Match[bytes] | None) -> None:
         """Has a target that names a host, as proxies are sent it, count instead of the header (RFC 9112, section

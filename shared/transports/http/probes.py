@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from ...ops.metrics import Figures
 from ...ops.readiness import Phase, State, health
+from ...ops.siblings import Siblings, Whole
 from ...protocol.http.rules import JSON, Refusal, refuse
 from ...protocol.wire.codec import encode
 from ...version import __version__
@@ -25,17 +26,24 @@ __all__ = ["HEALTH", "METRICS", "READY", "Probes", "refused"]
 
 HEALTH, READY, METRICS = "/healthz", "/readyz", "/metrics"
 
+_UNTOLD = refuse(503, "the other processes can't be asked now; try again in a moment", Retry_After="1")
+
 
 class Probes:
     """The answers of one listener. Each is told the refusal of whoever has no right to more."""
 
-    def __init__(self, mounts: Sequence[Mount], *, alone: bool) -> None:
-        """`alone` where the one server is the whole program."""
+    def __init__(self, mounts: Sequence[Mount], *, alone: bool, siblings: Siblings | None = None) -> None:
+        """`alone` where the one server is the whole program; `siblings` where other processes serve the same port."""
         self._mounts = mounts
         self._alone = alone
+        self._siblings = siblings
+        self._which = {} if siblings is None else {"worker": siblings.number}
+        if siblings is not None:
+            siblings.figures = self._figures
 
     async def health(self, _request: Request, refusal: Refusal | None) -> Response:
-        """That the process answers, and how much it holds open; who the servers are only where there is one."""
+        """That the process answers, which one it is of several, and how much it holds open; who the servers are only
+        where there is one."""
         if refusal is not None:
             return JSONResponse({"status": "ok"})
         counts = Counter[str]()
@@ -43,8 +51,8 @@ class Probes:
             counts.update(sessions=mount.endpoint.sessions, streams=mount.endpoint.streams)
         running = self._mounts[0].running
         if self._alone and running is not None:
-            return JSONResponse(health(running, **counts))
-        return JSONResponse({"status": "ok", "version": __version__, **counts})
+            return JSONResponse({**health(running, **counts), **self._which})
+        return JSONResponse({"status": "ok", "version": __version__, **counts, **self._which})
 
     async def ready(self, _request: Request, refusal: Refusal | None) -> Response:
         """200 where every server can do its work, else 503."""
@@ -56,14 +64,22 @@ class Probes:
         return JSONResponse(body, 200 if is_ready else 503, {"cache-control": "no-store"})
 
     async def metrics(self, request: Request, refusal: Refusal | None) -> Response:
-        """What the servers have done, as Prometheus reads it."""
+        """What the servers have done, as Prometheus reads it: of all processes that serve the port."""
         if refusal is not None:
             return refused(refusal)
         if find_spec("prometheus_client") is None:
             return refused(refuse(501, "this needs the extra 'http', which is not installed here"))
         write = await to_thread.run_sync(_loaded)
-        text, content_type = write([mount.figures() for mount in self._mounts], request.headers.get("accept", ""))
+        try:
+            told = self._figures() if self._siblings is None else await self._siblings.all()
+        except TimeoutError:
+            # What this process has counted is less than was told before, and counts don't go down.
+            return refused(_UNTOLD)
+        text, content_type = write(told, request.headers.get("accept", ""))
         return Response(text, media_type=None, headers={"content-type": content_type})
+
+    def _figures(self) -> list[Figures]:
+        return [mount.figures() for mount in self._mounts]
 
 
 def refused(refusal: Refusal) -> Response:
@@ -76,7 +92,7 @@ def _told(state: State) -> dict[str, str]:
     return {"status": state.phase.value, **reason}
 
 
-def _loaded() -> Callable[[Sequence[Figures], str], tuple[bytes, str]]:
+def _loaded() -> Callable[[Sequence[Figures] | Whole, str], tuple[bytes, str]]:
     # A tenth of a second, during which others are answered.
     from ...ops.prometheus import exposition
 

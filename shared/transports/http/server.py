@@ -1,10 +1,11 @@
 """uvicorn around the servers of one listener: they are bound, served, and stopped in order."""
 
+import asyncio
 import math
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import uvicorn
@@ -14,12 +15,16 @@ from ...ops.footprint import fill_free_lists
 from ...server.running import Running
 from .app import Front, HttpApp, HttpOptions
 from .connections import Connection
+from .listener import LINGER_SECONDS, listen
 from .mount import Mount
 
 __all__ = ["HttpOptions", "http_app", "run_http", "run_mounts"]
 
 KEEP_ALIVE = 30
 """Seconds an unused connection stays open: longer than common clients keep theirs, so that they close first."""
+
+_ACCEPT_SECONDS = 0.05
+"""How long connections that were just accepted may take to be known."""
 
 Started = Callable[[str, int], None]
 
@@ -63,7 +68,8 @@ async def run_mounts(
 async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, stop: anyio.Event | None) -> None:
     drain_seconds = max(mount.drain_seconds for mount in asgi.mounts)
     with _bound(asgi.mounts, options) as listener:
-        server = _Uvicorn(_config(asgi, options, math.ceil(drain_seconds) + 1))
+        connections = type("Timed", (Connection,), {"body_seconds": options.limits.body_seconds})
+        server = _Uvicorn(_config(asgi, options, connections, math.ceil(drain_seconds) + 1), connections)
         if started is not None:
             host, port = listener.getsockname()[:2]
             server.on_started = lambda: started(host, port)
@@ -72,18 +78,16 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, sto
             tasks.start_soon(_serve, server, listener, tasks.cancel_scope)
             try:
                 await (stop or anyio.Event()).wait()
+                await server.retire(LINGER_SECONDS if options.listener is not None else 0)
             finally:
                 asgi.stop()
                 server.stop()
 
 
-def _config(asgi: HttpApp, options: HttpOptions, stop_seconds: int) -> uvicorn.Config:
-    class Timed(Connection):
-        body_seconds = options.limits.body_seconds
-
+def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], stop_seconds: int) -> uvicorn.Config:
     return uvicorn.Config(
         asgi,
-        http=Timed,
+        http=connections,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -107,14 +111,7 @@ async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScop
 
 @contextmanager
 def _bound(mounts: Sequence[Mount], options: HttpOptions) -> Iterator[socket.socket]:
-    host = options.host.strip("[]")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named: asyncio turns Nagle's delay off only where it sees that a socket is TCP.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, options.port))
-        listener.listen(options.backlog)
-        listener.setblocking(False)
+    with options.listener or listen(options.host, options.port, options.backlog) as listener:
         host, port = listener.getsockname()[:2]
         with ExitStack() as known:
             for mount in mounts:
@@ -126,10 +123,28 @@ def _bound(mounts: Sequence[Mount], options: HttpOptions) -> Iterator[socket.soc
 class _Uvicorn(uvicorn.Server):
     """uvicorn that leaves signals alone, says when it has started, and stops without polling: idle, it sleeps."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, connections: type[Connection]) -> None:
+        """`connections` is the class of those that it has, and of no other server's."""
         super().__init__(config)
+        self.connections = connections
         self.on_started: Callable[[], None] = lambda: None
         self._stopped = anyio.Event()
+
+    async def retire(self, seconds: float) -> None:
+        """Leaves new connections to the other processes that accept on the same socket, and has clients leave those
+        it has: for so long, requests on them are served, and the connection ends with the answer. Where there is no
+        time for that, it does nothing."""
+        if not seconds:
+            return
+        for server in self.servers:
+            server.close()
+        self.connections.left = left = asyncio.Event()
+        for connection in self.server_state.connections:
+            cast("Connection", connection).leave()
+        await anyio.sleep(_ACCEPT_SECONDS)
+        if self.server_state.connections:
+            with anyio.move_on_after(seconds):
+                await left.wait()
 
     def stop(self) -> None:
         """Has it close its connections and return."""

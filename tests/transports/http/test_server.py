@@ -16,6 +16,7 @@ from anyio.abc import SocketAttribute
 
 from shared.transports.http import connections as http_connections
 from shared.transports.http.limits import EndpointLimits, SessionLimits
+from shared.transports.http.listener import listen
 from shared.transports.http.server import HttpOptions, http_app, run_http
 from tests.transports.http.http_wire import Json, Site, events, make_server, merged, served, visited
 
@@ -313,6 +314,29 @@ async def test_stopping_closes_the_port() -> None:
             assert [one async for one in events(stream)] == []
     with pytest.raises(httpx.ConnectError):
         await _connect(site)
+
+
+async def test_one_of_several_leaves_new_connections_to_the_others_and_has_clients_leave() -> None:
+    loop, listener = asyncio.get_running_loop(), listen("127.0.0.1", 0)
+    with listener.dup() as others:
+        async with served(listener=listener) as site, anyio.create_task_group() as tasks:
+            answers = []
+
+            async def wait() -> None:
+                answers.append(await site.call("tools/call", {"name": "wait", "arguments": {}}))
+
+            assert "connection" not in (await site.call("tools/list")).headers
+            tasks.start_soon(wait)
+            await site.running.state.started.wait()
+            assert "connection" not in (await site.call("tools/list")).headers
+            site.stop.set()
+            # The connection was idle, and the answer on the other one is still due.
+            answers.append(await site.call("tools/list"))
+            site.running.state.release.set()
+            with socket.create_connection(("127.0.0.1", site.port)):
+                accepted, _ = await loop.sock_accept(others)
+                accepted.close()
+        assert [(answer.status_code, answer.headers["connection"]) for answer in answers] == [(200, "close")] * 2
 
 
 async def test_the_server_knows_its_endpoint_while_it_listens() -> None:
