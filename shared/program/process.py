@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from ipaddress import ip_network
@@ -30,9 +30,11 @@ from ..kit.tasks import first_error
 from ..ops.footprint import settle
 from ..ops.logs import set_up_logging
 from ..server.server import Server
+from ..transports.http.listener import LINGER_SECONDS
 from .options import option, secret
 from .protection import ProtectionOptions
 from .replication import ReplicaOptions
+from .worker import this_worker
 
 if TYPE_CHECKING:
     from ..transports.http.app import HttpOptions
@@ -154,6 +156,7 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
     from ..transports.http.limits import ClientLimits, EndpointLimits, SessionLimits
     from .authorization import authenticator_of, issuers_of, static_tokens
 
+    worker = this_worker()
     limits = EndpointLimits(
         sessions=SessionLimits(sessions=options.max_sessions, idle_seconds=options.idle_seconds),
         dialects=options.dialects == "on",
@@ -175,6 +178,8 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
         issuers=issuers_of(options),
         trusted_proxies=tuple(map(_network, options.trusted_proxy)),
         limits=replace(limits, body_bytes=options.max_message or limits.body_bytes),
+        listener=None if worker is None else worker.listener,
+        siblings=None if worker is None else worker.siblings,
     )
 
 
@@ -199,9 +204,11 @@ def open_standard_streams() -> None:
 
 
 def set_up_process(options: Options, exposed: str | None) -> None:
-    """Begins to log, and settles what is for the whole process. `exposed` is a secret that others can read."""
-    set_up_logging(options.log_level, options.log_format)
-    if exposed is not None:
+    """Begins to log, and settles what is for the whole process. `exposed` is a secret that others can read, of which
+    the parent of several processes speaks for all."""
+    worker = this_worker()
+    set_up_logging(options.log_level, options.log_format, None if worker is None else worker.siblings.number)
+    if exposed is not None and worker is None:
         log.warning("%s: others can read this secret; let nobody but the owner read the file", exposed)
     settle()
 
@@ -266,17 +273,19 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
 
 @contextmanager
 def ending_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Calls `stop` at SIGTERM or SIGINT; a second signal ends the program at once, even if the loop is held up."""
+    """Calls `stop` at SIGTERM or SIGINT; a second signal ends the program at once, even if the loop is held up. One
+    of several processes leaves that to its parent, since whoever signals all of them does it twice to each."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    second = signal.SIG_DFL if this_worker() is None else signal.SIG_IGN
 
     def end(number: int, _frame: object) -> None:
         for one in before:
-            signal.signal(one, signal.SIG_DFL)
-            before[one] = signal.SIG_DFL
+            signal.signal(one, second)
+            before[one] = second
         loop.call_soon_threadsafe(_end, number, stop)
 
     for number in before:
@@ -296,9 +305,16 @@ def _end(number: int, stop: Callable[[], None]) -> None:
 @contextmanager
 def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[anyio.Event]:
     """For the time of a listener: gives what is set when a signal ends the program, in time."""
-    stop = anyio.Event()
-    tasks.start_soon(end_in_time, stop, 2 * drain_seconds)
-    with ending_signals(stop.set), starting(f"can't listen on {options.host} port {options.port}"):
+    stop, worker = anyio.Event(), this_worker()
+    with ExitStack() as around:
+        if worker is not None:
+            drain_seconds += LINGER_SECONDS
+            worker.siblings.drain_seconds = drain_seconds
+            tasks.start_soon(worker.siblings.attend, stop.set)
+            around.callback(worker.siblings.end)
+        tasks.start_soon(end_in_time, stop, 2 * drain_seconds)
+        around.enter_context(ending_signals(stop.set))
+        around.enter_context(starting(f"can't listen on {options.host} port {options.port}"))
         yield stop
 
 
@@ -323,8 +339,12 @@ def tell_in_terminal(program: str) -> None:
 
 
 def announce(options: Options, text: str) -> None:
-    """Says where it listens, whatever the log level is: people and programs wait for this line."""
-    if options.log_format == "json":
+    """Says where it listens, whatever the log level is: people and programs wait for this line. One of several
+    processes says it to its parent, which says it for all."""
+    worker = this_worker()
+    if worker is not None:
+        worker.siblings.began(text)
+    elif options.log_format == "json":
         log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))
     else:
         print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -46,6 +46,7 @@ from .process import (
 )
 from .replication import StoresOf, stores_of
 from .rules import keeping_to
+from .worker import has_workers
 
 if TYPE_CHECKING:
     from ..transports.http.app import HttpOptions
@@ -94,6 +95,10 @@ def run_app(
     before it returns; it may raise `Failed`. Ends the program, which is called `program`, where the options ask for
     what can't be had.
     """
+    if has_workers(options):
+        from .workers import supervise
+
+        return supervise(program, options, exposed)
     try:
         token = token_of(options)
         if options.transport == "http" and missing_extra():

@@ -24,8 +24,8 @@ _OF_HTTP = (
     *(name for name in process.Options.model_fields if name.startswith("auth_")),
     *ReplicaOptions.model_fields,
 )
-# How much one answer may hold is a matter of the server behind it.
-_MEANINGLESS = ("settings", "transport", "max_result", "max_entries")
+# How much one answer may hold is a matter of the server behind it, and what it keeps of a session is in one process.
+_MEANINGLESS = ("settings", "transport", "max_result", "max_entries", "workers")
 
 
 class Options(process.Options):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from shared.kit.program import exit_with_error, needs_extra
 from shared.program.options import Group, OptionParser, option, positional, read_options
 from shared.program.process import Options, missing_extra, open_standard_streams
+from shared.program.worker import has_workers
 
 from ..catalog import CATALOG, load_catalog
 from ..program import program_name
@@ -43,14 +44,23 @@ def main(argv: Sequence[str]) -> int:
         # What is said of one server alone has no meaning here.
         options = read_options(Options, {**given, "transport": "http"}, os.environ, "MCP", configuration.options)
         choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, given)
+        foreign = sorted(configuration.foreign().keys() & {one.name for one in choice.servers})
+        if options.workers > 1 and foreign:
+            reason = "is reached by sessions that one process holds, so no other could go on with them"
+            raise ValueError(f"--workers: {foreign[0]} {reason}; serve it by a program of its own")
         if missing_extra():
             raise ValueError(needs_extra("http"))
     except ValueError as error:
         exit_with_error(parser.program, str(error))
-    exposed = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in choice.servers)]
+    secrets = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in choice.servers)]
+    exposed = next(filter(None, secrets), None)
+    if has_workers(options):
+        from shared.program.workers import supervise
+
+        return supervise(parser.program, options, exposed)
     from ..serve.running import run_all
 
-    return run_all(parser.program, options, choice, next(filter(None, exposed), None))
+    return run_all(parser.program, options, choice, exposed)
 
 
 def _parser() -> OptionParser:

@@ -1,0 +1,240 @@
+"""`--workers N`: one program as several processes that serve the same port, and their parent.
+
+The parent binds the port and starts the workers, each of which is the same command line once more and accepts on the
+inherited socket. It serves nobody itself, and loads no web server. Who dies is started again, after a pause that
+doubles while it keeps dying. SIGTERM and SIGINT have all of them finish what is under way; a second one ends them at
+once. SIGHUP replaces one after another by a new process, which reads its settings anew, and the port stays open.
+Where the parent itself is killed, the workers notice and end in order.
+"""
+
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+
+import anyio
+from anyio import CancelScope
+from anyio.abc import TaskGroup
+
+from ..kit.program import exit_with_error
+from ..ops.merged import merged, past
+from ..ops.metrics import Figures
+from ..ops.siblings import Whole
+from ..transports.http.listener import listen
+from .process import Options, announce, run_to_the_end, set_up_process, starting
+from .worker_process import WorkerProcess
+
+__all__ = ["check_workers", "supervise"]
+
+log = logging.getLogger("shared.program")
+
+FIRST_SECONDS = 0.1
+"""From the death of a worker that has lived for a while to the start of the next; it doubles with each that has
+not."""
+LONGEST_SECONDS = 30.0
+STEADY_SECONDS = 60.0
+"""Who has lived so long is no longer one that can't."""
+REFUSED = 2
+"""The exit code of a program that was set up wrongly: to start it again is no use."""
+
+_KEY = "MCP_STATE_KEY"
+
+
+def check_workers(options: Options) -> None:
+    """Raises ValueError where there can't be several processes, or where they would not be one server."""
+    if sys.platform == "win32":
+        raise ValueError("--workers: several processes can't share a port on Windows")
+    if options.transport == "stdio":
+        raise ValueError("--workers: on stdio one process serves its one client; several need --transport http")
+    if options.store is None:
+        raise ValueError(
+            "--workers: several processes need a --store that they share. Without one each would have its own: a "
+            "request could come to a process that does not know its session or task, streams would lose what others "
+            "send and could not be resumed elsewhere, and clients could use each limit once for every process"
+        )
+
+
+def supervise(program: str, options: Options, exposed: str | None = None) -> int:
+    """Has `options.workers` processes serve until a signal ends them; the exit code. `exposed` is a secret that
+    others can read. Ends the program, which is called `program`, where that can't be done."""
+    try:
+        check_workers(options)
+    except ValueError as error:
+        exit_with_error(program, str(error))
+    set_up_process(options, exposed)
+    parent = _Parent(options)
+    return run_to_the_end(program, parent.run, fast=False) or parent.code
+
+
+class _Parent:
+    """The parent of the workers."""
+
+    def __init__(self, options: Options) -> None:
+        self.code = 0
+        """The exit code."""
+        self._options = options
+        self._listener: socket.socket
+        self._tasks: TaskGroup
+        self._serving: CancelScope
+        self._places = [_Place(self, number) for number in range(1, options.workers + 1)]
+        self._workers: set[WorkerProcess] = set()
+        self._past: list[Figures] = []
+        self._restarts = 0
+        self._renewal = anyio.Event()
+        self._environment = dict(os.environ)
+        if not self._environment.get(_KEY):
+            log.warning("%s is not set: a random one is used, which replicas started elsewhere don't know", _KEY)
+            self._environment[_KEY] = secrets.token_urlsafe(32)
+
+    async def run(self) -> None:
+        """Has the workers serve until a signal says otherwise, or they can't be started."""
+        options = self._options
+        with starting(f"can't listen on {options.host} port {options.port}"):
+            self._listener = listen(options.host, options.port)
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+            async with anyio.create_task_group() as self._tasks:
+                with self._listener, CancelScope() as self._serving:
+                    self._tasks.start_soon(self._heed, signals)
+                    await self._serve()
+                # The port is closed: clients learn at once that nobody accepts any more.
+                await self._end()
+                self._tasks.cancel_scope.cancel()
+
+    async def _end(self) -> None:
+        async with anyio.create_task_group() as ending:
+            for worker in self._workers:
+                ending.start_soon(worker.end)
+
+    async def _heed(self, signals: AsyncIterator[signal.Signals]) -> None:
+        async for number in signals:
+            if number == signal.SIGHUP:
+                self._renewal.set()
+            elif not self._serving.cancel_called:
+                log.info("%s: ending", number.name)
+                self._serving.cancel()
+            else:
+                for worker in self._workers:
+                    worker.kill()
+                signal.signal(number, signal.SIG_DFL)
+                signal.raise_signal(number)
+
+    async def _serve(self) -> None:
+        async with anyio.create_task_group() as keeping:
+            # The first one finds out what is wrong, and is alone in saying so.
+            keeping.start_soon(self._places[0].keep)
+            await self._places[0].serves.wait()
+            for place in self._places[1:]:
+                keeping.start_soon(place.keep)
+            for place in self._places:
+                await place.serves.wait()
+            announce(self._options, next(one.text for one in self._workers if one.is_ready))
+            while True:
+                await self._renewal.wait()
+                self._renewal = anyio.Event()
+                await self._renew()
+
+    async def _renew(self) -> None:
+        """Replaces one worker after another. Where a new one can't serve, the old ones stay."""
+        log.info("SIGHUP: replacing the workers one after another")
+        for place in self._places:
+            if not await place.replace():
+                log.error("the new worker does not serve: those that are left stay as they are")
+                return
+        log.info("all workers were replaced")
+
+    async def start(self, number: int) -> WorkerProcess | None:
+        """A new worker of that number; None where there can be no process."""
+        try:
+            with CancelScope(shield=True):
+                worker = await WorkerProcess.start(number, self._listener, self._environment)
+        except OSError as error:
+            log.error("worker %d can't be started: %s", number, error.strerror)
+            return None
+        self._workers.add(worker)
+        self._tasks.start_soon(self._watch, worker)
+        return worker
+
+    async def _watch(self, worker: WorkerProcess) -> None:
+        try:
+            await worker.watch(self._whole)
+        finally:
+            self._workers.discard(worker)
+            self._past = merged([self._past, past(worker.figures)])
+
+    def bury(self, worker: WorkerProcess, pause: float) -> None:
+        """The worker has ended, though nobody told it to; the next is started after the pause. Where it was set up
+        wrongly and none has served yet, the program ends as well; later the reason may pass, such as a store that is
+        away."""
+        self._restarts += 1
+        code = worker.code or 0
+        if code == REFUSED and not any(place.serves.is_set() for place in self._places):
+            self.code = REFUSED
+            self._serving.cancel()
+            return
+        how = f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+        log.error("worker %d %s; it is started again in %g s", worker.number, how, pause)
+
+    async def _whole(self) -> Whole:
+        async with anyio.create_task_group() as telling:
+            for worker in self._workers:
+                telling.start_soon(worker.tell)
+        serving = [one for one in self._workers if one.is_ready and not one.is_leaving]
+        leaving = [one._replace(up=True) for worker in self._workers - {*serving} for one in worker.figures]
+        processes = {str(one.number): one.pid for one in sorted(serving, key=lambda one: one.number)}
+        figures = merged([*(one.figures for one in serving), leaving, self._past])
+        return Whole(figures, {**processes, "parent": os.getpid()}, self._restarts)
+
+
+class _Place:
+    """The place of one worker, and of the next when it has ended."""
+
+    def __init__(self, parent: _Parent, number: int) -> None:
+        self.serves = anyio.Event()
+        """Set when a worker has served here."""
+        self._parent = parent
+        self._number = number
+        self._worker: WorkerProcess | None = None
+        self._taking = anyio.Lock()
+
+    async def keep(self) -> None:
+        """Has a worker here at all times, but for a pause after one that died."""
+        pause = 0.0
+        while True:
+            worker = await self._filled()
+            if worker is not None:
+                await worker.settled.wait()
+                if worker.is_ready:
+                    self.serves.set()
+                await worker.ended.wait()
+                if worker is not self._worker:
+                    continue  # it was replaced
+                if anyio.current_time() - worker.begun >= STEADY_SECONDS:
+                    pause = 0.0
+            pause = min(LONGEST_SECONDS, 2 * pause) or FIRST_SECONDS
+            if worker is not None:
+                self._parent.bury(worker, pause)
+            await anyio.sleep(pause)
+
+    async def replace(self) -> bool:
+        """Starts another worker, and has the one that is here end once that serves; whether it does."""
+        worker = await self._parent.start(self._number)
+        if worker is None:
+            return False
+        await worker.settled.wait()
+        if not worker.is_ready:
+            return False
+        async with self._taking:
+            before, self._worker = self._worker, worker
+        if before is not None:
+            await before.end()
+        return True
+
+    async def _filled(self) -> WorkerProcess | None:
+        """The worker that is here: a new one where the last has ended."""
+        async with self._taking:
+            if self._worker is None or self._worker.ended.is_set():
+                self._worker = await self._parent.start(self._number)
+            return self._worker
