@@ -12,6 +12,7 @@ what is queued is dropped, and it begins again with another number.
 
 import asyncio
 import logging
+import secrets
 from collections import deque
 from collections.abc import Callable
 from hashlib import sha1
@@ -24,18 +25,22 @@ from ...errors import Unavailable
 from ...kit.tasks import Signal
 from .scripts import BATCH, JOIN, LEAVE
 
-__all__ = ["PATIENCE_SECONDS", "Arguments", "Link", "Reply", "plain_error"]
+__all__ = ["PATIENCE_SECONDS", "QUEUED_BYTES", "Arguments", "Link", "Reply", "Undo", "plain_error"]
 
 log = logging.getLogger("shared.stores")
 
 Arguments = tuple[bytes | str | int | float, ...]
 Reply = Callable[[Any], None]
+Undo = Callable[[Any], Arguments | None]
+"""Of a reply, the operation and its arguments that take back what was done."""
 
 MOST_OPERATIONS = 256
 MOST_BYTES = 1_048_576
 """What one batch has at most: while it runs, nobody else is served by Redis."""
 QUEUED_BYTES = 256 * 1_048_576
-"""What waits at most, while Redis is away, for a lease that is still there."""
+"""What waits at most for a lease that is still there."""
+OPERATION_BYTES = 500
+"""What one that waits takes besides its texts."""
 PATIENCE_SECONDS = 2.0
 """How long somebody waits for a reply."""
 BUSY_OPERATIONS = 4
@@ -55,17 +60,17 @@ class _Operation:
     def __init__(self, name: str, arguments: Arguments, asked: float) -> None:
         self.name = name
         self.arguments = arguments
-        self.size = 0
+        self.size = OPERATION_BYTES
         for one in arguments:
-            if type(one) is bytes:
+            if type(one) is bytes or type(one) is str:
                 self.size += len(one)
         self.asked = asked
         self.reply: Reply | None = None
         self.answer: asyncio.Future[Any] | None = None
         self.is_patient = False
         """Whether somebody waits for as long as the lease is there."""
-        self.undo: Arguments | None = None
-        """The operation, and its arguments, that takes this one back, where nobody waits for the reply any more."""
+        self.undo: Undo | None = None
+        """What takes this one back, where nobody waits for the reply any more."""
 
 
 class Link:
@@ -91,7 +96,9 @@ class Link:
         self._lost = lost
         self._queue: deque[_Operation] = deque()
         self._size = 0
+        self._under_way: list[_Operation] = []
         self._batch = 0
+        self._token = ""
         self._moved = Signal()
         self._lease_ends = 0.0
         self._loop = asyncio.get_running_loop()
@@ -110,19 +117,24 @@ class Link:
         self,
         name: str,
         *arguments: bytes | str | int | float,
-        undo: Arguments | None = None,
+        undo: Undo | None = None,
         is_patient: bool = False,
     ) -> Any:
         """The reply to an operation. Raises Unavailable where there is none in time, or as long as the lease is there
-        where somebody `is_patient`; whether it was done is unknown then. `undo` is the operation that takes it back
-        where it was done for nobody."""
+        where somebody `is_patient`; whether it was done is unknown then. `undo` says what takes it back where
+        it was done for nobody."""
         if not self.is_joined or (self._is_away and not is_patient):
             raise Unavailable
         operation = _Operation(name, arguments, self._loop.time())
         operation.undo, operation.is_patient = undo, is_patient
         operation.answer = self._loop.create_future()
         self._add(operation)
-        return await operation.answer
+        try:
+            return await operation.answer
+        except asyncio.CancelledError:
+            if not operation.answer.cancelled() and operation.answer.exception() is None:
+                self._take_back(operation, operation.answer.result())  # it was answered in this turn of the loop
+            raise
 
     def look(self) -> None:
         """Something may be in the inbox."""
@@ -138,6 +150,12 @@ class Link:
         self._size += operation.size
         if len(self._queue) == 1:
             self._moved.wake()
+        if self._size > QUEUED_BYTES:
+            self._loop.call_soon(self._shed)
+
+    def _shed(self) -> None:
+        if self.is_joined and self._size > QUEUED_BYTES:
+            self.lose("too much waits for Redis")
 
     # The lease
 
@@ -145,7 +163,9 @@ class Link:
         """Becomes a replica. Raises RedisError or OSError where that fails."""
         asked = self._loop.time()
         milliseconds = round(self.lease_seconds * 1000)
-        self.number = int(await self._run(JOIN, self.prefix, milliseconds))
+        token = secrets.token_hex(8)
+        self.number = int(await self._run(JOIN, self.prefix, milliseconds, token))
+        self._token = token
         self._queue.clear()
         self._batch = self._size = 0
         self._lease_ends = asked + self.lease_seconds
@@ -156,8 +176,8 @@ class Link:
         find out."""
         if self.is_joined:
             await self.ask("look")
-            self.is_joined, self.reason = False, "it has left the others"
-            await self._run(LEAVE, self.prefix, self.number)
+            self._end("it has left the others")
+            await self._run(LEAVE, self.prefix, self.number, self._token)
 
     async def _run(self, script: str, *arguments: Any) -> Any:
         answer: Any = self.client.eval(script, 0, *arguments)
@@ -181,28 +201,33 @@ class Link:
 
     def lose(self, reason: str) -> None:
         """The lease is gone: nothing that waits is done any more."""
+        self._end(reason)
+        self._lost()
+
+    def _end(self, reason: str) -> None:
         self.is_joined, self.reason = False, reason
-        waiting, self._queue = self._queue, deque()
+        waiting, self._queue = (*self._under_way, *self._queue), deque()
         self._size = 0
         for operation in waiting:
             self._give_up(operation)
         self._moved.wake()
-        self._lost()
 
     # The trips
 
     async def run(self) -> None:
         """Does what is asked, as long as it is a replica. Returns when the lease is gone."""
         pause = _FIRST_PAUSE
-        batch: list[_Operation] = []
+        self._under_way = []
         while self.is_joined:
-            batch = batch or self._next()
+            batch = self._under_way = self._under_way or self._next()
             if not batch:
                 await self._moved.wait()
                 continue
             try:
                 answer = await self._send(batch)
             except (RedisError, OSError) as error:
+                if not self.is_joined:
+                    break
                 if _is_lost(error):
                     self.lose("its lease has run out")
                     break
@@ -213,12 +238,10 @@ class Link:
             if not self.is_joined:
                 break
             pause, self.reason, self._away_since = _FIRST_PAUSE, None, None
-            done, batch = batch, []
-            self._hand_out(done, answer)
-            if len(done) >= BUSY_OPERATIONS:
+            self._under_way = []
+            self._hand_out(batch, answer)
+            if len(batch) >= BUSY_OPERATIONS:
                 await asyncio.sleep(GATHER_SECONDS)
-        for operation in batch:
-            self._give_up(operation)
 
     def _next(self) -> list[_Operation]:
         batch: list[_Operation] = []
@@ -234,7 +257,7 @@ class Link:
         return batch
 
     async def _send(self, batch: list[_Operation]) -> Any:
-        words = [self.prefix.encode(), b"%d" % self.number, b"%d" % self._batch]
+        words = [self.prefix.encode(), b"%d" % self.number, self._token.encode(), b"%d" % self._batch]
         for operation in batch:
             words += (operation.name.encode(), b"%d" % len(operation.arguments))
             # The library would take five times as long for it.
@@ -257,8 +280,6 @@ class Link:
         for operation in (*batch, *self._queue):
             if operation.asked <= latest and not operation.is_patient:
                 self._give_up(operation)
-        if self._size > QUEUED_BYTES:
-            self.lose("too much waits for Redis")
 
     def _give_up(self, operation: _Operation) -> None:
         if operation.answer is not None and not operation.answer.done():
@@ -281,8 +302,13 @@ class Link:
     def _settle(self, operation: _Operation, answer: "asyncio.Future[Any]", reply: Any) -> None:
         if not answer.done():
             answer.set_result(reply)
-        elif operation.undo is not None:
-            name, *arguments = operation.undo
+        else:
+            self._take_back(operation, reply)
+
+    def _take_back(self, operation: _Operation, reply: Any) -> None:
+        words = None if operation.undo is None else operation.undo(reply)
+        if words is not None:
+            name, *arguments = words
             self.tell(str(name), *arguments)
 
 

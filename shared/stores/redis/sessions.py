@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ...contracts import News, SessionRecord
 from ...protocol.identity import Principal
@@ -33,9 +34,9 @@ class RedisSessions:
         """Adds a session, which this replica has."""
         idle = round(record.idle_seconds * 1000)
         self.idle_seconds = min(self.idle_seconds, record.idle_seconds)
+        words = (record.id, write_session(record), _owner(record.principal), idle)
+        await self._link.ask("create", *words, undo=lambda _: ("delete", record.id))
         self._known[record.id] = b"1", record
-        undo = ("delete", record.id)
-        await self._link.ask("create", record.id, write_session(record), _owner(record.principal), idle, undo=undo)
 
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
@@ -45,7 +46,10 @@ class RedisSessions:
         known = self._known.get(id)
         revision = b"" if known is None else known[0]
         claims = [json_of(one) for one in ids]
-        undo: Arguments | None = ("leave", id, *claims) if claims else None
+
+        def undo(reply: list[Any] | None) -> Arguments | None:
+            return None if reply is None or not claims or not reply[2] else ("leave", id, *claims)
+
         reply = await self._link.ask("enter", id, _owner(principal), revision, *claims, undo=undo)
         if reply is None:
             self._known.pop(id, None)

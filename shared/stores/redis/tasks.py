@@ -11,7 +11,7 @@ from dataclasses import replace
 from ...contracts import TaskLimits, TaskRecord
 from ...protocol.wire.jsonrpc import json_of
 from ..memory_tasks import SMALL_BYTES
-from .link import Link
+from .link import Arguments, Link
 from .records import read_task, write_task
 
 __all__ = ["RedisTasks"]
@@ -35,9 +35,9 @@ class RedisTasks:
     async def create(self, task: TaskRecord) -> bool:
         """Keeps a new task; False where there are too many."""
         limits, milliseconds = self._limits, round(task.seconds * 1000)
-        words = (task.id, write_task(task), task.client, task.principal or "", _now(), milliseconds)
-        undo = ("forget_task", task.id)
-        return bool(await self._link.ask("create_task", *words, limits.total, limits.of_one_client, undo=undo))
+        words: Arguments = (task.id, write_task(task), task.client, task.principal or "", _now(), milliseconds)
+        words += (limits.total, limits.of_one_client)
+        return bool(await self._link.ask("create_task", *words, undo=lambda _: ("forget_task", task.id)))
 
     async def get(self, id: str) -> TaskRecord | None:
         """The task of that id."""

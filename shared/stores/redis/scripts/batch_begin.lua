@@ -2,14 +2,16 @@
 --
 -- Invariants:
 --   * Only a replica whose lease is there changes anything. A number is leased once: one whose lease has run out never
---     acts again, however long it was stopped in between.
+--     acts again, however long it was stopped in between. Its token tells the lease from that of another replica which
+--     got the same number as Redis had lost what it knew.
 --   * A batch of a number takes effect once. Sent again, after a connection broke, it is answered as the first time.
+--     One that comes late, on a connection that was given up, after the next one was done, changes nothing.
 --   * Nothing else happens between the operations of a batch.
 --
--- ARGV: the prefix of all keys, the number of the replica, the number of the batch, and then for each operation its
--- name, how many arguments it has, and these. The answer: what was in the replica's inbox before, as entries of
+-- ARGV: the prefix of all keys, the number of the replica, the token of its lease, the number of the batch, and then for
+-- each operation its name, how many arguments it has, and these. The answer: what was in the replica's inbox before, as entries of
 -- ENTRY texts each, and a reply for each operation.
-local prefix, me, batch = ARGV[1], ARGV[2], ARGV[3]
+local prefix, me, token, batch = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local call = redis.call
 local operations = {}
 local ENTRY = 5

@@ -1,10 +1,13 @@
 local lease = prefix .. 'replica:' .. me
-local state = call('HMGET', lease, 'batch', 'answer')
-if not state[1] then
+local state = call('HMGET', lease, 'token', 'batch', 'answer')
+if state[1] ~= token then
   return redis.error_reply('LEASE this replica has lost its lease')
 end
-if state[1] == batch then
-  return cmsgpack.unpack(state[2])
+if state[2] == batch then
+  return cmsgpack.unpack(state[3])
+end
+if tonumber(batch) < tonumber(state[2]) then
+  return redis.error_reply('LATE another batch has been done since')
 end
 -- The first write: where memory is short, it fails before anything has happened.
 call('HSET', lease, 'batch', batch)
@@ -13,7 +16,7 @@ local inbox = call('LRANGE', prefix .. 'inbox:' .. me, 0, -1)
 if #inbox > 0 then
   call('DEL', prefix .. 'inbox:' .. me)
 end
-local replies, at = {}, 4
+local replies, at = {}, 5
 while at <= #ARGV do
   local name, count = ARGV[at], tonumber(ARGV[at + 1])
   local arguments = {}

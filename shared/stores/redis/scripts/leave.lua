@@ -1,4 +1,11 @@
--- Gives up the lease of replica ARGV[2]: what it had is the others' from now on. ARGV[1] is the prefix of all keys.
-redis.call('DEL', ARGV[1] .. 'replica:' .. ARGV[2], ARGV[1] .. 'inbox:' .. ARGV[2])
+-- Gives up the lease of replica ARGV[2], whose token is ARGV[3]: what it had is the others' from now on. ARGV[1] is the
+-- prefix of all keys.
+--
+-- Invariant: of a lease that is not that one's nothing changes.
+local lease = ARGV[1] .. 'replica:' .. ARGV[2]
+if redis.call('HGET', lease, 'token') ~= ARGV[3] then
+  return 0
+end
+redis.call('DEL', lease, ARGV[1] .. 'inbox:' .. ARGV[2])
 redis.call('SREM', ARGV[1] .. 'replicas', ARGV[2])
 return 1

@@ -7,7 +7,7 @@ end
 -- Keeps the lease for so many milliseconds more. The number that was leased last, and those of all who have one.
 function operations.renew(milliseconds)
   call('PEXPIRE', prefix .. 'replica:' .. me, milliseconds)
-  local numbers = { call('GET', prefix .. 'numbers') }
+  local numbers = { call('GET', prefix .. 'numbers') or '0' }
   for _, number in ipairs(call('SMEMBERS', prefix .. 'replicas')) do
     if is_alive(number) then
       numbers[#numbers + 1] = number
