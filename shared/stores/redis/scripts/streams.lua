@@ -8,7 +8,8 @@
 --   over             '' while more may come, else 'answered', or 'ended' with the refusal that is told
 --   refusal          why there will be no answer
 -- Invariants: messages are numbered from 1 on, without a gap, in the order in which they came. Whoever is the reader
--- has got, or has in its inbox, every message from the one on that it asked for. After the end none is added.
+-- has got, or has in its inbox, every message from the one on that it asked for. After the end none is added, nor after
+-- that of the session.
 
 local function stream_keys(id, name)
   return prefix .. 'e:' .. id .. ':' .. name, prefix .. 'm:' .. id .. ':' .. name
@@ -22,6 +23,10 @@ local function expire(id, name, milliseconds)
   local hash, list = stream_keys(id, name)
   call('PEXPIRE', hash, milliseconds)
   call('PEXPIRE', list, milliseconds)
+end
+
+local function is_there(id)
+  return call('EXISTS', session_key(id)) == 1
 end
 
 -- A stream that may go on is there as long as its session.
@@ -117,7 +122,7 @@ end
 local function answer_for_dead(id, name, limits, milliseconds)
   local hash = stream_keys(id, name)
   local found = call('HMGET', hash, 'owner', 'ids', 'over')
-  if found[1] == '' or found[3] ~= '' or is_alive(found[1]) then
+  if found[1] == '' or found[3] ~= '' or is_alive(found[1]) or not is_there(id) then
     return
   end
   local head, tail = '{"jsonrpc":"2.0","id":', ',"error":{"code":-32603,"message":"the replica that served this is '
@@ -139,7 +144,7 @@ end
 
 -- A stream may be found from now on. It is read here.
 function operations.show(id, name, ids)
-  if call('EXISTS', session_key(id)) == 0 then
+  if not is_there(id) then
     return 0
   end
   begin(id, name, me, ids, me)
@@ -150,10 +155,14 @@ end
 -- each replica that has the session adds it, of which that of the reader counts, or else the first. The number of the
 -- message, 0 where it is not added; then as `add`. Of the session's own stream `own` is '1'.
 function operations.append(id, name, own, message, mode, bytes, events, session, streams, ended)
+  if not is_there(id) then
+    forget(id, name)
+    return { 0, 0, 0 }
+  end
   local hash, list = stream_keys(id, name)
   local found = call('HMGET', hash, 'over', 'reader', 'sent', 'dropped')
   if not found[1] then
-    if own ~= '1' or call('EXISTS', session_key(id)) == 0 then
+    if own ~= '1' then
       return { 0, 0, 0 }
     end
     begin(id, name, '', '', '')
@@ -224,7 +233,7 @@ end
 function operations.read(id, name, own, after)
   local hash, list = stream_keys(id, name)
   if call('EXISTS', hash) == 0 then
-    if own ~= '1' or call('EXISTS', session_key(id)) == 0 then
+    if own ~= '1' or not is_there(id) then
       return false
     end
     begin(id, name, '', '', '')
@@ -237,13 +246,13 @@ function operations.read(id, name, own, after)
   if found[1] ~= '' and found[1] ~= me then
     tell(found[1], 'cut', id, name)
   end
-  local messages = call('LRANGE', list, from - found[3], -1)
-  local behind = 0
-  for _, message in ipairs(messages) do
+  local reply, behind = { from, found[4], found[5] or '' }, 0
+  for _, message in ipairs(call('LRANGE', list, from - found[3], -1)) do
+    reply[#reply + 1] = message  -- not by `unpack`, which takes a few thousands at most
     behind = behind + #message
   end
   call('HSET', hash, 'reader', me, 'behind', behind)
-  return { from, found[4], found[5] or '', unpack(messages) }
+  return reply
 end
 
 -- A reader of the session's own stream has taken all up to that number.
