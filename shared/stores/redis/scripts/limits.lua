@@ -20,7 +20,7 @@ function operations.take(name, interval, burst, least, most)
   local rests = math.max(tonumber(call('GET', key) or 0), moment)
   local left = (moment + math.max(burst, least) * interval - rests) / interval
   if left + 1e-6 < least then
-    return { '0', string.format('%.0f', (least - left) * interval) }
+    return { '0', string.format('%.0f', math.ceil((least - left) * interval)) }
   end
   local taken = math.max(least, math.min(most, left))
   if taken > 0 then

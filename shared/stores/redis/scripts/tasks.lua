@@ -1,7 +1,8 @@
 -- Tasks. Each is a hash: the record, its revision, client and principal, and the replica that runs it. `tasks` has all
 -- of them by the moment when they expire, `tc:CLIENT` those of a client; `tp:PRINCIPAL` those of a principal by the
 -- moment when they were made; `th:ID` the replicas where somebody wants to hear of one; `results` the size in bytes of
--- each result, and its client; `sizes` that of all results, and of those of each client.
+-- each result, and its client; `sizes` that of all results, and of those of each client. Those of all are there until
+-- the last one expires.
 --
 -- Invariants: a record changes by compare and set of its revision. There are no more tasks, and their results take no
 -- more bytes, than the limits.
@@ -24,6 +25,13 @@ local function lengthen(key, milliseconds)
   end
 end
 
+-- What is said of all tasks is there until the last of them expires.
+local function keep_sizes()
+  local milliseconds = call('PTTL', prefix .. 'tasks')
+  call('PEXPIRE', prefix .. 'results', milliseconds)
+  call('PEXPIRE', prefix .. 'sizes', milliseconds)
+end
+
 -- The bytes of a result, which is `client`'s, are others now.
 local function weigh(id, client, before, after)
   if after == 0 then
@@ -35,6 +43,7 @@ local function weigh(id, client, before, after)
   if call('HINCRBY', prefix .. 'sizes', '=' .. client, after - before) <= 0 then
     call('HDEL', prefix .. 'sizes', '=' .. client)
   end
+  keep_sizes()
 end
 
 local function size_of(id)
@@ -69,6 +78,23 @@ local function forget_expired(moment)
   end
 end
 
+-- The same, whatever the clocks of replicas say.
+local function forget_gone()
+  for _, id in ipairs(call('ZRANGE', prefix .. 'tasks', 0, 99)) do
+    if call('EXISTS', task_key(id)) == 0 then
+      forget_task(id)
+    end
+  end
+end
+
+-- Whether a result of `client`'s, which is so many bytes more than before, leaves as much as is left for others: alone,
+-- one may have half of it. Who is not one of several has it all.
+local function has_room(client, more, bytes)
+  local sizes = call('HMGET', prefix .. 'sizes', 'all', '=' .. client)
+  local left = bytes - (sizes[1] or 0) - more
+  return left >= 0 and (client == '' or (sizes[2] or 0) + more <= left)
+end
+
 -- 1 where there is room. Moments and times are in milliseconds.
 function operations.create_task(id, record, client, principal, moment, milliseconds, total, of_one)
   forget_expired(moment)
@@ -81,6 +107,8 @@ function operations.create_task(id, record, client, principal, moment, milliseco
   call('HSET', key, 'record', record, 'revision', 0, 'client', client, 'principal', principal, 'owner', me)
   call('PEXPIRE', key, milliseconds)
   call('ZADD', prefix .. 'tasks', ends, id)
+  lengthen(prefix .. 'tasks', milliseconds)
+  keep_sizes()
   call('ZADD', share, ends, id)
   lengthen(share, milliseconds)
   if principal ~= '' then
@@ -125,11 +153,11 @@ function operations.replace_task(id, known, record, size, small, bytes)
   local before = size_of(id)
   local more = size - before
   if more ~= 0 then
-    local sizes = call('HMGET', prefix .. 'sizes', 'all', '=' .. found[2])
-    local left = bytes - (sizes[1] or 0) - more
-    -- As much as is left for others: alone, one may have half of it. Who is not one of several has it all.
-    if small ~= '1' and (left < 0 or (found[2] ~= '' and (sizes[2] or 0) + more > left)) then
-      return -1
+    if small ~= '1' and not has_room(found[2], more, bytes) then
+      forget_gone()
+      if not has_room(found[2], more, bytes) then
+        return -1
+      end
     end
     weigh(id, found[2], before, tonumber(size))
   end
