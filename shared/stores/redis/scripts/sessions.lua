@@ -68,10 +68,12 @@ function operations.enter(id, owner, known, ...)
   if found[1] ~= owner then
     return false
   end
-  if not holds(found[3], me) then
-    -- From now on this replica sees to it that it lasts.
+  local is_held = holds(found[3], me)
+  if not is_held then
     call('HSET', key, 'holders', found[3] .. ' ' .. me .. ' ')
-    call('PEXPIRE', key, 2 * found[5])
+  end
+  if not is_held or known == '' then
+    call('PEXPIRE', key, 2 * found[5])  -- from now on this replica sees to it that it lasts
   end
   if found[4] then
     call('HDEL', key, 'lapsed')
@@ -92,13 +94,17 @@ function operations.enter(id, owner, known, ...)
   return { found[2], record, claims and 1 or 0 }
 end
 
--- Nobody else can have claimed these ids meanwhile, as this replica is alive.
+-- Somebody else may have claimed these ids meanwhile, where this replica was lost and is another one now.
 function operations.leave(id, ...)
-  local fields = { ... }
+  local key, fields = session_key(id), { ... }
   for i, claimed in ipairs(fields) do
     fields[i] = 'c:' .. claimed
   end
-  call('HDEL', session_key(id), unpack(fields))
+  for i, server in ipairs(call('HMGET', key, unpack(fields))) do
+    if server == me then
+      call('HDEL', key, fields[i])
+    end
+  end
 end
 
 function operations.owner(id, claimed)
