@@ -8,7 +8,7 @@ once is left to the writer.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Protocol
 
@@ -17,7 +17,9 @@ from anyio.abc import TaskGroup
 
 from ..contracts import ClosableTransport, PromptTransport
 from ..errors import McpError, MethodNotFound, PeerError, RpcError
+from ..kit.spans import Attributes, is_traced, span
 from ..kit.tasks import Signal, background
+from ..kit.trace_context import TRACEPARENT, current
 from ..protocol.session.client import ClientSession
 from ..protocol.session.client_events import Asked, ClientEvent, InputWanted, Notified, Unusable, Withdrawn
 from ..protocol.session.events import Answered, Outgoing
@@ -173,7 +175,7 @@ class Connection:
             while self.busy:
                 await self._drained.wait()
 
-    async def call(
+    def call(
         self,
         method: str,
         params: dict[str, Any],
@@ -181,13 +183,36 @@ class Connection:
         seconds: float | None,
         on_notice: Callable[[Notified], None] | None = None,
         caller: Caller | None = None,
-    ) -> dict[str, Any] | InputWanted:
+    ) -> Coroutine[Any, Any, dict[str, Any] | InputWanted]:
         """One request and its result, made for `caller` where that is somebody else. When it is given up, the server
         is told.
 
         Raises PeerError for an error answer, TimeoutError when `seconds` have passed without any, and
         ConnectionError when the connection is lost or the answer can't be used.
         """
+        run = self._in_span if is_traced() else self._call
+        return run(method, params, seconds, on_notice, caller)
+
+    async def _in_span(
+        self,
+        method: str,
+        params: dict[str, Any],
+        seconds: float | None,
+        on_notice: Callable[[Notified], None] | None,
+        caller: Caller | None,
+    ) -> dict[str, Any] | InputWanted:
+        with span(*_described(method, params), kind="client"):
+            return await self._call(method, params, seconds, on_notice, caller)
+
+    async def _call(
+        self,
+        method: str,
+        params: dict[str, Any],
+        seconds: float | None,
+        on_notice: Callable[[Notified], None] | None,
+        caller: Caller | None,
+    ) -> dict[str, Any] | InputWanted:
+        params = _traced(params)
         if caller is None:
             id_ = self.session.request(method, params, progress=on_notice is not None)
         else:
@@ -288,6 +313,7 @@ class Connection:
     # Tasks
 
     async def _read(self) -> None:
+        current.set(None)  # it outlives the call that it was opened for
         clock = asyncio.get_running_loop().time
         try:
             while True:
@@ -298,6 +324,7 @@ class Connection:
             self.lose(_ENDED)
 
     async def _write(self) -> None:
+        current.set(None)
         try:
             while True:
                 # What is taken here can no longer be sent by anybody else.
@@ -403,3 +430,23 @@ class Connection:
             return
         scope = self._questions[asked.id] = anyio.CancelScope()
         self._tasks.start_soon(self._answer_question, asked, scope)
+
+
+def _traced(params: dict[str, Any]) -> dict[str, Any]:
+    """The params of a request that is made for what is done now, unless they name a trace themselves."""
+    context = current.get()
+    if context is None:
+        return params
+    meta = params.get("_meta") or {}
+    return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.carried()}}
+
+
+def _described(method: str, params: Mapping[str, Any]) -> tuple[str, Attributes]:
+    """The name and the attributes of the span of a request (OpenTelemetry, semantic conventions for MCP)."""
+    attributes, name = {"mcp.method.name": method}, params.get("name")
+    if not isinstance(name, str) or method not in ("tools/call", "prompts/get"):
+        return method, attributes
+    attributes["gen_ai.tool.name" if method == "tools/call" else "gen_ai.prompt.name"] = name[:128]
+    if method == "tools/call":
+        attributes["gen_ai.operation.name"] = "execute_tool"
+    return f"{method} {name[:128]}", attributes

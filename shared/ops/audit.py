@@ -20,6 +20,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CallTimeout, InputRequired, InternalError, RpcError, ToolError
+from ..kit.trace_context import current
 from ..protocol.http.rules import Refusal
 from ..protocol.identity import Principal
 from ..protocol.methods import Method
@@ -55,7 +56,6 @@ class Arrival:
     address: str
     session: str | None
     """A digest of its id: who has that has the session."""
-    traceparent: str | None
 
 
 arrival: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
@@ -205,8 +205,7 @@ class _Call:
 
     def _write(self, outcome: dict[str, Any], seconds: float, result: Any) -> None:
         call, raw = self._context.call, self._raw
-        said = raw.get("_meta") or {}
-        about = _about(call.peer.principal, said.get("traceparent"))
+        about = _about(call.peer.principal)
         if "session" not in about and call.peer.session is not None:
             about["session"] = f"#{call.peer.session}"
         info = call.peer.info or {}
@@ -251,7 +250,7 @@ def _object(method: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
-def _about(principal: Principal | None, traceparent: object = None) -> dict[str, Any]:
+def _about(principal: Principal | None) -> dict[str, Any]:
     """Who asks, as far as that is known."""
     came = arrival.get()
     about: dict[str, Any] = {}
@@ -265,11 +264,8 @@ def _about(principal: Principal | None, traceparent: object = None) -> dict[str,
         about["address"] = came.address
         if came.session is not None:
             about["session"] = came.session
-        traceparent = traceparent or came.traceparent
-    parts = traceparent.split("-") if isinstance(traceparent, str) else []
-    # W3C Trace Context, section 3.2.2: version, trace id, parent id, flags.
-    if len(parts) >= 4 and len(parts[1]) == 32 and parts[1].isalnum():
-        about["trace"] = parts[1]
+    if (span := current.get()) is not None:
+        about["trace"] = span.trace_id
     return about
 
 

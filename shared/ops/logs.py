@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 
 from pydantic_core import to_json
 
+from ..kit.trace_context import current
+
 __all__ = ["LogThread", "server_name", "set_up_logging"]
 
 server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
@@ -88,11 +90,13 @@ def _note(dropped: int) -> logging.LogRecord:
 class _Text(logging.Formatter):
     def __init__(self, worker: int | None = None) -> None:
         which = "" if worker is None else f" [worker {worker}]"
-        super().__init__(f"%(asctime)s %(levelname)s %(name)s{which}%(server)s: %(message)s")
+        super().__init__(f"%(asctime)s %(levelname)s %(name)s{which}%(server)s%(trace)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
         server = server_name.get()
         record.server = "" if server is None else f" [{server}]"
+        span = current.get()
+        record.trace = "" if span is None else f" trace_id={span.trace_id} span_id={span.span_id}"
         return super().format(record)
 
 
@@ -113,6 +117,9 @@ class _Json(logging.Formatter):
         server = server_name.get()
         if server is not None:
             line["server"] = server
+        span = current.get()
+        if span is not None:
+            line |= {"trace_id": span.trace_id, "span_id": span.span_id}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         # Names of files may hold bytes that are no UTF-8; Python has them as lone surrogates, which JSON can't say.

@@ -7,7 +7,7 @@ passes on what others offer has the tools that it has listed.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
@@ -41,9 +41,10 @@ class Labels(NamedTuple):
 class Series:
     """The requests of one method, or of one tool."""
 
-    __slots__ = ("buckets", "errors", "requests", "seconds")
+    __slots__ = ("buckets", "errors", "labels", "requests", "seconds")
 
-    def __init__(self) -> None:
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
         self.requests = 0
         self.errors: Counter[Kind] = Counter()
         self.buckets = [0] * (len(BUCKETS) + 1)
@@ -76,12 +77,13 @@ class Metrics:
         self._methods: dict[str, Series] = {}
         self._tools: dict[str, Series] = {}
         self._listed: set[str] = set()
+        self.on_answered: Callable[[Labels, float], None] | None = None
+        """Hears of each answer, and the seconds that it took."""
 
     def __iter__(self) -> Iterator[tuple[Labels, Series]]:
-        for method, series in sorted(self._methods.items()):
-            yield Labels(method), series
-        for tool, series in sorted(self._tools.items()):
-            yield Labels(_CALL, tool), series
+        for all_series in (self._methods, self._tools):
+            for _, series in sorted(all_series.items()):
+                yield series.labels, series
 
     def count(self, running: Running[Any]) -> None:
         """Counts what comes to `running` from now on, which may be the same server, opened again."""
@@ -97,7 +99,7 @@ class Metrics:
         if request.method == _CALL:
             name = request.params.get("name")
             tool = name if isinstance(name, str) else OTHER
-            return self._tools.get(tool) or self._begun(self._tools, tool if self._has(tool) else OTHER)
+            return self._tools.get(tool) or self._begun(self._tools, tool if self._has(tool) else OTHER, is_call=True)
         method = request.method
         return self._methods.get(method) or self._begun(self._methods, method if self._knows(method) else OTHER)
 
@@ -109,9 +111,9 @@ class Metrics:
             if isinstance(name, str) and len(self._listed) < MOST_LISTED:
                 self._listed.add(name)
 
-    def _begun(self, all_series: dict[str, Series], label: str) -> Series:
+    def _begun(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:
         if label not in all_series:
-            all_series[label] = Series()
+            all_series[label] = Series(Labels(_CALL, label) if is_call else Labels(label))
         return all_series[label]
 
     def _has(self, tool: str) -> bool:
@@ -178,7 +180,10 @@ class Meter:
             begun = self._over(message.id)
             if begun is not None:
                 series, since = begun
-                series.answered(message, perf_counter() - since)
+                seconds = perf_counter() - since
+                series.answered(message, seconds)
+                if self._metrics.on_answered is not None:
+                    self._metrics.on_answered(series.labels, seconds)
                 if isinstance(message, Response):
                     self._metrics.learn(series, message)
 

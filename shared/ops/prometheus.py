@@ -4,7 +4,7 @@ Names and units follow https://prometheus.io/docs/practices/naming/. This module
 before that nothing needs the library.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import accumulate
 
@@ -13,22 +13,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from .measures import BY, DURATION, MEASURES, Measure
 from .metrics import BUCKETS, Figures, Series
 from .siblings import Whole
 
 __all__ = ["exposition"]
 
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
-_BY = ("server", "method", "tool")
-
-_LIMITS = ("attempts", "bytes", "calls", "rate", "sessions")
-
-_GAUGES: tuple[tuple[str, str, Callable[[Figures], float]], ...] = (
-    ("mcp_server_up", "Whether the server takes requests.", lambda one: one.up),
-    ("mcp_sessions", "Sessions that are open.", lambda one: one.sessions),
-    ("mcp_streams", "Requests and streams that are being served.", lambda one: one.streams),
-    ("mcp_subscriptions", "Resources that somebody subscribes to.", lambda one: one.subscriptions),
-)
 
 
 def exposition(told: Sequence[Figures] | Whole, accept: str) -> tuple[bytes, str]:
@@ -46,62 +37,34 @@ def exposition(told: Sequence[Figures] | Whole, accept: str) -> tuple[bytes, str
 
 
 class _Servers(Collector):
-    """The metrics of all servers. Every server has every gauge; a series is there from the first request on."""
+    """The metrics of all servers."""
 
     def __init__(self, figures: Sequence[Figures]) -> None:
         self._figures = figures
 
     def collect(self) -> Iterable[Metric]:
         """One metric after the other, of all servers."""
-        yield from self._requests()
-        refused = CounterMetricFamily(
-            "mcp_http_refused", "HTTP requests refused before the protocol came to them.", labels=("server", "status")
-        )
-        for one in self._figures:
-            for status, count in sorted(one.refused.items()):
-                refused.add_metric((one.server, str(status)), count)
-        yield refused
-        limited = CounterMetricFamily(
-            "mcp_limited", "What was refused since one client had enough, by the limit.", labels=("server", "limit")
-        )
-        for one in self._figures:
-            for limit in _LIMITS:
-                limited.add_metric((one.server, limit), one.limited.get(limit, 0))
-        yield limited
-        unwritten = CounterMetricFamily(
-            "mcp_audit_unwritten", "Lines of the program's audit log that could not be written.", labels=("server",)
-        )
-        for one in self._figures:
-            if one.unwritten is not None:
-                unwritten.add_metric((one.server,), one.unwritten)
-        yield unwritten
-        yield from self._gauges()
-
-    def _requests(self) -> Iterator[Metric]:
-        requests = CounterMetricFamily("mcp_requests", "Requests that came.", labels=_BY)
-        errors = CounterMetricFamily(
-            "mcp_request_errors",
-            "Requests answered with an error, by whose it is: the tool's, the client's or the server's.",
-            labels=(*_BY, "kind"),
-        )
-        duration = HistogramMetricFamily(
-            "mcp_request_duration_seconds", "Time from a request to its answer.", labels=_BY
-        )
+        yield from map(self._family, MEASURES)
+        name, text = DURATION
+        duration = HistogramMetricFamily(f"{_name(name)}_seconds", text, labels=BY)
         for one in self._figures:
             for labels, series in one.metrics:
-                by = (one.server, *labels)
-                requests.add_metric(by, series.requests)
-                for kind, count in sorted(series.errors.items()):
-                    errors.add_metric((*by, kind), count)
-                duration.add_metric(by, _cumulated(series), series.seconds)
-        yield from (requests, errors, duration)
+                duration.add_metric((one.server, *labels), _cumulated(series), series.seconds)
+        yield duration
 
-    def _gauges(self) -> Iterator[Metric]:
-        for name, text, value in _GAUGES:
-            gauge = GaugeMetricFamily(name, text, labels=("server",))
-            for one in self._figures:
-                gauge.add_metric((one.server,), value(one))
-            yield gauge
+    def _family(self, measure: Measure) -> Metric:
+        kind = CounterMetricFamily if measure.only_grows else GaugeMetricFamily
+        family: CounterMetricFamily | GaugeMetricFamily = kind(
+            _name(measure.name), measure.text, labels=measure.labels
+        )
+        for one in self._figures:
+            for labels, value in measure.samples(one):
+                family.add_metric(labels, value)
+        return family
+
+
+def _name(name: str) -> str:
+    return name.replace(".", "_")
 
 
 class _Workers(Collector):

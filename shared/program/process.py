@@ -31,6 +31,7 @@ from ..ops.footprint import settle
 from ..ops.logs import set_up_logging
 from ..server.server import Server
 from ..transports.http.listener import LINGER_SECONDS
+from .observation import ObservationOptions, log_requests
 from .options import option, secret
 from .protection import ProtectionOptions
 from .replication import ReplicaOptions
@@ -108,7 +109,7 @@ class GeneralOptions(BaseModel):
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
 
-class Options(ReplicaOptions, ProtectionOptions, GeneralOptions):
+class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOptions):
     """The options of every server."""
 
 
@@ -180,6 +181,7 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
         limits=replace(limits, body_bytes=options.max_message or limits.body_bytes),
         listener=None if worker is None else worker.listener,
         siblings=None if worker is None else worker.siblings,
+        access_log=options.access_log,
     )
 
 
@@ -208,6 +210,8 @@ def set_up_process(options: Options, exposed: str | None) -> None:
     the parent of several processes speaks for all."""
     worker = this_worker()
     set_up_logging(options.log_level, options.log_format, None if worker is None else worker.siblings.number)
+    if options.access_log:
+        log_requests()
     if exposed is not None and worker is None:
         log.warning("%s: others can read this secret; let nobody but the owner read the file", exposed)
     settle()

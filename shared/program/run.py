@@ -26,6 +26,7 @@ from ..server.connection import serve
 from ..server.extension import Extension
 from ..server.running import Running
 from ..server.server import Server
+from .observation import open_telemetry
 from .options import Group, OptionParser, Words, Written, read_options
 from .process import (
     Options,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Options",
     "check_arguments",
+    "count",
     "is_ready",
     "open_audit",
     "open_trace",
@@ -62,6 +64,7 @@ __all__ = [
     "run",
     "run_app",
     "run_stdio",
+    "tracing",
 ]
 
 
@@ -106,6 +109,7 @@ def run_app(
         http = http_options(options, token) if options.transport == "http" else None
         stores = None if http is None else stores_of(options)
         trace, audit = open_trace(options), open_audit(options)
+        telemetry = open_telemetry(options, app.implementation.name)
     except ValueError as error:
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
@@ -115,11 +119,11 @@ def run_app(
     try:
         return run_to_the_end(
             program,
-            partial(_run, _App(app, settings, ready, audit, stores), options, http, trace),
+            partial(_run, _App(app, settings, ready, audit, stores, telemetry), options, http, trace),
             fast=options.transport == "http",
         )
     finally:
-        for records in filter(None, (trace, audit)):
+        for records in filter(None, (trace, audit, telemetry)):
             records.close()
 
 
@@ -131,6 +135,7 @@ class _App(NamedTuple):
     ready: Callable[[], Awaitable[None]] | None
     audit: Any = None
     stores: StoresOf | None = None
+    telemetry: Any = None
 
 
 def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -230,6 +235,31 @@ def recording(audit: Any, server: str) -> list[Extension[Any]]:
     return [audited(audit, server)]
 
 
+def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[Any]]:
+    """What has a span of each request to the server of that name, where there is `telemetry`."""
+    if telemetry is None:
+        return []
+    from ..ops.request_spans import traced
+
+    return [traced(server, over_http=over_http)]
+
+
+def count(telemetry: Any, running: Running[Any], server: str) -> None:
+    """Has `telemetry`, where there is one, send what is counted of a server on stdio."""
+    if telemetry is None:
+        return
+    from ..ops.metrics import Figures, Metrics
+
+    metrics = Metrics()
+    metrics.count(running)
+
+    def figures() -> list[Figures]:
+        subscriptions = sum(one.changes.held for one in running.all)
+        return [Figures(server, metrics, running.is_there(), 1, 1, subscriptions, {})]
+
+    telemetry.watch(figures)
+
+
 async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         stack.callback(tasks.cancel_scope.cancel)
@@ -237,6 +267,7 @@ async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: 
         rules = keeping_to(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
         extensions = [*([DIALECTS] if options.dialects == "on" else []), *rules, *recording(what.audit, name)]
         stores = None if what.stores is None else what.stores(name)
+        extensions += tracing(what.telemetry, name, over_http=http is not None)
         with starting():
             running = await stack.enter_async_context(
                 what.app.open(what.settings, extensions=extensions, stores=stores)
@@ -245,9 +276,11 @@ async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: 
         if what.ready is not None and not await is_ready(what.ready):
             return
         if http is None:
+            count(what.telemetry, running, name)
             await run_stdio(running, options, tasks)
         else:
-            await _run_http(running, options, replace(http, audit=what.audit), tasks)
+            http = replace(http, audit=what.audit, telemetry=what.telemetry)
+            await _run_http(running, options, http, tasks)
 
 
 async def is_ready(ready: Callable[[], Awaitable[None]]) -> bool:

@@ -164,6 +164,11 @@ class Peer:
         return not self.version.stateless
 
     @property
+    def speaks(self) -> str:
+        """The version it speaks, as it is written, for people who look: what it can do is told by the others."""
+        return self.version.date
+
+    @property
     def may_request_tasks(self) -> bool:
         """Whether it may ask for a task by `params.task`."""
         return self.version.task_requests

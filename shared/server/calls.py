@@ -22,6 +22,7 @@ from anyio import CancelScope
 from ..errors import CallTimeout, InputRequired, InternalError
 from ..kit.expiry import ExpiryQueue
 from ..kit.tasks import Signal
+from ..kit.trace_context import TRACEPARENT, follow
 from ..protocol.session.events import Call, Outcome
 from .context import Context
 
@@ -66,6 +67,10 @@ class Calls:
 
     def __len__(self) -> int:
         return len(self._tasks)
+
+    def __iter__(self) -> Iterator[Call]:
+        """Those under way, in the order in which they began."""
+        return iter(self._tasks)
 
     def begin(self, link: "Connection", call: Call) -> None:
         """Begins `call`, or lets it wait until its link has a place for it, or refuses it."""
@@ -194,10 +199,14 @@ class Calls:
             with call.scope:
                 if call.is_over:
                     return
+                said = call.raw.get("_meta") if call.raw else None
+                if said and TRACEPARENT in said:
+                    follow(said)
                 if not is_stream and link.is_behind:
                     await link.room()
+                call.began = self._loop.time()
                 if not is_stream:
-                    deadlines[call] = self._loop.time() + deadlines.seconds
+                    deadlines[call] = call.began + deadlines.seconds
                 if deadlines.timer is None:
                     deadlines.arm()
                 context = Context(call, link, running, running.state, running.budget)

@@ -198,17 +198,25 @@ class Server(Features[State]):
     def translate(self, error: BaseException) -> McpError | InputRequired:
         """What becomes of a call that raised `error`: the client is told nothing but "internal error", unless it was
         raised to be told, or the author said more. Raises what no handler may raise."""
+        told = self.told(error)
+        if told is not None:
+            return told
+        error = first_error(error)
+        if not isinstance(error, Exception):
+            raise error
+        log.error("a handler failed", exc_info=error)
+        return InternalError("internal error")
+
+    def told(self, error: BaseException) -> McpError | InputRequired | None:
+        """What the client is told of `error` as it was raised to be told, or as the author said; None for neither."""
         # Where a task group failed, what it failed of first counts: authors may raise a ToolError, or ask, in a task.
         error = first_error(error)
         if isinstance(error, McpError | InputRequired) and not isinstance(error, DeclarationError):
             return error
-        if not isinstance(error, Exception):
-            raise error
-        for kind in type(error).__mro__:
+        for kind in type(error).__mro__ if isinstance(error, Exception) else ():
             if kind in self._translations:
                 return self._translations[kind](error)
-        log.error("a handler failed", exc_info=error)
-        return InternalError("internal error")
+        return None
 
 
 @asynccontextmanager

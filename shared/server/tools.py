@@ -7,6 +7,7 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError, ToolError, UnknownTool
+from ..kit.spans import is_traced, span
 from ..protocol.records import record
 from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import CallToolParams, TaskSupport, Tool, ToolAnnotations, ToolExecution
@@ -178,7 +179,12 @@ def hosted_by(host: "Handler", handler: "Handler") -> "Handler":
 async def call_tool(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
     """`tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and what the tool's function raises."""
     tool = running.features.tools.find(params.name, running.settings)
-    value = await tool.function.call(**tool.function.bind(params.arguments, context))
+    arguments = tool.function.bind(params.arguments, context)
+    if is_traced():
+        with span(f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}):
+            value = await tool.function.call(**arguments)
+    else:
+        value = await tool.function.call(**arguments)
     return tool.result.to_wire(value, context.budget.result_bytes)
 
 

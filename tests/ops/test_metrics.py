@@ -132,7 +132,7 @@ def test_a_stream_that_lets_its_client_go_is_under_way_still() -> None:
 
 
 def test_a_time_counts_up_to_its_bound() -> None:
-    series = Series()
+    series = Series(Labels("ping"))
     for seconds in (0.0, BUCKETS[0], BUCKETS[0] + 1e-9, BUCKETS[-1], BUCKETS[-1] + 1):
         series.answered(Response(1, {}), seconds)
     assert (series.buckets[0], series.buckets[1], series.buckets[-2], series.buckets[-1]) == (2, 1, 1, 1)

@@ -86,6 +86,8 @@ GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
     "store_prefix": (["--store-prefix", "a:"], "a:", "b:", "b:"),
     "store_lease": (["--store-lease", "1.5"], 1.5, "2", 2.0),
     "workers": (["--workers", "5"], 5, "6", 6),
+    "otlp": (["--otlp", "http://a:4318"], "http://a:4318", "https://b/otlp", "https://b/otlp"),
+    "access_log": (["--access-log"], True, "no", False),
 }
 ONLY_VARIABLES = {"token", "auth_client_secret"}
 CALLED = "python -m tests.faults.slow_server"

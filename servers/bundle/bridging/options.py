@@ -19,7 +19,7 @@ PREFIX = "MCP"
 _OF_HTTP = (
     *("host", "port", "path", "allowed_host", "allowed_origin", "token_file", "token", "no_auth"),
     *("max_sessions", "idle_seconds", "tokens_file", "public_url", "max_rate", "max_burst"),
-    "trusted_proxy",
+    *("trusted_proxy", "access_log"),
     *("max_client_calls", "max_client_sessions", "max_client_bytes"),
     *(name for name in process.Options.model_fields if name.startswith("auth_")),
     *ReplicaOptions.model_fields,

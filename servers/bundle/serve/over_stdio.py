@@ -17,8 +17,9 @@ from shared.contracts import Observer
 from shared.extensions.dialects import DIALECTS
 from shared.kit.program import exit_with_error
 from shared.ops.supervised import Supervised
+from shared.program.observation import open_telemetry
 from shared.program.process import Options, leave_behind, run_to_the_end, set_up_process, tell_in_terminal
-from shared.program.run import is_ready, open_audit, open_trace, recording, run_stdio
+from shared.program.run import count, is_ready, open_audit, open_trace, recording, run_stdio, tracing
 from shared.server.running import Running
 from shared.server.server import Server
 
@@ -35,6 +36,7 @@ class Joined:
         for one in servers:
             one.limit(options)
         self.audit: Any = None
+        self.telemetry: Any = None
         self.members = [Supervised(one.name, partial(self._open, one)) for one in servers]
         apps = [one.app for one in servers]
         self.app: Server[Any] = joined_server(self.members, apps, prefix)
@@ -43,12 +45,14 @@ class Joined:
 
     def _open(self, one: Chosen) -> AbstractAsyncContextManager[Running[Any]]:
         extensions = [*one.extensions(self.options), *recording(self.audit, one.name)]
+        extensions += tracing(self.telemetry, one.name, over_http=False)
         return one.app.open(one.settings, extensions=extensions)
 
     def run(self, program: str, exposed: str | None) -> int:
         """Serves until its client or a signal ends it; the exit code. Ends the program where it can't start."""
         try:
             trace, self.audit = open_trace(self.options), open_audit(self.options)
+            self.telemetry = open_telemetry(self.options, "mcp-servers")
         except ValueError as error:
             exit_with_error(program, str(error))
         set_up_process(self.options, exposed)
@@ -58,7 +62,7 @@ class Joined:
         try:
             return run_to_the_end(program, partial(self._run, trace), fast=False)
         finally:
-            for records in filter(None, (trace, self.audit)):
+            for records in filter(None, (trace, self.audit, self.telemetry)):
                 records.close()
 
     async def _run(self, trace: Observer | None) -> None:
@@ -66,11 +70,13 @@ class Joined:
         to_thread.current_default_thread_limiter().total_tokens *= len(self.members)
         extensions = [DIALECTS] if self.options.dialects == "on" else []
         extensions += recording(self.audit, JOINED)
+        extensions += tracing(self.telemetry, JOINED, over_http=False)
         async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
             stack.callback(tasks.cancel_scope.cancel)
             await stack.enter_async_context(self._members())
             running: Running[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
             running.trace = trace
+            count(self.telemetry, running, JOINED)
             if await is_ready(partial(settled, self.members)):
                 await run_stdio(running, self.options, tasks)
 

@@ -14,6 +14,7 @@ from anyio import to_thread
 
 from shared.gateway.joined.gateway import JoinedSettings
 from shared.kit.program import exit_with_error
+from shared.program.observation import open_telemetry
 from shared.program.process import (
     Options,
     address,
@@ -43,7 +44,8 @@ def run_all(program: str, options: Options, choice: Choice, exposed: str | None)
     Ends the program where it can't start."""
     try:
         trace, audit = open_trace(options), open_audit(options)
-        http = replace(http_options(options, token_of(options)), audit=audit)
+        telemetry = open_telemetry(options, "mcp-servers")
+        http = replace(http_options(options, token_of(options)), audit=audit, telemetry=telemetry)
         stores = stores_of(options)
     except ValueError as error:
         exit_with_error(program, str(error))
@@ -57,7 +59,7 @@ def run_all(program: str, options: Options, choice: Choice, exposed: str | None)
     try:
         return run_to_the_end(program, partial(_run, mounts, options, http), fast=True)
     finally:
-        for records in filter(None, (trace, audit)):
+        for records in filter(None, (trace, audit, telemetry)):
             records.close()
 
 

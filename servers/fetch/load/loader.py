@@ -21,6 +21,7 @@ from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.redirects import Redirects
 from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.read.page import Loaded
+from shared.kit.spans import span
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 """What is asked for: pages rather than other forms of the same."""
@@ -65,6 +66,15 @@ class Loader:
         """The page at `url`; `refresh` gets it from the site itself, past every cache. A large one takes its room of
         `share`; the time that it waits for that is no time of the site. Raises FetchError."""
         redirects = Redirects(parse_url(url), self._rules.max_redirects)
+        # The path and the query may hold what nobody else is to know.
+        about = {"http.request.method": "GET", "server.address": redirects.shown_host}
+        with span("GET", about, kind="client") as one:
+            page = await self._load(redirects, refresh, share)
+            one.note("http.response.status_code", page.status)
+            one.note("mcp.fetch.from_cache", page.from_cache)
+        return page
+
+    async def _load(self, redirects: Redirects, refresh: bool, share: Share | None) -> Loaded:
         try:
             with anyio.fail_after(self._rules.timeout) as limit:
                 if share is not None:

@@ -13,6 +13,7 @@ from shared import (
 )
 
 from ..engine.database import Database
+from ..engine.spans import statement_span
 from ..query.query import Query, bind
 from ..query.snapshots import Found
 from ..texts import NOTE, fence, format_row
@@ -73,7 +74,8 @@ async def answer_query(
     """The next rows of a query, in both forms. Raises SqliteError."""
     limits = limit_answer(ctx, max_rows)
     async with turn_to_read(ctx, source):
-        found = await ctx.state.snapshots.read(source, query, limits, ctx.owner, cursor, job_of(ctx))
+        with statement_span(query.sql, source.name):
+            found = await ctx.state.snapshots.read(source, query, limits, ctx.owner, cursor, job_of(ctx))
         declared = await source.find_declared_types(query.sql, found.answer.schema_version)
     result = make_result(found, declared)
     count = len(result["rows"])

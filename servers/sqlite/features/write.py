@@ -10,6 +10,7 @@ from pydantic import Field, WithJsonSchema
 from shared import Data, Features
 
 from ..engine.database import Database
+from ..engine.spans import statement_span
 from ..errors import SqliteError
 from ..query.query import Parameters, bind
 from ..write import execution, importing
@@ -66,7 +67,8 @@ async def write_query(
     statements = _make_statements(query, parameters)
     if not dry_run:
         return await execute_statements(ctx, source, statements, max_rows)
-    done = await _write(ctx, source, partial(execution.dry_run, statements, _limit_response(ctx, max_rows)))
+    work = partial(execution.dry_run, statements, _limit_response(ctx, max_rows))
+    done = await _write(ctx, source, statements[0].sql, work)
     return Data(done.value, done.text)
 
 
@@ -174,19 +176,20 @@ async def run_agreed(
     """What `act` does, once the user has agreed to it where the operator wants that: to `what`, which is shown, with
     all that is `unsaid`. Raises ToolError where the user does not agree, or can't be asked."""
     limit = ctx.state.settings.unasked_rows
-    done = await _write(ctx, source, partial(act, Consent(limit)))
+    done = await _write(ctx, source, what, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
     await ctx.confirm(f"Change {source.name}? {done}:\n{_shorten(what)}", what, unsaid, done)
-    done = await _write(ctx, source, partial(act, Consent(limit, done)))
+    done = await _write(ctx, source, what, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)
     return done
 
 
-async def _write(ctx: Ctx, source: Database, work: Callable[[Session], T]) -> T:
+async def _write(ctx: Ctx, source: Database, what: str, work: Callable[[Session], T]) -> T:
     job = job_of(ctx)
     async with turn_to_write(ctx, source):
-        return await tell_progress(ctx, job, partial(write, source, work, job))
+        with statement_span(what, source.name):
+            return await tell_progress(ctx, job, partial(write, source, work, job))
 
 
 def _format_statement(statement: Statement) -> str:

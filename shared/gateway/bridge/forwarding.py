@@ -16,6 +16,7 @@ from ...errors import (
     ResourceNotFound,
     RpcError,
 )
+from ...kit.trace_context import TRACEPARENT, TRACESTATE, current
 from ...protocol.identity import Peer
 from ...protocol.session.client import ClientIdentity
 from ...protocol.session.client_events import InputWanted
@@ -41,6 +42,7 @@ GONE = "the call this request went on with is gone; start over without requestSt
 _log = logging.getLogger(__name__)
 
 _OURS = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
+_OF_TRACES = frozenset({TRACEPARENT, TRACESTATE})
 _OF_A_ROUND = ("inputResponses", "requestState", "task")
 """What a request brings for one round; and `task`, of which it depends on the server whether it is asked for."""
 _NAMES = ("name", "uri", "cursor")
@@ -56,7 +58,9 @@ def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
     with the name, URI and cursor of `params`, a model, which may have been changed on the way here."""
     raw, dropped = context.call.raw, _OF_A_ROUND if context.call.method.multi_round else ()
     sent = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
-    meta = {key: value for key, value in raw.get("_meta", {}).items() if key not in _OURS}
+    # What is current names the trace of the client as well, and where it is known to us how far we are in it.
+    dropped_meta = _OURS if current.get() is None else _OURS | _OF_TRACES
+    meta = {key: value for key, value in raw.get("_meta", {}).items() if key not in dropped_meta}
     if meta:
         sent["_meta"] = meta
     for key in _NAMES:

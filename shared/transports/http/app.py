@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,7 +25,9 @@ from starlette.types import Receive, Scope, Send
 
 from ...auth.tokens import StaticTokens
 from ...contracts import Authenticator, Limiter
+from ...kit.trace_context import TRACEPARENT, TRACESTATE, current, read_trace_context
 from ...ops.audit import Arrival, Audit, arrival
+from ...ops.request_spans import traced
 from ...ops.siblings import Siblings
 from ...protocol.http.hosts import HostPolicy, is_loopback
 from ...protocol.http.protected import ProtectedResource
@@ -50,6 +53,9 @@ from .probes import HEALTH, METRICS, READY, Probes, refused
 from .protection import Issuers, Protection
 from .quotas import client_name
 from .reply import Http, Reply
+
+if TYPE_CHECKING:
+    from ...ops.otel import Telemetry  # an extra, which few need
 
 __all__ = ["Front", "HttpApp", "HttpOptions"]
 
@@ -97,6 +103,10 @@ class HttpOptions:
     """What counts what clients do, where others share it; by itself a listener counts alone."""
     audit: Audit | None = None
     """Who writes down what is done, and what is refused."""
+    telemetry: "Telemetry | None" = None
+    """Who sends spans and counts to a collector."""
+    access_log: bool = False
+    """Whether each request is logged."""
     backlog: int = BACKLOG
     listener: socket.socket | None = None
     """The socket to accept connections on, where other processes do so, too: it is bound already."""
@@ -129,6 +139,11 @@ class HttpApp:
         if audit is not None:
             for mount in self.mounts:
                 mount.keep_records(audit)
+        self._notes_arrival = audit is not None or options.telemetry is not None
+        if options.telemetry is not None:
+            for mount in self.mounts:
+                mount.extensions.append(traced(mount.name, over_http=True))
+            options.telemetry.watch(lambda: [mount.figures() for mount in self.mounts])
         self._gates = {path: _Gate(mount) for mount in self.mounts for path in mount.paths}
         probes = Probes(self.mounts, alone=front is None, siblings=options.siblings)
         routes = [
@@ -168,7 +183,10 @@ class HttpApp:
         if scope["type"] == "http":
             headers = read_headers(scope["headers"])
             gate = self._gates.get(scope["path"])
-            if self._audit is not None:
+            # Also where there is none: a request that was sent ahead begins in the task of the one before it.
+            parent = headers.get(TRACEPARENT)
+            current.set(None if parent is None else read_trace_context(parent, headers.get(TRACESTATE)))
+            if self._notes_arrival:
                 _note_arrival(scope, headers)
             refusal = self._check(scope, headers)
             if refusal is not None:
@@ -247,7 +265,7 @@ def _note_arrival(scope: Scope, headers: Headers) -> None:
     """Has what is written down of a request, and of the calls that it brings, say how it came."""
     session = headers.get(SESSION_ID)
     digest = None if session is None else sha256(session.encode()).hexdigest()[:16]
-    arrival.set(Arrival(_address(scope), digest, headers.get("traceparent")))
+    arrival.set(Arrival(_address(scope), digest))
 
 
 def _address(scope: Scope) -> str:

@@ -5,6 +5,7 @@ from functools import partial
 from io import BytesIO
 
 from ...contracts import Credentials
+from ...kit.trace_context import trace_meta
 from ...protocol.http.client_headers import ClientHeaders
 from ...protocol.http.rules import EVENT_STREAM, LAST_EVENT_ID
 from ...protocol.wire.codec import Codec
@@ -39,6 +40,8 @@ class Site:
     def post(self, message: Request | Notification | Response | Failure) -> Answering:
         """Brings a message."""
         data, headers = self.codec.encode(message), self.headers.of_post(message)
+        if isinstance(message, Request) and (trace := trace_meta(message.params)):
+            headers |= trace
         if self._credentials is None:
             return self._post(data, headers, {})
         return self._authorized("POST", self._credentials, partial(self._post, data, headers))

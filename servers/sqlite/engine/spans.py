@@ -1,0 +1,28 @@
+"""What who collects spans is told of a statement: which kind it is, and of which database; nothing of its text."""
+
+import re
+from contextlib import AbstractContextManager
+
+from shared.kit.spans import Span, is_traced, span
+
+_KINDS = frozenset(
+    (
+        *("ALTER", "ANALYZE", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "PRAGMA", "REINDEX", "REPLACE"),
+        *("SELECT", "UPDATE", "VACUUM", "VALUES", "WITH"),
+    )
+)
+_FIRST_WORD = re.compile(r"(?:\s+|--[^\n]*|/\*.*?(?:\*/|$))*(\w*)", re.DOTALL)
+
+
+def kind_of(statement: str) -> str:
+    """The first word of a statement, "OTHER" where it is none that begins one."""
+    found = _FIRST_WORD.match(statement)
+    word = "" if found is None else found[1].upper()
+    return word if word in _KINDS else "OTHER"
+
+
+def statement_span(statement: str, database: str) -> AbstractContextManager[Span]:
+    """A span as long as the block, in which `statement` runs; of several it is the first."""
+    kind = kind_of(statement) if is_traced() else ""
+    about = {"db.system.name": "sqlite", "db.namespace": database, "db.operation.name": kind}
+    return span(f"{kind} {database}", about, kind="client")

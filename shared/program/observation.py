@@ -1,0 +1,53 @@
+"""The options that say what others see of a running server: traces and counts, and a log of its HTTP requests."""
+
+import logging
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from ..kit.program import needs_extra
+from ..version import __version__
+from .options import option
+
+if TYPE_CHECKING:
+    from ..ops.otel import Telemetry
+
+__all__ = ["ObservationOptions", "log_requests", "open_telemetry"]
+
+
+def _receiver(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("the URL of a receiver begins with http:// or https:// and has no query")
+    return url
+
+
+class ObservationOptions(BaseModel):
+    """What every server is given to be seen."""
+
+    otlp: Annotated[str, AfterValidator(_receiver)] | None = option(
+        None, "OpenTelemetry receiver of traces and metrics, by OTLP over HTTP, such as http://localhost:4318", "URL"
+    )
+    access_log: bool = Field(False, description="log a line for each HTTP request, whatever the log level")
+
+
+def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | None":
+    """What sends spans and counts to the receiver, where one is named, under the name of `service`. Raises ValueError
+    where the library is not installed, or can't be set up as its variables say."""
+    if options.otlp is None:
+        return None
+    if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
+        raise ValueError(f"--otlp: {needs_extra('otel')}")
+    from ..ops.otel import Telemetry
+
+    try:
+        return Telemetry(options.otlp, service, __version__)
+    except ValueError as error:
+        raise ValueError(f"--otlp: {error}") from None
+
+
+def log_requests() -> None:
+    """Has the log say what comes by HTTP, whatever its level."""
+    logging.getLogger("shared.access").setLevel(logging.INFO)
