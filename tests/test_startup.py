@@ -17,6 +17,7 @@ OTHERS = {
     *("starlette", "uvicorn", "httptools", "uvloop", "websockets", "aiohttp", "httpx", "jsonschema", "yaml", "mcp"),
     *("watchfiles", "charset_normalizer"),  # loaded with the first use
     "prometheus_client",  # loaded with the first scrape
+    *("opentelemetry", "requests", "google"),  # for --otlp
     "jinja2",  # loaded with the first prompt
     *("h2", "httpcore", "lxml", "trafilatura", "protego", "pypdf", "brotli"),  # loaded with the first page
     *("tomllib", "shared.program.settings_file"),  # for a file of settings
@@ -81,6 +82,14 @@ def test_a_server_over_http_loads_websockets_with_the_first_of_them() -> None:
     modules = _loaded_by("import shared.transports.http.server")
     assert "uvicorn" in modules
     assert "websockets" not in modules
+
+
+def test_a_program_that_sends_no_spans_loads_nothing_for_it() -> None:
+    run = "import shared.program.run, shared.transports.http.server, shared.client.connect"
+    modules = _loaded_by(f"{run}, shared.gateway.bridge.bridge")
+    assert "shared.kit.spans" in modules
+    assert not {name for name in modules if name.partition(".")[0] in ("opentelemetry", "requests", "google")}
+    assert modules.isdisjoint({"shared.ops.otel"})
 
 
 CALLED = """

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -106,7 +107,7 @@ class _Json(logging.Formatter):
         self._worker = worker
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, str | int] = {
+        line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -120,13 +121,14 @@ class _Json(logging.Formatter):
         span = current.get()
         if span is not None:
             line |= {"trace_id": span.trace_id, "span_id": span.span_id}
+        line |= getattr(record, "fields", {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         # Names of files may hold bytes that are no UTF-8; Python has them as lone surrogates, which JSON can't say.
         return to_json({key: _sayable(value) for key, value in line.items()}).decode()
 
 
-def _sayable(value: str | int) -> bytes | int:
+def _sayable(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace") if isinstance(value, str) else value
 
 

@@ -43,7 +43,7 @@ def _merged(server: str, figures: Sequence[Figures]) -> Figures:
         refused.update(one.refused)
         limited.update(one.limited)
         for labels, series in one.metrics:
-            metrics.setdefault(labels, Series()).add(series)
+            metrics.setdefault(labels, Series(labels)).add(series)
     unwritten = [one.unwritten for one in figures if one.unwritten is not None]
     return Figures(
         server=server,
@@ -65,8 +65,8 @@ def _row(labels: Labels, series: Series) -> list[Any]:
 def _read(metrics: Sequence[Any], refused: dict[str, int], **others: Any) -> Figures:
     counted = []
     for labels, requests, errors, buckets, seconds in metrics:
-        series = Series()
+        series = Series(Labels(*labels))
         series.requests, series.errors, series.buckets, series.seconds = requests, Counter(errors), buckets, seconds
-        counted.append((Labels(*labels), series))
+        counted.append((series.labels, series))
     # JSON has no numbers as keys.
     return Figures(metrics=counted, refused={int(status): count for status, count in refused.items()}, **others)

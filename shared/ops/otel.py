@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from asyncio import CancelledError
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import Token
 from functools import partial
@@ -34,7 +34,7 @@ from ..errors import InputRequired, RpcError
 from ..kit.spans import Attributes, Kind, trace_by
 from ..kit.trace_context import TraceContext, current
 from .measures import BY, DURATION, MEASURES, Measure
-from .metrics import BUCKETS, Figures, Labels
+from .metrics import BUCKETS, Figures, Labels, Metrics
 from .trace import redacted
 
 __all__ = ["Telemetry"]
@@ -70,10 +70,11 @@ class Telemetry:
         tracer = self._tracers.get_tracer(_SCOPE, version)
         trace_by(partial(_Open, tracer))
 
-    def watch(self, figures: Callable[[], Sequence[Figures]]) -> None:
-        """Sends what `figures` say of the servers, whose answers are timed from now on. It is called in a thread."""
-        for one in figures():
-            one.metrics.on_answered = partial(self._answered, one.server)
+    def watch(self, metrics: Mapping[str, Metrics], figures: Callable[[], Sequence[Figures]]) -> None:
+        """Sends what `figures`, which is called in a thread, say of the servers, and the time of each answer that is
+        counted in their `metrics`."""
+        for server, counted in metrics.items():
+            counted.on_answered = partial(self._answered, server)
         for measure in MEASURES:
             create: Any = (
                 self._meter.create_observable_counter if measure.only_grows else self._meter.create_observable_gauge

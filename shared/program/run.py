@@ -257,7 +257,7 @@ def count(telemetry: Any, running: Running[Any], server: str) -> None:
         subscriptions = sum(one.changes.held for one in running.all)
         return [Figures(server, metrics, running.is_there(), 1, 1, subscriptions, {})]
 
-    telemetry.watch(figures)
+    telemetry.watch({server: metrics}, figures)
 
 
 async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:

@@ -81,6 +81,11 @@ class Changes:
         for listener in tuple(self._listeners):
             listener.announce(message)
 
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Who is told."""
+        return tuple(self._listeners)
+
     def join(self, listener: Listener) -> None:
         """Tells `listener` of changes from now on."""
         self._listeners[listener] = None

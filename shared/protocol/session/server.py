@@ -113,6 +113,11 @@ class ServerSession:
         peer = self._handshake.peer
         return None if peer is None else peer.version
 
+    @property
+    def subscribed(self) -> int:
+        """To how many resources the peer has subscribed."""
+        return 0 if self._subscriptions is None else len(self._subscriptions.subscribed)
+
     def set_log_level(self, level: str) -> None:
         """Sends those who shook hands the log messages of this level and graver ones from now on, as they asked."""
         self._handshake.set_log_level(level)

@@ -6,6 +6,7 @@ sessions in each process. What is refused says when to come again; what has begu
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from copy import copy
 from functools import lru_cache
 
@@ -81,6 +82,11 @@ class Allowances:
     def spend(self, client: str, size: int) -> None:
         """So many bytes of `client`'s have come or gone."""
         self.limiter.spend(_bytes_of(client), self._bytes, size)
+
+    @property
+    def under_way(self) -> Mapping[str, int]:
+        """How many calls each of those has who have any: principals, and addresses after an `@`."""
+        return self._calls
 
     def begin(self, client: str) -> LimitExceeded | None:
         """A call of `client`'s is to begin; why it may not, where it may not. Else it counts until `end`."""

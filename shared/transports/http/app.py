@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -44,12 +43,13 @@ from ...protocol.http.rules import (
     refuse,
 )
 from ...protocol.identity import Principal
+from .access_log import SENDER, address_of, session_digest
 from .allowances import Allowances
 from .attempts import TOO_MANY_REQUESTS, Attempts
 from .limits import EndpointLimits
 from .listener import BACKLOG
 from .mount import Mount
-from .probes import HEALTH, METRICS, READY, Probes, refused
+from .probes import HEALTH, METRICS, READY, STATE, Probes, refused
 from .protection import Issuers, Protection
 from .quotas import client_name
 from .reply import Http, Reply
@@ -63,8 +63,6 @@ _METHODS = ("GET", "POST", "DELETE")
 _EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After")
 """What pages of an allowed origin may send, and which headers of the answers they may see."""
 _PROBED = frozenset({HEALTH, READY, METRICS})
-_SENDER = "mcp.sender"
-"""Where the scope of a request says who sends it: a Principal, the Refusal of whoever is not let in, or None."""
 _RESOURCE = "mcp.resource"
 """Where it says what a token has to be for."""
 
@@ -141,17 +139,17 @@ class HttpApp:
                 mount.keep_records(audit)
         self._notes_arrival = audit is not None or options.telemetry is not None
         if options.telemetry is not None:
-            for mount in self.mounts:
-                mount.extensions.append(traced(mount.name, over_http=True))
-            options.telemetry.watch(lambda: [mount.figures() for mount in self.mounts])
+            self._send_to(options.telemetry)
         self._gates = {path: _Gate(mount) for mount in self.mounts for path in mount.paths}
-        probes = Probes(self.mounts, alone=front is None, siblings=options.siblings)
+        is_exposed = self._is_open_to_all and bool(options.trusted_proxies or not is_loopback(options.host))
+        probes = Probes(self.mounts, alone=front is None, is_exposed=is_exposed, siblings=options.siblings)
         routes = [
             *(Route(path, gate) for path, gate in self._gates.items()),
             *(() if self._protection is None else self._protection.routes()),
             Route(HEALTH, self._admitted(probes.health), methods=["GET"]),
             Route(READY, self._admitted(probes.ready), methods=["GET"]),
             Route(METRICS, self._admitted(probes.metrics), methods=["GET"]),
+            Route(STATE, self._admitted(probes.state), methods=["GET"]),
         ]
         if front is not None:
             routes.append(Route("/", self._admitted(front), methods=["GET"]))
@@ -171,7 +169,13 @@ class HttpApp:
         )
         self._rest.router.redirect_slashes = False
         self._nowhere = self._rest.router.default = _Nowhere([mount.path for mount in self.mounts])
-        self._pages = _PROBED | self._open if front is None else {*_PROBED, *self._open, "/"}
+        self._pages = {*_PROBED, STATE, *self._open, *(() if front is None else ("/",))}
+
+    def _send_to(self, telemetry: "Telemetry") -> None:
+        for mount in self.mounts:
+            mount.extensions.append(traced(mount.name, over_http=True))
+        counted = {mount.name: mount.metrics for mount in self.mounts}
+        telemetry.watch(counted, lambda: [mount.figures() for mount in self.mounts])
 
     def stop(self) -> None:
         """Takes no more requests; what is under way is finished."""
@@ -191,13 +195,13 @@ class HttpApp:
             refusal = self._check(scope, headers)
             if refusal is not None:
                 if self._attempts is not None:
-                    refusal = await self._attempts.refuse(refusal, _address(scope))
+                    refusal = await self._attempts.refuse(refusal, address_of(scope))
                 self._note(gate, refusal)
                 await Reply(send).refuse(refusal)
                 return
             resource = None if self._protection is None else self._protection.of(scope["path"], headers)
             scope[_RESOURCE] = resource
-            scope[_SENDER] = sender = await self._authenticate(scope, headers, resource)
+            scope[SENDER] = sender = await self._authenticate(scope, headers, resource)
             if gate is None and isinstance(sender, Refusal):
                 self._note(gate, sender)
             if headers.get("origin") is None and scope["path"] not in self._pages:
@@ -226,7 +230,7 @@ class HttpApp:
     ) -> Principal | Refusal | None:
         if self._is_open_to_all or scope["path"] in self._open:
             return None
-        address, query = _address(scope), scope["query_string"]
+        address, query = address_of(scope), scope["query_string"]
         request = HttpRequest(scope["method"], scope["path"], headers, query, address, resource)
         if self._attempts is None:
             sender = await self._authenticator.authenticate(request)
@@ -238,14 +242,14 @@ class HttpApp:
         """`answer` as Starlette calls it."""
 
         async def respond(request: Request) -> Response:
-            sender = request.scope[_SENDER]
+            sender = request.scope[SENDER]
             return await answer(request, sender if isinstance(sender, Refusal) else None)
 
         return respond
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
         """A method that a page does not have, in the form of every other refusal."""
-        refusal = request.scope[_SENDER]
+        refusal = request.scope[SENDER]
         if not isinstance(refusal, Refusal):
             status = error.status_code if isinstance(error, HTTPException) else 500
             headers = error.headers if isinstance(error, HTTPException) else None
@@ -264,13 +268,8 @@ class HttpApp:
 def _note_arrival(scope: Scope, headers: Headers) -> None:
     """Has what is written down of a request, and of the calls that it brings, say how it came."""
     session = headers.get(SESSION_ID)
-    digest = None if session is None else sha256(session.encode()).hexdigest()[:16]
-    arrival.set(Arrival(_address(scope), digest))
-
-
-def _address(scope: Scope) -> str:
-    """Where a request comes from."""
-    return (scope.get("client") or ("",))[0]
+    digest = None if session is None else session_digest(session)
+    arrival.set(Arrival(address_of(scope), digest))
 
 
 def _limit(mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator) -> Attempts | None:
@@ -294,12 +293,12 @@ class _Gate:
 
     async def serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
-        sender: Principal | Refusal | None = scope[_SENDER]
+        sender: Principal | Refusal | None = scope[SENDER]
         if isinstance(sender, Refusal):
             self._refused(sender)
             await reply.refuse(sender)
             return
-        client, mount = client_name(None if sender is None else sender.key, _address(scope)), self._mount
+        client, mount = client_name(None if sender is None else sender.key, address_of(scope)), self._mount
         audit, allowances, refusal = mount.audit, mount.endpoint.allowances, None
         if audit is not None and audit.is_blocked:
             refusal = _UNWRITTEN
@@ -342,5 +341,5 @@ class _Nowhere:
         await self.serve(scope, read_headers(scope["headers"]), receive, send)
 
     async def serve(self, scope: Scope, _headers: Headers, _receive: Receive, send: Send) -> None:
-        sender = scope[_SENDER]
+        sender = scope[SENDER]
         await Reply(send).refuse(sender if isinstance(sender, Refusal) else self._refusal)

@@ -13,7 +13,7 @@ Each handler gives back the refusal to answer with, or None once it has answered
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -141,6 +141,16 @@ class Endpoint:
     def sessions(self) -> int:
         """How many sessions are open."""
         return sum(map(len, self._all_sessions))
+
+    @property
+    def http_sessions(self) -> Iterable[HttpSession]:
+        """Those of them that their clients know by an id."""
+        return () if self._sessions is None else self._sessions
+
+    @property
+    def most_sessions(self) -> int:
+        """How many may be open."""
+        return self._limits.sessions.sessions
 
     @property
     def streams(self) -> int:

@@ -1,4 +1,5 @@
-"""What operators and their programs ask an HTTP listener: is it alive, are its servers ready, what have they done.
+"""What operators and their programs ask an HTTP listener: is it alive, are its servers ready, what have they done,
+and what are they doing.
 
 `/healthz` asks no server anything, so none can hold it up. `/readyz` asks each of them, all at once and not for long;
 who has no token, where one is needed, learns from either the one thing that an orchestrator has to know.
@@ -21,10 +22,12 @@ from ...protocol.http.rules import JSON, Refusal, refuse
 from ...protocol.wire.codec import encode
 from ...version import __version__
 from .mount import Mount
+from .state import state_of
 
-__all__ = ["HEALTH", "METRICS", "READY", "Probes", "refused"]
+__all__ = ["HEALTH", "METRICS", "READY", "STATE", "Probes", "refused"]
 
-HEALTH, READY, METRICS = "/healthz", "/readyz", "/metrics"
+HEALTH, READY, METRICS, STATE = "/healthz", "/readyz", "/metrics", "/debug/state"
+_ONLY_WITH_TOKEN = refuse(401, "without a token this is told to this machine alone: the listener needs one")
 
 _UNTOLD = refuse(503, "the other processes can't be asked now; try again in a moment", Retry_After="1")
 
@@ -32,10 +35,14 @@ _UNTOLD = refuse(503, "the other processes can't be asked now; try again in a mo
 class Probes:
     """The answers of one listener. Each is told the refusal of whoever has no right to more."""
 
-    def __init__(self, mounts: Sequence[Mount], *, alone: bool, siblings: Siblings | None = None) -> None:
-        """`alone` where the one server is the whole program; `siblings` where other processes serve the same port."""
+    def __init__(
+        self, mounts: Sequence[Mount], *, alone: bool, is_exposed: bool, siblings: Siblings | None = None
+    ) -> None:
+        """`alone` where the one server is the whole program; `is_exposed` where nobody needs a token, and others than
+        this machine may reach it; `siblings` where other processes serve the same port."""
         self._mounts = mounts
         self._alone = alone
+        self._is_exposed = is_exposed
         self._siblings = siblings
         self._which = {} if siblings is None else {"worker": siblings.number}
         if siblings is not None:
@@ -77,6 +84,13 @@ class Probes:
             return refused(_UNTOLD)
         text, content_type = write(told, request.headers.get("accept", ""))
         return Response(text, media_type=None, headers={"content-type": content_type})
+
+    async def state(self, _request: Request, refusal: Refusal | None) -> Response:
+        """Who is connected, what runs, and what waits."""
+        refusal = refusal or (_ONLY_WITH_TOKEN if self._is_exposed else None)
+        if refusal is not None:
+            return refused(refusal)
+        return JSONResponse({**self._which, **state_of(self._mounts)}, headers={"cache-control": "no-store"})
 
     def _figures(self) -> list[Figures]:
         return [mount.figures() for mount in self._mounts]

@@ -13,6 +13,7 @@ from anyio import CancelScope, create_task_group
 
 from ...ops.footprint import fill_free_lists
 from ...server.running import Running
+from .access_log import AccessLog
 from .app import Front, HttpApp, HttpOptions
 from .connections import Connection
 from .listener import LINGER_SECONDS, listen
@@ -86,7 +87,7 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, sto
 
 def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], stop_seconds: int) -> uvicorn.Config:
     return uvicorn.Config(
-        asgi,
+        AccessLog(asgi) if options.access_log else asgi,
         http=connections,
         ws="none",
         lifespan="on",

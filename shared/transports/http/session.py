@@ -21,6 +21,7 @@ from ...protocol.session.handshake import NEW, Snapshot, State
 from ...protocol.versions import Version
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, failure
+from ...server.connection import Connection
 from ...server.running import Running
 from .limits import Keeping
 from .streams import Reader, Streams
@@ -81,6 +82,11 @@ class HttpSession:
     def spoken(self) -> Version | None:
         """The version negotiated, once `initialize` is answered."""
         return self._connection.session.version
+
+    @property
+    def connection(self) -> Connection:
+        """That with its peer, for who looks."""
+        return self._connection
 
     def learn(self) -> tuple[Snapshot, Snapshot] | None:
         """What other replicas know, and what lasts of it now, where that is something else; now they will know."""

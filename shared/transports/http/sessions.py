@@ -80,6 +80,9 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    def __iter__(self) -> Iterator[HttpSession]:
+        return iter(self._by_id.values())
+
     @property
     def streams(self) -> int:
         """How many streams are being read in all of them."""
