@@ -90,7 +90,7 @@ MEASURES = (
         ("server",),
         _unwritten,
     ),
-    _now("mcp.server.up", "Whether the server takes requests.", lambda one: one.up),
+    _now("mcp.server.up", "Whether the server takes requests.", lambda one: int(one.up)),
     _now("mcp.sessions", "Sessions that are open.", lambda one: one.sessions),
     _now("mcp.streams", "Requests and streams that are being served.", lambda one: one.streams),
     _now("mcp.subscriptions", "Resources that somebody subscribes to.", lambda one: one.subscriptions),
