@@ -1,15 +1,21 @@
 """At the end of the run the images are listed, with what each adds to its base and how soon it answers."""
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.docker.containers import Measured
 from tests.docker.debian import find_program
+from tests.docker.images import TOKEN
+from tests.faults.raw import FILES, Raw, call, stateless
+from tests.faults.test_http_process import listening, post
 from tests.records import recorded
+from tests.wire import PATIENCE
 
 MEASURED = "image"
 
@@ -44,6 +50,22 @@ def redis_server(unpacked: Path) -> str:
 def promtool(unpacked: Path) -> str:
     """What checks the rules of Prometheus."""
     return find_program("promtool", "prometheus", unpacked)
+
+
+@pytest.fixture(scope="session")
+def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What /metrics says of a server that has refused a request and failed a call."""
+    environment = {**os.environ, "MCP_TOKEN": TOKEN}
+    authorization = {"authorization": f"Bearer {TOKEN}"}
+    folder = tmp_path_factory.mktemp("files")
+    options = ["--transport", "http", "--port", "0", "--audit", str(folder.parent / "audit")]
+    with Raw([*FILES, str(folder), *options], env=environment) as server:
+        url = listening(server)
+        failing = stateless(call(1, "get_file_info", path=str(folder / "missing")))
+        assert post(url, failing).status_code == 401
+        assert post(url, failing, **authorization).json()["result"]["isError"] is True
+        metrics = url.removesuffix("/mcp") + "/metrics"
+        return httpx.get(metrics, headers=authorization, trust_env=False, timeout=PATIENCE).text
 
 
 def print_tables(terminalreporter: Any) -> None:

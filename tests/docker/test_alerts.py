@@ -1,55 +1,29 @@
 """The example alerts: Prometheus takes them, each fires when it should, and all they ask for is in /metrics."""
 
-import os
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 
-from tests.docker.images import TOKEN
-from tests.faults.raw import FILES, Raw, call, stateless
-from tests.faults.test_http_process import listening, post
-from tests.wire import PATIENCE
+from tests.docker.queries import exposed_in, families_in, missing, untold
 
 HERE = Path(__file__).resolve().parent
 RULES = HERE.parents[1] / "docker" / "alerts.yaml"
 ALERTS: list[dict[str, Any]] = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
-OF_THE_SCRAPE = {"up", "job", "instance"}
-"""What Prometheus itself adds."""
-SELECTOR = re.compile(r"\b(up|(?:mcp|process)_\w+)(?:\{([^}]*)\})?")
-BY = re.compile(r"sum by \(([^)]*)\)")
-
-
-@pytest.fixture(scope="module")
-def exposed(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What a server says that has refused a request and failed a call."""
-    environment = {**os.environ, "MCP_TOKEN": TOKEN}
-    authorization = {"authorization": f"Bearer {TOKEN}"}
-    folder = tmp_path_factory.mktemp("files")
-    options = ["--transport", "http", "--port", "0", "--audit", str(folder.parent / "audit")]
-    with Raw([*FILES, str(folder), *options], env=environment) as server:
-        url = listening(server)
-        failing = stateless(call(1, "get_file_info", path=str(folder / "missing")))
-        assert post(url, failing).status_code == 401
-        assert post(url, failing, **authorization).json()["result"]["isError"] is True
-        metrics = url.removesuffix("/mcp") + "/metrics"
-        return httpx.get(metrics, headers=authorization, trust_env=False, timeout=PATIENCE).text
+QUERIES = [alert["expr"] for alert in ALERTS]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
-def test_what_an_alert_asks_for_is_there(alert: dict[str, Any], exposed: str) -> None:
-    wanted_by_all = {name.strip() for names in BY.findall(alert["expr"]) for name in names.split(",")}
-    for metric, selectors in SELECTOR.findall(alert["expr"]):
-        samples = re.findall(rf"^{metric}(?:\{{(.*)\}})? ", exposed, re.MULTILINE)
-        assert samples or metric in OF_THE_SCRAPE, metric
-        labels = {label for sample in samples for label in re.findall(r"(\w+)=", sample)}
-        asked = set(re.findall(r"(\w+)=", selectors)) | wanted_by_all
-        assert asked - OF_THE_SCRAPE <= labels, metric
+@pytest.mark.parametrize("query", QUERIES, ids=[alert["alert"] for alert in ALERTS])
+def test_what_an_alert_asks_for_is_there(query: str, scraped: str) -> None:
+    assert missing(query, exposed_in(scraped)) == []
+
+
+@pytest.mark.slow
+def test_every_count_of_ours_has_an_alert(scraped: str) -> None:
+    assert untold({one for one in families_in(scraped) if one.startswith("mcp_")}, QUERIES) == []
 
 
 def test_every_alert_says_what_it_is_about_and_what_to_do() -> None:
