@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from ..contracts import ClosableTransport, PromptTransport
 from ..errors import McpError, MethodNotFound, PeerError, RpcError
-from ..kit.spans import Attributes, is_traced, span
+from ..kit import spans
 from ..kit.tasks import Signal, background
 from ..kit.trace_context import TRACEPARENT, current
 from ..protocol.session.client import ClientSession
@@ -190,7 +190,7 @@ class Connection:
         Raises PeerError for an error answer, TimeoutError when `seconds` have passed without any, and
         ConnectionError when the connection is lost or the answer can't be used.
         """
-        run = self._in_span if is_traced() else self._call
+        run = self._call if spans.tracer is None else self._in_span
         return run(method, params, seconds, on_notice, caller)
 
     async def _in_span(
@@ -201,7 +201,7 @@ class Connection:
         on_notice: Callable[[Notified], None] | None,
         caller: Caller | None,
     ) -> dict[str, Any] | InputWanted:
-        with span(*_described(method, params), kind="client"):
+        with spans.span(*_described(method, params), kind="client"):
             return await self._call(method, params, seconds, on_notice, caller)
 
     async def _call(
@@ -441,7 +441,7 @@ def _traced(params: dict[str, Any]) -> dict[str, Any]:
     return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.carried()}}
 
 
-def _described(method: str, params: Mapping[str, Any]) -> tuple[str, Attributes]:
+def _described(method: str, params: Mapping[str, Any]) -> tuple[str, spans.Attributes]:
     """The name and the attributes of the span of a request (OpenTelemetry, semantic conventions for MCP)."""
     attributes, name = {"mcp.method.name": method}, params.get("name")
     if not isinstance(name, str) or method not in ("tools/call", "prompts/get"):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
-__all__ = ["Attributes", "Kind", "Span", "Tracer", "is_traced", "span", "trace_by"]
+__all__ = ["Attributes", "Kind", "Span", "Tracer", "span", "trace_by", "tracer"]
 
 Kind = Literal["internal", "client", "server"]
 """Whether it is work of this process, a request to another one, or the answer to one that came."""
@@ -47,20 +47,16 @@ class _Nobody:
 
 
 _NOBODY: AbstractContextManager[Span] = nullcontext(_Nobody())
-_tracer: Tracer | None = None
-
-
-def is_traced() -> bool:
-    """Whether anybody collects spans."""
-    return _tracer is not None
+tracer: Tracer | None = None
+"""Who collects the spans of this process, if anybody does: for who looks before a span is described."""
 
 
 def span(name: str, attributes: Attributes, kind: Kind = "internal") -> AbstractContextManager[Span]:
     """A span as long as the block. It is entered once."""
-    return _NOBODY if _tracer is None else _tracer(name, attributes, kind)
+    return _NOBODY if tracer is None else tracer(name, attributes, kind)
 
 
-def trace_by(tracer: Tracer | None) -> None:
-    """Has `tracer` collect all spans of this process from now on; None for nobody."""
-    global _tracer  # noqa: PLW0603 - there is one process, and what asks for spans knows nobody who collects them
-    _tracer = tracer
+def trace_by(collector: Tracer | None) -> None:
+    """Has `collector` have all spans of this process from now on; None for nobody."""
+    global tracer  # noqa: PLW0603 - there is one process, and what asks for spans knows nobody who collects them
+    tracer = collector

@@ -7,7 +7,7 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError, ToolError, UnknownTool
-from ..kit.spans import is_traced, span
+from ..kit import spans
 from ..protocol.records import record
 from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import CallToolParams, TaskSupport, Tool, ToolAnnotations, ToolExecution
@@ -180,11 +180,11 @@ async def call_tool(running: "Running[Any]", context: Context[Any], params: Call
     """`tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and what the tool's function raises."""
     tool = running.features.tools.find(params.name, running.settings)
     arguments = tool.function.bind(params.arguments, context)
-    if is_traced():
-        with span(f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}):
-            value = await tool.function.call(**arguments)
-    else:
+    if spans.tracer is None:
         value = await tool.function.call(**arguments)
+    else:
+        with spans.span(f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}):
+            value = await tool.function.call(**arguments)
     return tool.result.to_wire(value, context.budget.result_bytes)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.kit.trace_context import TraceContext, current
 from shared.ops import logs
 from shared.ops.logs import LogThread
 from tests.wire import PATIENCE
@@ -155,3 +156,21 @@ def test_text_lines_and_levels() -> None:
     assert "ERROR here: why" in said
     assert "two" not in said
     assert "quiet" in said_by("debug", "text")
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_a_line_names_the_span_that_it_belongs_to(style: str) -> None:
+    formatter = logs._Json() if style == "json" else logs._Text()
+    record = logging.makeLogRecord({"name": "a", "levelname": "INFO", "msg": "b"})
+
+    def line() -> str:
+        current.set(TraceContext("1" * 32, "2" * 16))
+        return formatter.format(record)
+
+    said = Context().run(line)
+    named = {"trace_id": "1" * 32, "span_id": "2" * 16}
+    if style == "json":
+        assert named.items() <= json.loads(said).items()
+    else:
+        assert said.endswith(f" a trace_id={named['trace_id']} span_id={named['span_id']}: b")
+    assert "trace_id" not in formatter.format(record)

@@ -12,7 +12,7 @@ ECHO, PING = Labels("tools/call", "echo"), Labels("ping")
 
 
 def series(*answers: tuple[Response | Failure, float]) -> Series:
-    counted = Series()
+    counted = Series(ECHO)
     counted.requests = len(answers)
     for answer, seconds in answers:
         counted.answered(answer, seconds)

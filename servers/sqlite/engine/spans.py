@@ -3,7 +3,7 @@
 import re
 from contextlib import AbstractContextManager
 
-from shared.kit.spans import Span, is_traced, span
+from shared.kit import spans
 
 _KINDS = frozenset(
     (
@@ -21,8 +21,8 @@ def kind_of(statement: str) -> str:
     return word if word in _KINDS else "OTHER"
 
 
-def statement_span(statement: str, database: str) -> AbstractContextManager[Span]:
+def statement_span(statement: str, database: str) -> AbstractContextManager[spans.Span]:
     """A span as long as the block, in which `statement` runs; of several it is the first."""
-    kind = kind_of(statement) if is_traced() else ""
+    kind = kind_of(statement) if spans.tracer is not None else ""
     about = {"db.system.name": "sqlite", "db.namespace": database, "db.operation.name": kind}
-    return span(f"{kind} {database}", about, kind="client")
+    return spans.span(f"{kind} {database}", about, kind="client")

@@ -87,6 +87,7 @@ class HostedCall:
         "_unhear",
         "id",
         "is_detached",
+        "tool",
     )
 
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
@@ -104,6 +105,8 @@ class HostedCall:
         self._timer: asyncio.TimerHandle | None = None
         self._becoming: asyncio.Task[None] | None = None
         self.is_detached = False
+        self.tool = ""
+        """What is called, once it is a task: the call itself has no params any more."""
         self._is_looking = False
         self._is_done = False
         self._unhear: Callable[[], None] | None = None
@@ -147,6 +150,7 @@ class HostedCall:
             await tasks.store.forget(self.id)
             return
         self._known, self.is_detached, self._becoming, self._timer = task, True, None, None
+        self.tool = str(getattr(call.params, "name", ""))
         self._unhear = tasks.store.hear(self.id, self._heard)
         tasks.at_work[self.id] = self
         link.session.finish(call, self._form.created(task))

@@ -99,7 +99,7 @@ def _connection(link: Connection, session: HttpSession | None) -> dict[str, Any]
 
 def _call(call: Call, sessions: dict[Connection, HttpSession]) -> dict[str, Any]:
     session = None if call.link is None else sessions.get(call.link)
-    name = getattr(call.params, "name", None)
+    name = getattr(call.params, "name", None) or getattr(call.task, "tool", None)
     return {
         "method": call.method.name,
         **({"name": name[:_LONGEST]} if isinstance(name, str) else {}),

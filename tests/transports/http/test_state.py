@@ -6,10 +6,12 @@ from typing import Any
 import anyio
 import pytest
 
+from shared.extensions.tasks import tasks
+from shared.protocol.types.tasks import TASKS
 from shared.transports.http import state
 from shared.transports.http.access_log import session_digest
 from shared.transports.http.limits import ClientLimits, EndpointLimits
-from tests.transports.http.http_wire import Json, Site, make_server, served
+from tests.transports.http.http_wire import Json, Site, listening, make_server, served
 
 ADA = {"Authorization": "Bearer ada"}
 ARGUMENT = "an-argument-of-the-test"
@@ -24,11 +26,11 @@ async def told(site: Site, headers: Json | None = None) -> Any:
 
 async def test_a_session_and_its_call() -> None:
     limits = EndpointLimits(clients=ClientLimits())
-    async with served(tokens=("ada",), limits=limits) as site, anyio.create_task_group() as tasks:
+    async with served(tokens=("ada",), limits=limits) as site, anyio.create_task_group() as group:
         headers = await site.initialize(headers=ADA)
         await site.post(site.message("resources/subscribe", {"uri": "memo://one"}), headers)
         waiting = site.message("tools/call", {"name": "wait", "_meta": {"org.example/own": ARGUMENT}})
-        tasks.start_soon(site.post, waiting, headers)
+        group.start_soon(site.post, waiting, headers)
         await site.probe.started.wait()
         here = await told(site, ADA)
         text = json.dumps(here)
@@ -73,17 +75,39 @@ async def test_a_session_and_its_call() -> None:
 async def test_a_request_of_its_own_and_what_waits_for_a_place() -> None:
     app = make_server()
     app.limits = type(app.limits)(concurrent_calls=1)
-    async with served(app) as site, anyio.create_task_group() as tasks:
-        tasks.start_soon(site.call, "tools/call", {"name": "wait"})
+    async with served(app) as site, anyio.create_task_group() as group:
+        group.start_soon(site.call, "tools/call", {"name": "wait"})
         await site.probe.started.wait()
         (call,) = (await told(site))["calls"]["shown"]
         assert (call["method"], call["protocol"], "session" in call) == ("tools/call", "2026-07-28", False)
         headers = await site.initialize()
         for _ in range(3):
-            tasks.start_soon(site.post, site.message("tools/call", {"name": "wait"}), headers)
+            group.start_soon(site.post, site.message("tools/call", {"name": "wait"}), headers)
         while (await told(site))["waiting"]["calls"] < 2:
             await anyio.lowlevel.checkpoint()
         site.probe.release.set()
+
+
+async def test_a_task_belongs_to_no_connection() -> None:
+    able = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {TASKS: {}}}}
+    app = make_server()
+    release = anyio.Event()
+
+    @app.tool(task="required")
+    async def last() -> str:
+        """Last until it is released."""
+        await release.wait()
+        return "done"
+
+    opened = app.open(extensions=[tasks(after_seconds=0.0)])
+    async with opened as running, listening(running) as site:
+        answer = await site.call("tools/call", {"name": "last"}, **able)
+        assert answer.json()["result"]["resultType"] == "task"
+        here = await told(site)
+        (call,) = here["calls"]["shown"]
+        assert (call["name"], call["task"]) == ("last", True)
+        assert here["limits"]["tasks"]["used"] == 1
+        release.set()
 
 
 async def test_of_many_it_says_how_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
