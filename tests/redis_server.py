@@ -34,6 +34,13 @@ class RedisServer:
         self.socket = folder / "redis.sock"
         self.url = f"unix://{self.socket}" if not port else f"redis://127.0.0.1:{port}/0"
         self._process: subprocess.Popen[bytes] | None = None
+        self.used = 0
+        """How many have asked for a prefix of their own."""
+
+    def send(self, signal_: signal.Signals) -> None:
+        """Sends it a signal."""
+        assert self._process is not None
+        self._process.send_signal(signal_)
 
     def start(self) -> None:
         """Starts it, and waits until it serves."""

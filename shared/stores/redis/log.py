@@ -66,7 +66,7 @@ class RedisLog:
             return
         if kind == "took":
             stream.took(int(first))
-        elif stream.reader is not None:
+        elif stream.reader is not None and not stream.is_beginning:
             self._heard(stream, stream.reader, kind, first, second)
 
     def _heard(self, stream: RedisStream, reader: EventReader, kind: str, first: bytes, second: bytes) -> None:

@@ -30,6 +30,7 @@ log = logging.getLogger("shared.stores")
 
 RENEWALS = 3
 """How often a lease is renewed in its time."""
+NUMBERS = 2**20
 AGAIN_SECONDS = 0.1
 LEAVE_SECONDS = 2.0
 """How long a replica that stops waits for what it has queued."""
@@ -82,6 +83,7 @@ class RedisReplica:
         self._watchers: list[ReplicaWatcher] = []
         self._alive: set[int] = set()
         self._newest: int | None = None
+        self._listening = anyio.CancelScope()
         self._kept = 0.0
 
     @property
@@ -146,6 +148,7 @@ class RedisReplica:
             return
         log.warning("this replica is one of the others from now on, as number %d", self.number)
         self._newest, self._alive = None, set()
+        self._listening.cancel()
         self.link.renew(self._renewed)
         if self._tasks is not None:
             self._tasks.joined()
@@ -171,14 +174,15 @@ class RedisReplica:
         """Looks into the inbox when somebody says that there is something in it."""
         while True:
             try:
-                await self._look_whenever_woken(self.number)
+                with anyio.CancelScope() as self._listening:  # until it has another number
+                    await self._look_whenever_woken()
             except (OSError, RedisError):
                 await asyncio.sleep(0.1)
 
-    async def _look_whenever_woken(self, number: int) -> None:
+    async def _look_whenever_woken(self) -> None:
         async with self.link.client.pubsub() as pubsub:
-            await pubsub.subscribe(f"{self._prefix}wake:{number}")
-            while number == self.number:
+            await pubsub.subscribe(f"{self._prefix}wake:{self.number}")
+            while True:
                 # Also when nobody says so: what was said while the connection was broken is lost.
                 await pubsub.get_message(timeout=self.link.lease_seconds)
                 self.link.look()
@@ -194,7 +198,7 @@ class RedisReplica:
 
     def _renewed(self, newest: int, alive: set[int]) -> None:
         """These replicas there are. Who came and went since the last time is gone as well."""
-        came = set() if self._newest is None else set(range(self._newest + 1, newest + 1))
+        came = set() if self._newest is None else {number % NUMBERS for number in range(self._newest + 1, newest + 1)}
         gone = (self._alive | came) - alive
         self._newest, self._alive = newest, alive
         if self._log is not None:

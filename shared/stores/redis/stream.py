@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic_core import from_json, to_json
 
 from ...contracts import EventReader
+from ...errors import Unavailable
 from ...protocol.http.rules import Refusal
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, RequestId, json_of
@@ -172,7 +173,8 @@ class RedisStream:
     def settled(self) -> Awaitable[None] | None:
         """What to await before bytes of what was put leave: other replicas know it then. None: they do. It raises
         OSError where they are out of reach."""
-        return None if self._settling is None or self._settling.done() else self._wait()
+        settling = self._settling
+        return None if settling is None or (settling.done() and settling.exception() is None) else self._wait()
 
     async def _wait(self) -> None:
         if self._settling is not None:
@@ -188,7 +190,7 @@ class RedisStream:
             return
         self._events.log.unread.stop(self)
         self._fresh, self._behind, self._got = [], 0, _UNKNOWN
-        self._settling = asyncio.get_running_loop().create_future()
+        self._begin_to_settle()
         self._events.log.link.tell(
             "read",
             *(self._events.id, self.name, int(self._is_own), "" if after is None else after),
@@ -287,7 +289,7 @@ class RedisStream:
         events.add(self)
         waiting, self._fresh, self._behind = self._fresh, [], 0
         self._got = self._taken = 0
-        settling = self._settling = asyncio.get_running_loop().create_future()
+        settling = self._begin_to_settle()
         ids = b"\n".join(json_of(one) for one in self.ids)
         events.log.link.tell("show", events.id, self.name, ids)
         was_over, self.is_over = self.is_over, False
@@ -358,12 +360,28 @@ class RedisStream:
         self._has_ended = self.is_lost = True
         if self.reader is not None:
             self.reader.cut()
-        self._settle()
+        self._fail()
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether Redis has not taken note of its reader yet: what it says until then is for the one before."""
+        return self._got == _UNKNOWN
 
     @property
     def session(self) -> str:
         """The id of its session."""
         return self._events.id
+
+    def _begin_to_settle(self) -> "asyncio.Future[None]":
+        settling = self._settling = asyncio.get_running_loop().create_future()
+        if not self._events.log.link.is_joined:
+            self._fail()
+        return settling
+
+    def _fail(self) -> None:
+        if self._settling is not None and not self._settling.done():
+            self._settling.set_exception(Unavailable(may_have_run=True))
+            self._settling.exception()  # nobody has to ask for it
 
     def _settle(self, settling: "asyncio.Future[None] | None" = None) -> None:
         settling = settling or self._settling

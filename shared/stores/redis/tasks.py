@@ -88,7 +88,7 @@ class RedisTasks:
         """Has `wake` called whenever that task was replaced, has expired or was given up, until the function that
         this gives is called."""
         if id not in self._heard:
-            self._link.tell("hear_task", id, _now(), reply=lambda milliseconds: self._expect(id, milliseconds))
+            self._tell(id)
         self._heard[id] = (*self._heard.get(id, ()), wake)
 
         def unhear() -> None:
@@ -114,13 +114,16 @@ class RedisTasks:
     def joined(self) -> None:
         """This replica is a new one: Redis does not know yet what it wants to hear of."""
         for id_ in self._heard:
-            self._link.tell("hear_task", id_, _now())
+            self._tell(id_)
         self.look()
 
     def close(self) -> None:
         """Takes its timers away."""
         for id_ in list(self._timers):
             self._stop(id_)
+
+    def _tell(self, id: str) -> None:
+        self._link.tell("hear_task", id, _now(), reply=lambda milliseconds: self._expect(id, milliseconds))
 
     def _expect(self, id: str, milliseconds: int) -> None:
         if id in self._heard:

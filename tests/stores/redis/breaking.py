@@ -1,0 +1,120 @@
+"""Ways between replicas and Redis that break, for tests: what they are, and how they are waited for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from redis import Redis as PlainRedis
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from shared.contracts import ReplicaWatcher
+from shared.stores.redis.stores import RedisReplica, Stores
+from tests.redis_server import RedisServer
+
+__all__ = ["BATCH", "Proxy", "Watching", "connecting", "fresh", "plain", "proxied", "until"]
+
+BATCH = b"EVALSHA"
+PATIENCE = 30.0
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Waits until `holds()` does."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+def connecting(url: str) -> Callable[[], Redis]:
+    """Clients as `--store` makes them, which send nothing again by themselves."""
+    return lambda: Redis.from_url(url, retry=Retry(NoBackoff(), 0), socket_timeout=2.0, protocol=2)
+
+
+def fresh(server: RedisServer, url: str | None = None, *, lease_seconds: float = 3_000.0) -> Stores:
+    """Stores that nobody else uses."""
+    server.used += 1
+    return Stores(connecting(url or server.url), f"{server.used}:", lease_seconds, b"secret")
+
+
+def plain(server: RedisServer) -> PlainRedis:
+    """A client that blocks the loop: nobody here does anything meanwhile."""
+    return PlainRedis(unix_socket_path=str(server.socket))
+
+
+class Watching(ReplicaWatcher):
+    """Hears what becomes of a replica, and the numbers that it had then."""
+
+    def __init__(self, replica: RedisReplica) -> None:
+        self.heard: list[tuple[str, int]] = []
+        self._replica = replica
+        replica.watch(self)
+
+    def lost(self) -> None:
+        self.heard.append(("lost", self._replica.number))
+
+    def returned(self) -> None:
+        self.heard.append(("returned", self._replica.number))
+
+    def left(self) -> None:
+        """Others are of no concern here."""
+
+
+class Proxy:
+    """Passes on what clients and Redis say to each other, but for the next batches: of each of them one of
+    `to_break` says what is lost, the "request", the "reply", or, "late", that it comes when `deliver` says so."""
+
+    def __init__(self, server: RedisServer) -> None:
+        self.url = ""
+        self.to_break: list[str] = []
+        self._server = server
+        self._late: list[tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        answers, redis = await asyncio.open_unix_connection(self._server.socket)
+        back = asyncio.create_task(self._pass_on(answers, writer))
+        try:
+            while data := await reader.read(1_048_576):
+                how = self.to_break.pop(0) if self.to_break and BATCH in data else ""
+                if how == "late":
+                    self._late.append((data, answers, redis))
+                if how == "reply":
+                    back.cancel()
+                    redis.write(data)
+                    await answers.readexactly(1)
+                if how:
+                    return
+                redis.write(data)
+        except ConnectionError:
+            pass
+        finally:
+            back.cancel()
+            writer.close()
+            if redis not in [late[2] for late in self._late]:
+                redis.close()
+
+    async def deliver(self) -> bytes:
+        """Redis gets the batch that is late; what it says to that."""
+        data, answers, redis = self._late.pop()
+        redis.write(data)
+        reply = await answers.read(1_000)
+        redis.close()
+        return reply
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1_048_576):
+            writer.write(data)
+        writer.close()
+
+
+@asynccontextmanager
+async def proxied(server: RedisServer) -> AsyncIterator[Proxy]:
+    """A proxy before that server, on a port of its own."""
+    proxy = Proxy(server)
+    listening = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    proxy.url = f"redis://127.0.0.1:{listening.sockets[0].getsockname()[1]}/0"
+    try:
+        yield proxy
+    finally:
+        listening.close()

@@ -1,0 +1,77 @@
+"""A stream as one replica sees it, where the others do something at the wrong moment, or are out of reach."""
+
+from typing import Any
+
+import pytest
+
+from shared.contracts import SessionRecord
+from shared.errors import Unavailable
+from shared.protocol.session.handshake import NEW
+from shared.stores.redis.scripts import BATCH, JOIN
+from shared.stores.redis.stores import RedisReplica
+from shared.transports.http.limits import SessionLimits
+from tests.redis_server import RedisServer
+from tests.stores.conftest import rest
+from tests.stores.redis.breaking import Watching, fresh, plain, until
+from tests.stores.test_log import Heard, found, read, texts
+
+LIMITS = SessionLimits()
+
+
+class Sudden:
+    """Another replica, which acts between two turns of the loop."""
+
+    def __init__(self, server: RedisServer, prefix: str) -> None:
+        self._client = plain(server)
+        self._prefix = prefix
+        self._number = self._client.eval(JOIN, 0, prefix, 60_000, "token")
+        self._batch = 0
+
+    def do(self, name: str, *arguments: Any) -> Any:
+        self._batch += 1
+        head = (self._prefix, self._number, "token", self._batch)
+        return self._client.eval(BATCH, 0, *head, name, len(arguments), *arguments)[1][0]
+
+    def close(self) -> None:
+        self._client.close()
+
+
+async def create(replica: RedisReplica) -> Any:
+    await replica.sessions.create(SessionRecord("s", None, "", 60, NEW))
+    return replica.log(LIMITS).session("s")
+
+
+async def test_what_was_said_to_the_reader_before_is_nothing_to_this_one(redis_server: RedisServer) -> None:
+    async with fresh(redis_server).join() as here:
+        session = await create(here)
+        stream = session.stream((1,))
+        stream.show()
+        await rest(here)
+        first = await read(stream, 0)
+        other, second = Sudden(redis_server, here.link.prefix), Heard()
+        other.do("read", "s", stream.name, 0, 0)
+        stream.read(second, 0)
+        other.do("append", "s", stream.name, 0, "m", "", 1_000, 10, 3_000, 5, 60_000)
+        other.do("pause", "s", stream.name, 5)
+        other.close()
+        await rest(here)
+        assert (first.told[-1:], second.told) == (["cut"], ["wake"])
+        assert texts(stream) == [b"m"]
+
+
+async def test_who_waits_for_what_the_others_know_is_told_that_they_are_out_of_reach(
+    redis_server: RedisServer,
+) -> None:
+    async with fresh(redis_server).join() as here:
+        watching, session = Watching(here), await create(here)
+        unshown, shown, own = session.stream((1,)), session.stream((2,)), await found(session)
+        shown.show()
+        own.read(Heard())
+        here.link.lose("the test says so")
+        unshown.show()
+        for stream in (shown, own, unshown):
+            waiting = stream.settled()
+            assert waiting is not None
+            with pytest.raises(Unavailable):
+                await waiting
+        await until(lambda: len(watching.heard) == 2)
