@@ -1,12 +1,19 @@
 """Counts by name: what may be done now, how long to wait, and who is remembered."""
 
+import time
 import tracemalloc
 
-from shared.contracts import Rate, Stores
+import pytest
+
+from shared.contracts import Rate, Replica
 from shared.stores.memory_limiter import FEW, MemoryLimiter
-from tests.stores.conftest import joined
+from tests.stores.conftest import Kind, joined, rest
 
 RATE = Rate(per_second=10, burst=5)
+SLOW = Rate(per_second=1 / 3_600, burst=5)
+"""One of which none comes back within a test."""
+WIDE = Rate(per_second=1 / 3_600, burst=1_000)
+"""One of whose burst a part may be taken ahead."""
 
 
 class Clock:
@@ -106,8 +113,57 @@ async def test_10_000_names_take_little_memory() -> None:
     assert taken < 6 * 1_048_576
 
 
-async def test_replicas_count_together(stores: Stores) -> None:
-    async with joined(stores, 2) as (one, two):
-        for _ in range(5):
-            await one.limiter.take("ada", RATE)
-        assert await two.limiter.take("ada", RATE) > 0
+async def taken(replicas: list[Replica], rate: Rate, cost: float = 1, *, times: int = 2_000) -> float:
+    """How much they are allowed in turn, until each of them was refused."""
+    allowed, refused = 0.0, set()
+    for turn in range(times):
+        one = replicas[turn % len(replicas)]
+        if await one.limiter.take("ada", rate, cost):
+            refused.add(one.number)
+        else:
+            allowed += cost
+        if len(refused) == len(replicas):
+            break
+    return allowed
+
+
+class TestLimiter:
+    """What every limiter promises, over all replicas."""
+
+    async def test_replicas_count_together(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            assert await taken(replicas, SLOW) == 5
+            assert round(await replicas[0].limiter.take("ada", SLOW), -1) == 3_600
+            assert await replicas[0].limiter.take("bob", SLOW) == 0
+
+    @pytest.mark.parametrize("cost", [0.5, 1, 3])
+    async def test_never_more_than_the_burst_is_allowed_at_once_and_little_less(
+        self, stores: Kind, cost: float
+    ) -> None:
+        async with joined(stores, 2) as replicas:
+            allowed = await taken(replicas, WIDE, cost, times=5_000)
+            assert WIDE.burst - 2 * (WIDE.burst // 64 + cost) <= allowed <= WIDE.burst
+
+    async def test_what_costs_more_than_the_burst_may_be_done_after_rest(self, stores: Kind) -> None:
+        async with joined(stores, 2) as (one, two):
+            assert await one.limiter.take("ada", SLOW, 20) == 0
+            assert round(await two.limiter.take("ada", SLOW, 20) / 3_600) == 20
+
+    async def test_what_was_spent_at_one_counts_at_the_others(self, stores: Kind) -> None:
+        async with joined(stores, 2) as (one, two):
+            for _ in range(25):
+                one.limiter.spend("ada", SLOW, 1)
+            await stores.let_pass(1)
+            await rest(one, two)
+            assert round(await two.limiter.take("ada", SLOW, 0) / 3_600) == 20
+
+    async def test_at_the_rate_it_comes_back_for_all_together(self, stores: Kind) -> None:
+        fast = Rate(per_second=1_000, burst=64)
+        async with joined(stores, 2) as replicas:
+            begun, ends = time.monotonic(), time.monotonic() + 0.1
+            allowed = 0
+            while time.monotonic() < ends:
+                for one in replicas:
+                    allowed += not await one.limiter.take("ada", fast)
+            assert allowed <= 64 + 1_000 * (time.monotonic() - begun)
+            assert allowed > 64
