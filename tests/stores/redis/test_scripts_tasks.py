@@ -128,7 +128,7 @@ async def test_what_is_said_of_all_tasks_is_there_as_long_as_the_last(redis_serv
 async def test_those_of_a_principal_are_listed_oldest_first(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         for moment, (id_, principal) in enumerate(("zp", "ap", "mq", "bp")):
-            await create(one, id_, "", principal, moment=NOW + moment)
+            await create(one, id_, "", principal, moment=NOW - moment // 2)
             await replace(one, id_)
         await one.do("forget_task", "a")
         assert await one.do("listed", "p", NOW) == [[b"z 1", 1], [b"b 1", 1]]

@@ -112,8 +112,11 @@ function operations.create_task(id, record, client, principal, moment, milliseco
   call('ZADD', share, ends, id)
   lengthen(share, milliseconds)
   if principal ~= '' then
-    call('ZADD', prefix .. 'tp:' .. principal, moment, id)
-    lengthen(prefix .. 'tp:' .. principal, milliseconds)
+    local own = prefix .. 'tp:' .. principal
+    local newest = call('ZREVRANGE', own, 0, 0, 'WITHSCORES')
+    -- After the one before, whatever clock that had.
+    call('ZADD', own, math.max(moment, (newest[2] or 0) + 0.001), id)
+    lengthen(own, milliseconds)
   end
   return 1
 end
