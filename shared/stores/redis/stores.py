@@ -180,12 +180,16 @@ class RedisReplica:
                 await asyncio.sleep(0.1)
 
     async def _look_whenever_woken(self) -> None:
-        async with self.link.client.pubsub() as pubsub:
+        pubsub = self.link.client.pubsub()
+        try:
             await pubsub.subscribe(f"{self._prefix}wake:{self.number}")
             while True:
                 # Also when nobody says so: what was said while the connection was broken is lost.
                 await pubsub.get_message(timeout=self.link.lease_seconds)
                 self.link.look()
+        finally:
+            with anyio.move_on_after(PATIENCE_SECONDS, shield=True):
+                await pubsub.aclose()  # type: ignore[no-untyped-call]
 
     def _keep(self, seconds: float) -> None:
         """Has what is here last, now and then."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from redis import Redis as PlainRedis
 from redis.asyncio import Redis
@@ -68,31 +68,51 @@ class Proxy:
         self.url = ""
         self.to_break: list[str] = []
         self._server = server
+        self._tasks: set[asyncio.Task[None]] = set()
         self._late: list[tuple[bytes, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
         answers, redis = await asyncio.open_unix_connection(self._server.socket)
         back = asyncio.create_task(self._pass_on(answers, writer))
+        self._tasks |= {back, *filter(None, [asyncio.current_task()])}
+        is_late = False
         try:
             while data := await reader.read(1_048_576):
                 how = self.to_break.pop(0) if self.to_break and BATCH in data else ""
+                if how in {"late", "reply"}:
+                    back.cancel()
+                    await asyncio.wait([back])
                 if how == "late":
                     self._late.append((data, answers, redis))
-                if how == "reply":
-                    back.cancel()
+                    is_late = True
+                elif how != "request":
                     redis.write(data)
+                if how == "reply":
                     await answers.readexactly(1)
                 if how:
                     return
-                redis.write(data)
-        except ConnectionError:
+        except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             back.cancel()
             writer.close()
-            if redis not in [late[2] for late in self._late]:
+            if not is_late:
                 redis.close()
+
+    async def close(self) -> None:
+        """Ends all connections."""
+        while self._late:
+            self._late.pop()[2].close()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def deliver_all(self) -> None:
+        """Redis gets all that is late."""
+        while self._late:
+            await self.deliver()
 
     async def deliver(self) -> bytes:
         """Redis gets the batch that is late; what it says to that."""
@@ -103,8 +123,9 @@ class Proxy:
         return reply
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(1_048_576):
-            writer.write(data)
+        with suppress(ConnectionError):
+            while data := await reader.read(1_048_576):
+                writer.write(data)
         writer.close()
 
 
@@ -118,3 +139,4 @@ async def proxied(server: RedisServer) -> AsyncIterator[Proxy]:
         yield proxy
     finally:
         listening.close()
+        await proxy.close()

@@ -1,0 +1,279 @@
+"""Replicas at work at the same time, on ways to Redis that break and with leases that run out, and what each saw."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import Any
+
+from shared.contracts import SessionRecord, TaskLimits, TaskRecord
+from shared.errors import Unavailable
+from shared.protocol.session.handshake import NEW
+from shared.stores.redis.stores import RedisReplica
+from tests.clock import forward
+from tests.redis_server import RedisServer
+from tests.stores.conftest import rest
+from tests.stores.redis.breaking import Proxy, fresh, plain, proxied, until
+from tests.stores.redis.linearizing import UNKNOWN, History, Operation
+
+__all__ = ["IDS", "Plan", "SessionsAtWork", "Step", "TasksAtWork", "run"]
+
+REPLICAS = 3
+IDS = ("s", "t")
+LIMITS = TaskLimits()
+
+Step = tuple[int, str, tuple[Any, ...]]
+"""After how many turns of the loop what is done, with what."""
+Plan = Sequence[tuple[int, Sequence[Step]]]
+"""Who works at the same time: which replica, and what it does one after another. -1 is what goes wrong."""
+
+
+class AtWork:
+    """Replicas, and what is seen of what they do."""
+
+    def __init__(self, server: RedisServer, proxy: Proxy, replicas: Sequence[RedisReplica]) -> None:
+        self.server = server
+        self.proxy = proxy
+        self.replicas = replicas
+        self.history = History()
+
+    async def prepare(self) -> None:
+        """What there is before."""
+
+    async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
+        """One operation of a replica."""
+
+    async def look(self) -> None:
+        """What there is after."""
+
+    async def work(self, replica: int, steps: Sequence[Step]) -> None:
+        """What one does, one thing after another."""
+        for turns, name, arguments in steps:
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if replica < 0:
+                await self.go_wrong(name, *arguments)
+            else:
+                await self.act(self.replicas[replica], name, *arguments)
+
+    async def go_wrong(self, name: str, at: int) -> None:
+        """A connection breaks, or one of the replicas is given up."""
+        replica = self.replicas[at]
+        if name == "kill":
+            with plain(self.server) as client:
+                client.client_kill_filter(_type="normal", skipme=True)
+        elif name == "lose":
+            replica.link.lose("the test says so")
+        elif name == "die":
+            called, number = self.history.now(), replica.number
+            with plain(self.server) as client:
+                client.delete(f"{replica.link.prefix}replica:{number}")
+            for key in IDS:
+                self.history.note(key, Operation("die", number, (), called, None, self.history.now()))
+        elif name == "deliver":
+            await self.proxy.deliver_all()
+        else:
+            self.proxy.to_break.append(name)
+
+    async def heal(self) -> None:
+        """Nothing breaks any more, and all are replicas."""
+        self.proxy.to_break.clear()
+        await self.proxy.deliver_all()
+        for one in self.replicas:
+            one.link.look()
+        while True:
+            try:
+                await rest(*self.replicas)
+            except Unavailable:
+                await self.recover()
+            else:
+                return
+
+    async def recover(self) -> None:
+        """Waits until those that were lost have come back."""
+        forward(0.1)
+        await until(lambda: all(one.link.is_joined for one in self.replicas))
+
+    async def see(
+        self,
+        replica: RedisReplica,
+        key: str,
+        name: str,
+        arguments: tuple[Any, ...],
+        call: Callable[[], Awaitable[Any]],
+    ) -> Any:
+        """Calls something, and notes what came of it; what nobody knows is noted as well."""
+        was_joined = replica.link.is_joined
+        seen = Operation(name, replica.number, arguments, self.history.now())
+        try:
+            result = await call()
+        except Unavailable:
+            if was_joined:
+                self.history.note(key, seen)
+            await self.recover()
+            return UNKNOWN
+        self.history.note(key, replace(seen, result=result, answered=self.history.now()))
+        return result
+
+
+class SessionsAtWork(AtWork):
+    """Replicas that share sessions."""
+
+    def __init__(self, server: RedisServer, proxy: Proxy, replicas: Sequence[RedisReplica]) -> None:
+        super().__init__(server, proxy, replicas)
+        self._cancelled: list[tuple[str, Operation]] = []
+
+    async def prepare(self) -> None:
+        for key, replica in zip(IDS, self.replicas, strict=False):
+            record = SessionRecord(key, None, "", 60, NEW)
+            await self.see(replica, key, "create", (), lambda: replica.sessions.create(record))  # noqa: B023
+
+    async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
+        key, *rest_ = arguments
+        if name in {"update", "watch", "release"} and key not in replica.sessions._known:
+            return  # it does not have the session
+        if name == "cancelled enter":
+            await self._cancel(replica, key, rest_[0])
+        else:
+            call = getattr(self, f"_{name}")
+            await self.see(replica, key, name, tuple(rest_), lambda: call(replica, key, *rest_))
+
+    async def look(self) -> None:
+        for key, cancelled in self._cancelled:
+            done = replace(cancelled, result=None, answered=self.history.now())
+            self.history.note(key, done)
+            self.history.note(key, replace(done, name="take back", arguments=(done,)))
+        for key in IDS:
+            for id_ in (1, 2):
+                await self.act(self.replicas[0], "owner", key, id_)
+            for replica in self.replicas:
+                await self.act(replica, "enter", key, ())
+            await self.act(self.replicas[1], "adopt", key)
+
+    async def _cancel(self, replica: RedisReplica, key: str, ids: tuple[int, ...]) -> None:
+        if not replica.link.is_joined:
+            return
+        seen = Operation("cancelled enter", replica.number, (ids,), self.history.now())
+        asked = asyncio.create_task(replica.sessions.enter(key, None, ids))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        asked.cancel()
+        (came,) = await asyncio.gather(asked, return_exceptions=True)
+        if isinstance(came, asyncio.CancelledError):
+            self._cancelled.append((key, seen))
+        elif isinstance(came, Unavailable):
+            self.history.note(key, replace(seen, name="enter"))
+        else:
+            result = None if came is None else (came[0].snapshot.roots_changed, came[1])
+            self.history.note(key, replace(seen, name="enter", result=result, answered=self.history.now()))
+
+    async def _enter(self, replica: RedisReplica, key: str, ids: tuple[int, ...]) -> tuple[int, bool] | None:
+        came = await replica.sessions.enter(key, None, ids)
+        return None if came is None else (came[0].snapshot.roots_changed, came[1])
+
+    async def _leave(self, replica: RedisReplica, key: str, ids: tuple[int, ...]) -> None:
+        replica.sessions.leave(key, ids)
+        await replica.link.ask("look")
+
+    async def _owner(self, replica: RedisReplica, key: str, id_: int) -> int | None:
+        return await replica.sessions.owner(key, id_)
+
+    async def _update(self, replica: RedisReplica, key: str) -> None:
+        await replica.sessions.update(key, NEW, replace(NEW, roots_changed=1))
+
+    async def _watch(self, replica: RedisReplica, key: str, uri: str, is_watched: bool) -> None:
+        replica.sessions.watch(key, uri, is_watched=is_watched)
+        await replica.link.ask("look")
+
+    async def _adopt(self, replica: RedisReplica, key: str) -> tuple[str, ...]:
+        return tuple(sorted(await replica.sessions.adopt(key)))
+
+    async def _lapse(self, replica: RedisReplica, key: str, busy: bool) -> bool:
+        return await replica.sessions.lapse(key, busy=busy)
+
+    async def _release(self, replica: RedisReplica, key: str) -> None:
+        replica.sessions.release(key)
+        await replica.link.ask("look")
+
+    async def _delete(self, replica: RedisReplica, key: str) -> None:
+        replica.sessions.delete(key)
+        await replica.link.ask("look")
+
+
+class TasksAtWork(AtWork):
+    """Replicas that share tasks."""
+
+    async def prepare(self) -> None:
+        for key, replica in zip(IDS, self.replicas, strict=False):
+            task = TaskRecord(key, "extension", "ada", "ada", 0.0, 0.0, 60.0)
+            await self.see(replica, key, "create", (), lambda: replica.tasks(LIMITS).create(task))  # noqa: B023
+
+    async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
+        key, *rest_ = arguments
+        store = replica.tasks(LIMITS)
+        if name == "get":
+            await self.see(replica, key, name, (), lambda: self._get(replica, key))
+        elif name == "forget":
+            await self.see(replica, key, name, (), lambda: store.forget(key))
+        elif name == "listed":
+            await self._list(replica)
+        else:
+            await self._replace(replica, key, *rest_)
+
+    async def look(self) -> None:
+        for replica in self.replicas:
+            for key in IDS:
+                await self.act(replica, "get", key)
+            await self._list(replica)
+
+    async def _get(self, replica: RedisReplica, key: str) -> tuple[int, str, bool] | None:
+        return _seen(await replica.tasks(LIMITS).get(key))
+
+    async def _replace(self, replica: RedisReplica, key: str, text: str, is_over: bool) -> None:
+        """Replaces what is there, as far as anybody can tell."""
+        store = replica.tasks(LIMITS)
+        try:
+            before = await store.get(key)
+        except Unavailable:
+            return await self.recover()
+        if before is None:
+            return None
+        status = "completed" if is_over else "working"
+        after = replace(before, message=text, status=status, revision=before.revision + 1)  # type: ignore[arg-type]
+        words = (before.revision, text, is_over)
+        await self.see(replica, key, "replace", words, lambda: store.replace(before, after))
+        return None
+
+    async def _list(self, replica: RedisReplica) -> None:
+        called = self.history.now()
+        number = replica.number
+        try:
+            found = {one.id: _seen(one) for one in await replica.tasks(LIMITS).listed("ada")}
+        except Unavailable:
+            return await self.recover()
+        for key in IDS:
+            self.history.note(key, Operation("get", number, (), called, found.get(key), self.history.now()))
+        return None
+
+
+def _seen(task: TaskRecord | None) -> tuple[int, str, bool] | None:
+    if task is None:
+        return None
+    text = "gone" if (task.message or "").startswith("the replica that ran it") else task.message or ""
+    return task.revision, text, task.status in {"completed", "failed"}
+
+
+async def run(
+    kind: Callable[[RedisServer, Proxy, Sequence[RedisReplica]], AtWork], server: RedisServer, plan: Plan
+) -> History:
+    """Has replicas do what the plan says; what was seen."""
+    async with proxied(server) as proxy, AsyncExitStack() as leaving:
+        stores = fresh(server, proxy.url)
+        replicas = [await leaving.enter_async_context(stores.join()) for _ in range(REPLICAS)]
+        made = kind(server, proxy, replicas)
+        await made.prepare()
+        async with asyncio.timeout(60):
+            await asyncio.gather(*[made.work(replica, steps) for replica, steps in plan])
+            await made.heal()
+            await made.look()
+        return made.history
