@@ -30,6 +30,7 @@ TABLES = {
     "way of installing": "tests.bundle.conftest",
     "example of a document": "tests.document_examples",
     "hammered": "tests.servers.filesystem.hammering",
+    "figures of replicas": "tests.replicas.conftest",
 }
 """What tests record, and the module whose `print_tables` prints it."""
 

@@ -61,12 +61,24 @@ class RedisServer:
             assert time.monotonic() < ends, "redis-server did not start"
             time.sleep(0.01)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
+
     def stop(self, *, kill: bool = False) -> None:
         """Ends it in order, or by -9."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
             self._process.wait(PATIENCE)
             self._process = None
+
+    def used_bytes(self) -> int:
+        """What it holds in memory."""
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect(str(self.socket))
+            link.sendall(b"INFO memory\r\n")
+            return int(link.recv(65_536).partition(b"used_memory:")[2].split()[0])
 
     def _answers(self) -> bool:
         with socket.socket(socket.AF_UNIX) as link:

@@ -70,6 +70,14 @@ def peak(pid: int) -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1_024
 
 
+def busy_seconds(pid: int) -> float:
+    """The CPU time that a process has taken, or 0 where it has ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
 def family(pid: int) -> list[int]:
     """A process and all that it has started, and they in turn."""
     parents: dict[int, list[int]] = {}

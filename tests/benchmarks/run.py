@@ -1,7 +1,7 @@
 """`make bench`: our servers beside others: the official ones, dbhub, FastMCP, and the least that Python needs.
 
 python -m tests.benchmarks.run [--rounds N] [--articles FOLDER] [--json FILE]
-    [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway]
+    [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway|replicas]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -19,7 +19,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.benchmarks import client_rows, fetch_peers, gateway_rows, messages, prompts_peers, sqlite_peers, targets
+from tests.benchmarks import (
+    client_rows,
+    fetch_peers,
+    gateway_rows,
+    messages,
+    prompts_peers,
+    replica_rows,
+    sqlite_peers,
+    targets,
+)
 from tests.benchmarks.auth_rows import auth_rows
 from tests.benchmarks.fair_rows import fair_rows
 from tests.benchmarks.fetch_articles import ARTICLES
@@ -107,6 +116,9 @@ SERIES = (
     Series("gateway", gateway_rows.connected_row, (targets.CONNECTED,), gateway_rows.CONNECTED),
     # FastMCP's proxy takes no subscriptions.
     Series("gateway", gateway_rows.watchers_row, (targets.WATCHERS,), (OURS,)),
+    Series("replicas", replica_rows.store_rows, targets.STORED, (OURS,)),
+    Series("replicas", replica_rows.worker_rows, targets.WORKERS, (OURS,)),
+    Series("replicas", replica_rows.session_rows, targets.REPLICA_SESSIONS, (OURS,)),
 )
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
 

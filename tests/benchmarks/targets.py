@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-LESS_IS_BETTER = {"ms", "MiB", "errors", "times"}
+LESS_IS_BETTER = {"ms", "KiB", "MiB", "errors", "times"}
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,26 @@ JOINED_ENTRY = Measure("gateway, stdio: through `run --join`, one at a time", "1
 CONNECTED = Measure("gateway, stdio: through `connect`, one at a time", "1/s", (Bound(2, "FastMCP"),))
 WATCHERS = Measure("gateway: 1,000 clients watch a file: subscriptions at its server", "times", (Bound(1),))
 
+STORE_32 = (
+    Measure("replicas: a session in memory, 32 at once", "1/s"),
+    Measure("replicas: a session in Redis, 32 at once", "1/s"),
+    Measure("replicas: CPU of a request, Redis to memory, 32 at once", "times", (Bound(1.5),)),
+)
+STORE_1 = (
+    Measure("replicas: a session in memory, one at a time", "1/s"),
+    Measure("replicas: a session in Redis, one at a time", "1/s"),
+    Measure("replicas: CPU of a request, Redis to memory, one at a time", "times"),
+)
+ONE_WORKER = Measure("replicas: one worker, 32 at once", "1/s")
+TWO_WORKERS = Measure("replicas: two workers, 32 at once", "1/s")
+WORKERS_TIMES = Measure("replicas: CPU of a request, two workers to one", "times", (Bound(1.25),))
+REPLICA_SESSIONS = (
+    Measure("replicas: a session at one of three, of 10,000", "KiB"),
+    Measure("replicas: a session at all three, of 10,000", "KiB"),
+    Measure("replicas: a session in Redis, of 10,000", "KiB"),
+    Measure("replicas: death of one to the answer of another, lease 6 s", "ms", (Bound(10_000),)),
+)
+
 STDIO = (
     START,
     RESIDENT,
@@ -189,4 +209,7 @@ SERVERS = (
 )
 DOORS = (JOINED_1, JOINED_32)
 GATEWAY = (*DOORS, JOINED_ENTRY, CONNECTED, WATCHERS)
-MEASURES = (*SERVERS, *CLIENT, *GATEWAY)
+STORED = (*STORE_32, *STORE_1)
+WORKERS = (ONE_WORKER, TWO_WORKERS, WORKERS_TIMES)
+REPLICAS = (*STORED, *WORKERS, *REPLICA_SESSIONS)
+MEASURES = (*SERVERS, *CLIENT, *GATEWAY, *REPLICAS)

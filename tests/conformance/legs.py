@@ -14,8 +14,9 @@ from typing import Literal
 from tests.conformance.client import DONE
 
 Side = Literal["server", "client"]
-Way = Literal["direct", "joined", "chained"]
-"""To the server: nothing in between, the joined endpoint, or `expose` and behind it `connect`."""
+Way = Literal["direct", "joined", "chained", "replicated"]
+"""To the server: nothing in between, the joined endpoint, `expose` and behind it `connect`, or nginx before three
+replicas, of which each has every third request."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ EXCLUDED: dict[tuple[Way, str, str], str] = {
     ("chained", "all", "tasks-required-task-error"): "a bridge waits for the result for clients without tasks",
     ("chained", "all", "tasks-status-notifications"): "the suite skips its only check, over any way",
     ("joined", "all", "tasks-status-notifications"): "the suite skips its only check, over any way",
+    ("replicated", "all", "tasks-status-notifications"): "the suite skips its only check, over any way",
 }
 """Ways, versions and scenarios: what can't pass, and why."""
 
@@ -86,6 +88,7 @@ THROUGH: tuple[Way, ...] = ("joined", "chained")
 QUICK = ("2025-11-25", "2026-07-28")
 SERVED = {"2025-03-26": 1, "2025-06-18": 27, "2025-11-25": 33, "2026-07-28": 40}
 """The scenarios of each version of a server."""
+REPLICATED = {"2025-11-25": 33, "all": 65}
 
 LEGS = (
     *(_version(date, scenarios, quick=date in QUICK) for date, scenarios in SERVED.items()),
@@ -94,6 +97,7 @@ LEGS = (
     _requirements("2026-07-28", 50, 37),
     Leg("all", ("--suite", "all"), 65),
     *(_through(way, "all", 65) for way in THROUGH),
+    *(_through("replicated", what, scenarios) for what, scenarios in REPLICATED.items()),
     _client_version("2025-06-18", 5),
     _client_version("2025-11-25", 19),
     _client_version("2026-07-28", 33, skipped=HANDSHAKE_HEADERS, quick=True),

@@ -22,6 +22,7 @@ import anyio
 from tests.conformance.legs import LEGS, Leg, Outcome, Way, read_outcome, row, table
 from tests.conformance.suite import Suite, find_suite
 from tests.npm import Unavailable
+from tests.replicas.serving import replicated
 from tests.wire import serving, start_http
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,10 +72,17 @@ async def _chained() -> AsyncIterator[str]:
             yield exposed
 
 
+@asynccontextmanager
+async def _replicated() -> AsyncIterator[str]:
+    async with replicated({"/": SERVER}) as base_url:
+        yield base_url
+
+
 WAYS: Mapping[Way, Callable[[], AbstractAsyncContextManager[str]]] = {
     "direct": partial(start_http, SERVER),
     "joined": _joined,
     "chained": _chained,
+    "replicated": _replicated,
 }
 """What gives the base URL of the server, by each way."""
 
@@ -98,11 +106,10 @@ def main() -> int:
     names = parser.parse_args().legs
     legs = [leg for leg in LEGS if not names or leg.name in names]
     try:
-        suite = find_suite()
+        outcomes = anyio.run(run_legs, find_suite(), legs)
     except Unavailable as error:
         print(error, file=sys.stderr)
         return 2
-    outcomes = anyio.run(run_legs, suite, legs)
     print(f"\n{table(map(row, outcomes))}")
     for name in sorted({name for outcome in outcomes for name in outcome.untested}):
         print(f"nothing to check in {name}")

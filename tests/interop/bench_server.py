@@ -7,6 +7,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Annotated, Literal
 
 import anyio
@@ -35,11 +36,32 @@ from shared.server.context import form_schema
 CITIES = ["Bergen", "Berlin", "Bern", "Oslo"]
 
 
-class State:
-    """What one call leaves for another one to see."""
+class BenchSettings(BaseModel):
+    """Where calls of several replicas meet."""
 
-    def __init__(self) -> None:
-        self.stopped: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)
+    meeting: Path | None = Field(None, description="folder that all replicas see")
+
+
+class State:
+    """What one call leaves for another one to see, in this process, or in a folder."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._stopped: defaultdict[str, anyio.Event] = defaultdict(anyio.Event)
+
+    def stop(self, key: str) -> None:
+        """The call under that key was stopped."""
+        self._stopped[key].set()
+        if self._folder is not None:
+            (self._folder / f"{key}.stopped").touch()
+
+    async def wait(self, key: str) -> None:
+        """Waits until it was."""
+        if self._folder is None:
+            await self._stopped[key].wait()
+            return
+        while not (self._folder / f"{key}.stopped").exists():
+            await anyio.sleep(0.02)
 
 
 Ctx = Context[State]
@@ -47,13 +69,14 @@ Ctx = Context[State]
 app = Server[State](
     Implementation(name="bench", title="Bench", version="1.0", description="One small feature for each test."),
     instructions="For tests only.",
+    settings=BenchSettings,
     capabilities={"logging": {}},
 )
 
 
 @app.lifespan
-async def _open(_opening: Opening) -> AsyncIterator[State]:
-    yield State()
+async def _open(opening: Opening) -> AsyncIterator[State]:
+    yield State(opening.settings.meeting)
 
 
 # Results
@@ -136,14 +159,14 @@ async def hold(ctx: Ctx, key: str) -> str:
         await ctx.progress(1)
         await anyio.sleep_forever()
     finally:
-        ctx.state.stopped[key].set()
+        ctx.state.stop(key)
     return "never"
 
 
 @app.tool(read_only=True)
 async def when_stopped(ctx: Ctx, key: str) -> str:
     """Wait until the call of `hold` under that key has been stopped."""
-    await ctx.state.stopped[key].wait()
+    await ctx.state.wait(key)
     return "stopped"
 
 
