@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from redis.asyncio import Redis, Sentinel
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
 from .link import PATIENCE_SECONDS
 
@@ -21,15 +22,27 @@ __all__ = ["connecting"]
 
 _SENTINEL_PORT = 26_379
 _SENTINEL_NAME = "mymaster"
+_NO_URL = (
+    "--store: not the URL of a Redis. In a password, each of / ? # @ [ ] and what is not ASCII has to be "
+    "percent-encoded; or put it into a file, with --store-password-file"
+)
+_NO_OPTIONS = "--store: what follows the ? of the URL is no option, or has no such value"
+# What was found shows nothing of the URL: where a password is not encoded, any part of it may be one.
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 
 
 def connecting(url: str, password: str | None) -> Callable[[], Redis]:
     """What makes a client of the Redis at `url`. It connects when it is first used. Raises ValueError, which shows no
     password, for what is none."""
-    scheme = urlsplit(url).scheme
+    try:
+        parts = urlsplit(url)
+        scheme, _ = parts.scheme, "sentinel" in parts.scheme or parts.port
+    except ValueError:
+        raise ValueError(_NO_URL) from None
     if scheme not in _SCHEMES:
         raise ValueError(f"--store: not a URL that begins with {', '.join(f'{one}://' for one in _SCHEMES)}")
+    if "sentinel" not in scheme and scheme != "unix":
+        _database(parts.path.strip("/"))
     # Whether to send something again is the matter of whoever knows what it does.
     options: dict[str, Any] = {
         "socket_timeout": PATIENCE_SECONDS,
@@ -41,11 +54,17 @@ def connecting(url: str, password: str | None) -> Callable[[], Redis]:
         options["password"] = password
     if "sentinel" in scheme:
         return _by_sentinels(url, options, uses_tls=scheme == "rediss+sentinel")
+
+    def connect() -> Redis:
+        client = Redis.from_url(url, **options)
+        client.connection_pool.connection_kwargs |= options | {"decode_responses": False}
+        return client
+
     try:
-        Redis.from_url(url, **options)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"--store: {error}") from None
-    return lambda: Redis.from_url(url, **options)
+        connect().connection_pool.make_connection()  # type: ignore[no-untyped-call]
+    except (ValueError, TypeError, RedisError):
+        raise ValueError(_NO_OPTIONS) from None
+    return connect
 
 
 def _by_sentinels(url: str, options: dict[str, Any], *, uses_tls: bool) -> Callable[[], Redis]:
@@ -77,10 +96,10 @@ def _address(text: str) -> tuple[str, int]:
             return parts.hostname, parts.port or _SENTINEL_PORT
     except ValueError:
         pass
-    raise ValueError(f"--store: {text!r} is not the address of a Sentinel")
+    raise ValueError(_NO_URL)
 
 
 def _database(text: str) -> int:
     if text and not text.isdecimal():
-        raise ValueError(f"--store: {text!r} is not the number of a database")
+        raise ValueError("--store: what follows the last / of the URL is not the number of a database")
     return int(text or 0)
