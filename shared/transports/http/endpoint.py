@@ -42,6 +42,7 @@ from ...protocol.http.rules import (
     request_ids,
 )
 from ...protocol.identity import Principal
+from ...protocol.session.batches import MAX_BATCH
 from ...protocol.session.events import Call
 from ...protocol.wire.codec import Codec
 from ...protocol.wire.jsonrpc import Malformed, Message, Request, failure
@@ -282,6 +283,8 @@ class Endpoint:
         if opens and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, sessions, message)
         id_, ids = _session_id(http), request_ids(message)
+        if len(ids) > MAX_BATCH:
+            ids = ()  # it is refused below, and more than a store can claim at once
         found = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
         if isinstance(found, Refusal):
             return found

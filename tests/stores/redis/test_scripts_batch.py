@@ -42,7 +42,15 @@ async def test_a_batch_that_comes_late_changes_nothing(redis_server: RedisServer
         assert (await one.send(3, ("get_blob", "a")))[1][0][0] == b"1"
 
 
-@pytest.mark.parametrize("wrong", [("no such operation",), ("watch", "s"), ("take", "name", "no number", 1, 1, 1)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("no such operation",),
+        ("watch", "s"),
+        ("take", "name", "no number", 1, 1, 1),
+        ("enter", "s", "", "", *range(10_000)),
+    ],
+)
 async def test_an_operation_that_fails_leaves_the_others_alone(
     redis_server: RedisServer, wrong: tuple[object, ...]
 ) -> None:

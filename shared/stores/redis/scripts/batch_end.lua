@@ -24,7 +24,9 @@ while at <= #ARGV do
     arguments[i] = ARGV[at + 1 + i]
   end
   at = at + 2 + count
-  local done, reply = pcall(operations[name], unpack(arguments))
+  local done, reply = pcall(function()
+    return operations[name](unpack(arguments))  -- which fails itself where there are thousands of them
+  end)
   if not done then
     reply = { 'ERROR', type(reply) == 'table' and reply.err or tostring(reply) }
   end
