@@ -101,7 +101,7 @@ async def test_a_session_is_there_for_twice_as_long_as_one_may_be_idle(redis_ser
         await create(one)
         for operation in (("enter", "s", "=ada", ""), ("keep", "t", "s")):
             await one.client.pexpire(f"{one.prefix}s:s", IDLE // 2)
-            await one.batch(operation)
+            await one.batch(("renew", IDLE), operation)
             assert IDLE < await one.left("s:s") <= 2 * IDLE
         await one.do("release", "s")
         assert IDLE // 2 < await one.left("s:s") <= IDLE
@@ -141,3 +141,14 @@ async def test_nothing_that_is_done_to_a_session_that_has_ended_brings_it_back(r
             *(("watch", "s", "u", 1), ("lapse", "s", 0), ("release", "s"), ("keep", "s"), ("delete", "s")),
         )
         assert await two.left("s:s") == -2
+
+
+async def test_who_has_a_session_keeps_it_though_its_lease_is_longer(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        assert await one.do("create", "s", "record", "", 10) == 1
+        assert await one.left("s:s") > 20_000
+        await one.do("renew", 120_000)
+        await one.do("keep", "s")
+        assert await one.left("s:s") > 60_000
+        await one.do("release", "s")
+        assert await one.left("s:s") <= 10

@@ -244,6 +244,7 @@ async def test_a_reader_of_the_own_stream_goes_on_where_the_last_one_was(redis_s
 
 async def test_a_stream_lasts_as_long_as_its_session(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
+        await one.do("renew", IDLE)
         await session(one)
         await show(one)
         await append(one, "m")

@@ -7,7 +7,8 @@
 --   w:URI              the replica that tells of that resource
 --   kept               bytes that its streams keep, or more
 -- Invariants: an id is claimed by one replica that is alive, at most. Of a resource one replica tells, at most. The
--- record changes by compare and set. It is there for twice `idle` after it was used at last, or renewed by a holder.
+-- record changes by compare and set. It is there for twice `idle` after it was used at last, or renewed by a holder, and
+-- as long as the lease of that one.
 
 local function session_key(id)
   return prefix .. 's:' .. id
@@ -49,10 +50,15 @@ local function let_go(key, list, idle)
   end
 end
 
+-- This replica has it, and keeps it when it renews its lease, or now and then.
+local function keep_session(key, idle)
+  call('PEXPIRE', key, math.max(2 * idle, call('PTTL', prefix .. 'replica:' .. me)))
+end
+
 function operations.create(id, record, owner, idle)
   local key = session_key(id)
   call('HSET', key, 'record', record, 'revision', 1, 'owner', owner, 'idle', idle, 'holders', ' ' .. me .. ' ')
-  call('PEXPIRE', key, 2 * idle)
+  keep_session(key, idle)
   return 1
 end
 
@@ -73,7 +79,7 @@ function operations.enter(id, owner, known, ...)
     call('HSET', key, 'holders', found[3] .. ' ' .. me .. ' ')
   end
   if not is_held or known == '' then
-    call('PEXPIRE', key, 2 * found[5])  -- from now on this replica sees to it that it lasts
+    keep_session(key, found[5])  -- from now on this replica sees to it that it lasts
   end
   if found[4] then
     call('HDEL', key, 'lapsed')
@@ -203,7 +209,7 @@ function operations.keep(...)
   for _, id in ipairs({ ... }) do
     local idle = call('HGET', session_key(id), 'idle')
     if idle then
-      call('PEXPIRE', session_key(id), 2 * idle)
+      keep_session(session_key(id), idle)
     end
   end
 end
