@@ -62,7 +62,7 @@ class TestEventLog:
             stream = here.stream((1,))
             await read(stream)
             stream.put(b"a")
-            assert await there.find("unknown") is None
+            assert [await there.find(name) for name in ("unknown", "")] == [None, None]
             name = stream.show()
             stream.put(b"b")
             assert (waiting := stream.settled()) is None or await waiting is None

@@ -133,7 +133,8 @@ class RedisEvents:
     async def find(self, name: str | None = None) -> RedisStream | None:
         """A stream that was shown, or the session's own, as it is now: to be read. Raises OSError where the others
         are out of reach."""
-        name, log = name or self._own_name, self.log
+        log = self.log
+        name = self._own_name if name is None else name
         is_own = name == self._own_name
         reply = await log.link.ask("find", self.id, name, int(is_own), *log.bounds, log.kept_ms)
         if reply is None:

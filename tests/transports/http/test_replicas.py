@@ -176,6 +176,14 @@ async def test_an_id_is_in_use_at_all_replicas(two: Two) -> None:
         here.probe.release.set()
 
 
+async def test_a_batch_of_too_many_requests_harms_nobody_else(two: Two) -> None:
+    async with two() as (here, there):
+        session, another = await here.initialize(), await there.initialize()
+        body = [there.message("ping", id=number) for number in range(10_000)]
+        assert (await there.post(body, session)).status_code == 400
+        assert (await there.post(there.message("ping"), another)).status_code == 200
+
+
 async def test_a_refused_request_leaves_its_id_free(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
@@ -205,6 +213,14 @@ async def test_a_stream_is_resumed_at_another_replica(two: Two) -> None:
         assert [said(one) for one in await resume(there, session, lost[0].id)] == ["before", "after", "released"]
         numbers = [int(str(one.id).partition("_")[2]) for one in (*lost, *rest)]
         assert numbers == [0, 1, 2, 3]
+
+
+async def test_what_names_no_event_is_refused_and_not_the_beginning(two: Two) -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        for site, event_id in ((here, "x"), (there, "x"), (there, "0_9999999999999999"), (there, "0_0")):
+            headers = merged({**session, "Last-Event-ID": event_id})
+            assert (await site.client.get("/mcp", headers=headers)).status_code == 400
 
 
 async def test_coming_back_elsewhere_takes_the_stream_from_the_connection_before(two: Two) -> None:
