@@ -389,9 +389,6 @@ class EventLog(Protocol):
     def drop(self, id: str) -> None:
         """Forgets a session that has ended, after its streams were closed."""
 
-    def release(self, id: str) -> None:
-        """This replica has no more to do with a session, which goes on."""
-
 
 class SessionEvents(Protocol):
     """The streams of one session: of each POST one, and its own, for what no request asked for."""
@@ -418,6 +415,9 @@ class SessionEvents(Protocol):
     def close(self, refusal: "Refusal") -> None:
         """The session has ended: ends all that were shown, those without an answer with `refusal`, and forgets what
         nobody reads."""
+
+    def release(self) -> None:
+        """One that got this from the log has no more to do with the session, which goes on."""
 
 
 class EventReader(Protocol):

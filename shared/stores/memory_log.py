@@ -339,6 +339,9 @@ class MemoryEvents:
             if stream.reader is None:
                 stream.forget()
 
+    def release(self) -> None:
+        """The others go on with the session: it is all here."""
+
 
 class MemoryLog:
     """The streams of all sessions."""
@@ -361,6 +364,3 @@ class MemoryLog:
     def drop(self, id: str) -> None:
         """Forgets a session that has ended."""
         self._sessions.pop(id, None)
-
-    def release(self, id: str) -> None:
-        """The others go on with a session: it is all here."""

@@ -42,6 +42,7 @@ class RedisLog:
         events = self._sessions.get(id)
         if events is None:
             events = self._sessions[id] = RedisEvents(self, id)
+        events.users += 1
         return events
 
     def drop(self, id: str) -> None:
@@ -49,9 +50,10 @@ class RedisLog:
         self._sessions.pop(id, None)
         self.link.tell("drop", id)
 
-    def release(self, id: str) -> None:
-        """A session is not here any more, and goes on."""
-        self._sessions.pop(id, None)
+    def release(self, events: "RedisEvents") -> None:
+        """A session is not here any more, and goes on; what is here of it since this replica was lost stays."""
+        if self._sessions.get(events.id) is events:
+            del self._sessions[events.id]
 
     def _forget_sent(self, stream: RedisStream) -> None:
         self.link.tell("forget_sent", stream.session, stream.name)
@@ -106,11 +108,13 @@ class RedisLog:
 class RedisEvents:
     """The streams of one session, as one replica sees them."""
 
-    __slots__ = ("_own", "_shown", "_taken", "id", "log")
+    __slots__ = ("_own", "_shown", "_taken", "id", "log", "users")
 
     def __init__(self, log: RedisLog, id: str) -> None:
         self.log = log
         self.id = id
+        self.users = 0
+        """Who got this: a session that ends here may be here again before that is over."""
         self._own: RedisStream | None = None
         self._shown: dict[str, RedisStream] | None = None
         """Those that are served or read here, and were shown, by name."""
@@ -194,6 +198,12 @@ class RedisEvents:
         for stream in (*shown.values(), *([own] if own else ())):
             self.log.unread.stop(stream)
             stream.close(refusal)
+
+    def release(self) -> None:
+        """One of its users has no more to do with the session, which goes on."""
+        self.users -= 1
+        if not self.users:
+            self.log.release(self)
 
     def lose(self) -> None:
         """This replica no longer is one of those that share the session."""

@@ -231,7 +231,6 @@ class HttpSession:
         self._stop_waiting()
         if goes_on:
             self._streams.hand_over(refusal)
-            self._keeping.log.release(self.id)
             return
         self._ended = True
         self._streams.close(refusal)

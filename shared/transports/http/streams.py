@@ -217,6 +217,7 @@ class Streams:
             self._sessions.leave(self._id, stream.ids)
         for reader in self._gets:
             reader.pause(self._retry_ms)
+        self._events.release()
 
     def compact(self) -> None:
         """Nothing comes for a while: what is empty gives up the room that it had."""

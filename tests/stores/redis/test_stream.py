@@ -75,3 +75,32 @@ async def test_who_waits_for_what_the_others_know_is_told_that_they_are_out_of_r
             with pytest.raises(Unavailable):
                 await waiting
         await until(lambda: len(watching.heard) == 2)
+
+
+async def test_the_end_of_a_session_here_leaves_it_to_who_has_it_again(redis_server: RedisServer) -> None:
+    stores = fresh(redis_server)
+    async with stores.join() as here, stores.join() as there:
+        before = await create(here)
+        again = here.log(LIMITS).session("s")
+        before.release()
+        stream = await found(again)
+        await read(stream)
+        there.log(LIMITS).session("s").own().put(b"m")
+        await rest(there, here)
+        assert texts(stream) == [b"m"]
+
+
+async def test_what_was_lost_takes_nothing_with_it_of_what_is_here_again(redis_server: RedisServer) -> None:
+    stores = fresh(redis_server)
+    async with stores.join() as here, stores.join() as there:
+        before = await create(here)
+        watching = Watching(here)
+        here.link.lose("for the test")
+        await until(lambda: len(watching.heard) == 2)
+        again = here.log(LIMITS).session("s")
+        before.release()
+        stream = await found(again)
+        await read(stream)
+        there.log(LIMITS).session("s").own().put(b"m")
+        await rest(there, here)
+        assert texts(stream) == [b"m"]
