@@ -19,7 +19,7 @@ from hashlib import sha1
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 
 from ...errors import Unavailable
 from ...kit.tasks import Signal
@@ -180,8 +180,15 @@ class Link:
             await self._run(LEAVE, self.prefix, self.number, self._token)
 
     async def _run(self, script: str, *arguments: Any) -> Any:
-        answer: Any = self.client.eval(script, 0, *arguments)
-        return await answer
+        return await self._answer(self.client.eval(script, 0, *arguments))
+
+    async def _answer(self, answer: Any) -> Any:
+        try:
+            return await answer
+        except ReadOnlyError:
+            # It was the primary, and is none any more. Its name may lead to another by now.
+            await self.client.connection_pool.disconnect()
+            raise
 
     def renew(self, alive: Callable[[int, set[int]], None]) -> None:
         """Keeps the lease; `alive` gets the number that was leased last, and those of all replicas."""
@@ -264,8 +271,7 @@ class Link:
             words += [one if type(one) is bytes else str(one).encode() for one in operation.arguments]
         async with asyncio.timeout(max(min(self.lease_left, PATIENCE_SECONDS), 0.05)):
             try:
-                answer: Any = self.client.evalsha(_DIGEST, 0, *words)
-                return await answer
+                return await self._answer(self.client.evalsha(_DIGEST, 0, *words))
             except NoScriptError:
                 return await self._run(BATCH, *words)
 

@@ -85,6 +85,7 @@ class RedisReplica:
         self._newest: int | None = None
         self._listening = anyio.CancelScope()
         self._kept = 0.0
+        self._is_leaving = False
 
     @property
     def number(self) -> int:
@@ -123,6 +124,7 @@ class RedisReplica:
 
     async def leave(self) -> None:
         """Leaves what it has to the others."""
+        self._is_leaving = True
         self.sessions.release_all()
         if self._tasks is not None:
             self._tasks.close()
@@ -137,7 +139,8 @@ class RedisReplica:
             await self.link.run()
             while not self.link.is_joined:
                 await asyncio.sleep(AGAIN_SECONDS)
-                await self._join_again()
+                if not self._is_leaving:
+                    await self._join_again()
 
     async def _join_again(self) -> None:
         try:

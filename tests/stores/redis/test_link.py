@@ -4,7 +4,9 @@ import asyncio
 import random
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -14,7 +16,8 @@ from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.protocol.wire.jsonrpc import Notification
 from shared.stores.redis.link import QUEUED_BYTES
-from shared.stores.redis.stores import RedisReplica
+from shared.stores.redis.scripts import LEAVE
+from shared.stores.redis.stores import AGAIN_SECONDS, RedisReplica, Stores
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.redis_server import RedisServer
@@ -311,3 +314,45 @@ class TestQueue:
             again.cancel()
             await rest(here)
             assert await here.sessions.owner("s", 1) == here.number
+
+
+async def test_of_a_redis_that_is_the_primary_no_more_the_name_is_looked_up_again(tmp_path: Path) -> None:
+    servers = []
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+        servers.append(RedisServer(tmp_path / name))
+        servers[-1].start()
+    before, after = servers
+    at = tmp_path / "redis.sock"
+    at.symlink_to(before.socket)
+    async with fresh(before, f"unix://{at}").join() as here:
+        watching = Watching(here)
+        at.unlink()
+        at.symlink_to(after.socket)
+        with plain(before) as other:
+            other.execute_command("REPLICAOF", "127.0.0.1", "1")
+        with suppress(Unavailable):
+            await here.blobs.claim("a", 60)
+        await until(lambda: len(watching.heard) == 2 and here.reason is None)
+        assert await here.blobs.claim("a", 60)
+    for server in servers:
+        server.stop()
+
+
+class SlowToLeave(Redis):
+    """A connection on which the last words take longer than a replica waits before it joins again."""
+
+    async def eval(self, script: str, *words: Any) -> Any:
+        if script == LEAVE:
+            await asyncio.sleep(3 * AGAIN_SECONDS)
+        answer: Any = super().eval(script, *words)
+        return await answer
+
+
+async def test_one_that_leaves_slowly_does_not_join_again_meanwhile(redis_server: RedisServer) -> None:
+    stores = Stores(lambda: SlowToLeave.from_url(redis_server.url), "slow to leave:", 60.0, b"secret")
+    async with stores.join() as here:
+        watching, number = Watching(here), here.number
+    assert (watching.heard, here.number) == ([], number)
+    with plain(redis_server) as other:
+        assert other.smembers("slow to leave:replicas") == set()
