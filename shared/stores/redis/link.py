@@ -268,7 +268,9 @@ class Link:
         for operation in batch:
             words += (operation.name.encode(), b"%d" % len(operation.arguments))
             # The library would take five times as long for it.
-            words += [one if type(one) is bytes else str(one).encode() for one in operation.arguments]
+            words += [
+                one if type(one) is bytes else str(one).encode(errors="surrogatepass") for one in operation.arguments
+            ]
         async with asyncio.timeout(max(min(self.lease_left, PATIENCE_SECONDS), 0.05)):
             try:
                 return await self._answer(self.client.evalsha(_DIGEST, 0, *words))

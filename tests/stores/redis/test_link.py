@@ -356,3 +356,8 @@ async def test_one_that_leaves_slowly_does_not_join_again_meanwhile(redis_server
     assert (watching.heard, here.number) == ([], number)
     with plain(redis_server) as other:
         assert other.smembers("slow to leave:replicas") == set()
+
+
+async def test_a_text_that_is_no_unicode_harms_nobody(redis_server: RedisServer) -> None:
+    async with fresh(redis_server).join() as here:
+        assert [await here.blobs.claim(name, 60) for name in ("\ud800", "\ud800", "a")] == [True, False, True]
