@@ -197,15 +197,17 @@ class Connection:
         while self.is_behind:
             await self.move()
 
-    def finish(self) -> None:
-        """The peer sends no more: its listen streams are ended, and what it was asked it will not answer."""
-        self.answers.finish()
+    def finish(self, *, is_heard: bool = False) -> None:
+        """The peer sends no more: its listen streams are ended, and what it was asked it will not answer, unless it
+        still `is_heard` elsewhere."""
+        if not is_heard:
+            self.answers.finish()
         if self._closing is not None:
             self._closing.wake()
 
-    async def drain(self) -> None:
+    async def drain(self, *, is_heard: bool = False) -> None:
         """Finishes, and waits for calls under way and for what is due to leave, within limits."""
-        self.finish()
+        self.finish(is_heard=is_heard)
         with anyio.move_on_after(self._running.limits.drain_seconds):
             await self._running.calls.drain(self)
             while self.session.waiting or self._changes or self._sending:

@@ -77,7 +77,7 @@ _BUSY = refuse(429, "too many of your requests are being served; wait for their 
 _LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
 _NO_STREAM = f"what is listened to comes on a stream: send Accept: {EVENT_STREAM}"
 _COME_BACK_MS = 1_000
-_STOPPING = refuse(503, "the server is stopping", Connection="close")
+_STOPPING = refuse(503, "the server is stopping", Connection="close", Retry_After="1")
 
 
 class Endpoint:

@@ -7,7 +7,8 @@ __all__ = ["BACKLOG", "LINGER_SECONDS", "listen"]
 BACKLOG = 2_048
 """Connections that the system holds until they are accepted."""
 LINGER_SECONDS = 1.0
-"""How long a worker that is to end answers on the connections that it has, asking each client to open a new one."""
+"""How long a worker or a replica that is to end answers on the connections that it has, asking each client to open a
+new one."""
 
 
 def listen(host: str, port: int, backlog: int = BACKLOG) -> socket.socket:

@@ -79,10 +79,15 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, sto
             tasks.start_soon(_serve, server, listener, tasks.cancel_scope)
             try:
                 await (stop or anyio.Event()).wait()
-                await server.retire(LINGER_SECONDS if options.listener is not None else 0)
+                await server.retire(LINGER_SECONDS if options.listener is not None or _has_others(asgi.mounts) else 0)
             finally:
                 asgi.stop()
                 server.stop()
+
+
+def _has_others(mounts: Sequence[Mount]) -> bool:
+    """Whether there may be replicas elsewhere, to which clients go."""
+    return any(mount.running is not None and mount.running.replica is not None for mount in mounts)
 
 
 def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], stop_seconds: int) -> uvicorn.Config:
@@ -132,8 +137,8 @@ class _Uvicorn(uvicorn.Server):
         self._stopped = anyio.Event()
 
     async def retire(self, seconds: float) -> None:
-        """Leaves new connections to the other processes that accept on the same socket, and has clients leave those
-        it has: for so long, requests on them are served, and the connection ends with the answer. Where there is no
+        """Leaves new connections to other processes, on the same socket or elsewhere, and has clients leave those it
+        has: for so long, requests on them are served, and the connection ends with the answer. Where there is no
         time for that, it does nothing."""
         if not seconds:
             return

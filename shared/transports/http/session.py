@@ -211,7 +211,7 @@ class HttpSession:
         refusal = _STOPPING if orderly else _LOST if goes_on else _ENDED
         try:
             if orderly:
-                await self._connection.drain()
+                await self._connection.drain(is_heard=goes_on)  # by way of other replicas
         finally:
             try:
                 await self._connection.close()

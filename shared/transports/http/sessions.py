@@ -44,7 +44,7 @@ QUIET_SECONDS = 1.0
 _SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
 OUT_OF_REACH = refuse(503, "what the replicas share is out of reach; try again in a moment", Retry_After="2")
-_STOPPING = refuse(503, "the server is stopping", Connection="close")
+_STOPPING = refuse(503, "the server is stopping", Connection="close", Retry_After="1")
 
 
 class Sessions:

@@ -284,6 +284,34 @@ async def test_a_question_is_answered_through_another_replica(two: Two) -> None:
         assert asked == [site.running.replica.number << 32 | 1 for site in (here, there)]
 
 
+async def test_a_question_of_a_replica_that_stops_is_answered_through_another(two: Two) -> None:
+    async with two() as (here, there):
+        session, stopping = await here.initialize(capabilities=FORMS), anyio.Event()
+        here.running.stoppers.append(stopping.set)
+        async with here.stream(call(here, "favourite", "f"), session) as response:
+            messages = events(response)
+            question = await anext(messages)
+            here.stop.set()
+            await stopping.wait()
+            given = {"action": "accept", "content": {"colour": "red"}}
+            reply = {"jsonrpc": "2.0", "id": question["id"], "result": given}
+            assert (await there.post(reply, session)).status_code == 202
+            assert (await anext(messages))["result"]["content"] == [{"type": "text", "text": "red"}]
+
+
+async def test_a_replica_that_is_to_stop_serves_the_connections_that_it_has(two: Two) -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        async with here.stream(call(here, "part", "p"), session) as response:
+            await first_events(response, 1)
+            assert (await here.post(here.message("ping"), session)).status_code == 200  # on a connection of its own
+            here.stop.set()
+            await quiet()
+            assert (await here.post(here.message("ping"), session)).status_code == 200
+            here.probe.release.set()
+        assert (await there.post(there.message("ping"), session)).status_code == 200
+
+
 async def test_the_questions_of_a_replica_are_numbered_over_all_sessions(two: Two) -> None:
     # One that is given up here, and comes back, is a session like any other: an id of it is never used twice.
     async with two() as (_, there):
@@ -392,6 +420,7 @@ async def test_a_replica_that_has_stopped_begins_nothing() -> None:
         found = await stopped.enter(session["Mcp-Session-Id"], None, (1,))
         assert isinstance(found, Refusal)
         assert (found.status, len(stopped)) == (503, 0)
+        assert ("retry-after", "1") in found.headers  # it may be asked again, elsewhere
         assert (await there.post(there.message("ping", id=1), session)).status_code == 200
 
 
