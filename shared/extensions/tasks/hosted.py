@@ -22,7 +22,7 @@ from ...protocol.shaping import settle
 from ...protocol.types.tasks import TaskStatus
 from ...server.context import Context
 from . import states
-from .runner import Tasks, log, principal_of
+from .runner import Tasks, log_failure, principal_of
 
 __all__ = ["Form", "HostedCall", "Report"]
 
@@ -236,7 +236,7 @@ class HostedCall:
         except (OverflowError, OSError, ValueError) as error:
             # A result that can't be kept, be it too much or no JSON, must not leave the task at work for ever.
             if not isinstance(error, OverflowError):
-                log.error("the result of a task can't be kept", exc_info=error)
+                log_failure("the result of a task can't be kept", error)
             text = str(error) if isinstance(error, OverflowError) else "internal error"
             await self._change(lambda task, now: states.ended(task, "failed", _error(text), now, text))
         finally:

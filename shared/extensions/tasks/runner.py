@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...auth.policy import grants
 from ...contracts import TaskRecord, TaskStore
-from ...errors import InsufficientScope, InvalidParams
+from ...errors import InsufficientScope, InvalidParams, Unavailable
 from ...kit.tasks import Crew
 from ...protocol.identity import Peer
 from ...protocol.types.tasks import TASKS
@@ -38,7 +38,7 @@ __all__ = [
     "ToolTasks",
     "iso",
     "living",
-    "log",
+    "log_failure",
     "may_see",
     "principal_of",
     "tasks_of",
@@ -185,5 +185,14 @@ async def living(running: Running[Any], *, support: Support | None = None) -> As
             own.close()
 
 
+def log_failure(what: str, error: BaseException) -> None:
+    """Says what has failed. Where the store is away, it does so for every task, and where that was tells nobody
+    anything."""
+    if isinstance(error, Unavailable):
+        log.warning("%s: %s", what, error)
+    else:
+        log.error("%s", what, exc_info=error)
+
+
 def _failed(error: BaseException) -> None:
-    log.error("a task could not be kept", exc_info=error)
+    log_failure("a task could not be kept", error)

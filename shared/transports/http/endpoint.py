@@ -367,8 +367,8 @@ async def _share(sessions: Sessions, session: HttpSession, message: Message, rea
     answer to it."""
     try:
         await sessions.share(session, message)
-    except OSError:
-        log.exception("a message could not be shared with the other replicas")
+    except OSError as error:
+        log.warning("a message could not be shared with the other replicas: %s", error)
         if reader is not None:
             session.opened()
             session.closed(reader)

@@ -26,11 +26,12 @@ from ...server.running import Running
 from .limits import Keeping
 from .streams import Reader, Streams
 
-__all__ = ["HttpSession"]
+__all__ = ["LOST", "HttpSession"]
 
 _ENDED = refuse(404, "the session has ended")
 _STOPPING = refuse(503, "the server is stopping")
-_LOST = Refusal(503, failure(None, Unavailable(may_have_run=True)))
+LOST = Refusal(503, failure(None, Unavailable(may_have_run=True)))
+"""What others are to know of a request they can't be told, or this replica is none of them any more."""
 CATCH_UP_SECONDS = 0.5
 """How long a session waits for a reader that is too far behind, before it is cut off. A burst is no slow client."""
 
@@ -208,7 +209,7 @@ class HttpSession:
     async def finish(self, *, orderly: bool, goes_on: bool = False) -> None:
         """Ends the session: what is under way is finished within limits if `orderly`, else cancelled. Its streams
         end, those without an answer with a refusal. Where it `goes_on`, at other replicas, only what is here ends."""
-        refusal = _STOPPING if orderly else _LOST if goes_on else _ENDED
+        refusal = _STOPPING if orderly else LOST if goes_on else _ENDED
         try:
             if orderly:
                 await self._connection.drain(is_heard=goes_on)  # by way of other replicas

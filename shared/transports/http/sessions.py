@@ -275,10 +275,12 @@ class Sessions:
         while self._lapsed:
             try:
                 await self._end_unused(self._lapsed[0])
-            except OSError:
-                log.exception("a session that nobody uses could not be given up; it is tried again later")
-                self._lapsed[0].rest()
-            finally:
+            except OSError as error:
+                waiting, self._lapsed = self._lapsed, []
+                log.warning("%d sessions can't be given up that nobody uses; again later: %s", len(waiting), error)
+                for session in waiting:
+                    session.rest()
+            else:
                 del self._lapsed[0]
 
     async def _end_unused(self, session: HttpSession) -> None:

@@ -6,10 +6,11 @@ that the client may come back if it does not. Otherwise the stream begins with t
 
 from collections.abc import Awaitable, Callable
 
+from ...errors import Unavailable
 from ...protocol.http.rules import refused_with
 from .connections import break_off
 from .reply import Http, Reply, Stage, Watch
-from .session import HttpSession
+from .session import LOST, HttpSession
 from .streams import Reader
 
 __all__ = ["SentHeaders", "follow"]
@@ -57,8 +58,14 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
     elif stream.refusal is not None and stream.is_sent:
         await reply.refuse(stream.refusal)
     else:
-        with reader.writing():
-            await _write_events(reply, session, reader)
+        try:
+            with reader.writing():
+                await _write_events(reply, session, reader)
+        except Unavailable:  # the others do not know of a stream that was to begin
+            if reply.stage is Stage.NEW:
+                await reply.refuse(LOST)
+            else:
+                reader.cut()
 
 
 async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> None:

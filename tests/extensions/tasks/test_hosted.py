@@ -11,8 +11,9 @@ from pydantic import BaseModel
 
 from shared import Context, Implementation, Server
 from shared.contracts import TaskLimits
+from shared.errors import Unavailable
 from shared.extensions.tasks import hosted, tasks
-from shared.extensions.tasks.runner import STOPPED, tasks_of
+from shared.extensions.tasks.runner import STOPPED, log_failure, tasks_of
 from shared.protocol.types.tasks import TASKS
 from tests.clock import forward
 from tests.extensions.tasks.slow_store import SlowTasks
@@ -237,6 +238,13 @@ async def test_an_end_that_could_not_be_kept_is_logged_and_leaves_nothing(caplog
         await end.idle()
         assert not end.tasks.at_work
         assert "a task could not be kept" in caplog.messages
+
+
+@pytest.mark.parametrize(("error", "traces"), [(Unavailable(), 0), (OSError("a fault"), 1)])
+def test_a_store_that_is_away_is_told_of_in_a_line_for_each_task(caplog, error, traces):
+    log_failure("a task could not be kept", error)
+    assert len([one for one in caplog.records if one.exc_info]) == traces
+    assert len(caplog.records) == 1
 
 
 async def test_what_is_at_work_when_the_server_stops_fails_and_says_why():

@@ -22,6 +22,7 @@ from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.sessions import Sessions
 from tests.clock import forward
 from tests.quiet import quiet
+from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
 from tests.transports.http.http_wire import (
     PATIENCE,
@@ -59,6 +60,15 @@ def app() -> Server[Probe]:
         for _ in range(2_000):
             await ctx.log("error", "x" * 10_000)
         return "done"
+
+    @made.tool()
+    async def be_lost(ctx: Context[Probe]) -> None:
+        """Log, and before that can leave have the replica be lost."""
+        replica: Any = ctx.running.replica
+        ctx.link.session.log(ctx.call, "error", "before", None)
+        ctx.link.soon()
+        replica.link.lose("for the test")
+        await anyio.sleep_forever()
 
     return made
 
@@ -564,13 +574,14 @@ async def test_a_session_that_is_used_while_it_is_given_up_stays() -> None:
         assert not await near.lapse("s", busy=False)  # for the other one has it
 
 
-async def test_a_session_that_could_not_be_given_up_is_given_up_later() -> None:
+async def test_a_session_that_could_not_be_given_up_is_given_up_later(caplog: pytest.LogCaptureFixture) -> None:
     async with far_away() as (_, far, there):
         await there.enter("s", None)
         far.lost = "lapse"
         forward(61)
         await quiet()
         assert len(there) == 1
+        assert [one.exc_info for one in caplog.records] == [None]
         far.lost = ""
         forward(61)
         await quiet()
@@ -589,3 +600,12 @@ async def test_what_could_not_be_shared_is_refused_and_shared_later() -> None:
             far.lost = ""
             assert (await there.post(there.message("ping"), session)).status_code == 200
             assert await logged(here, session) == ["released"]
+
+
+async def test_a_stream_that_could_not_begin_before_the_replica_was_lost_is_refused(
+    redis_server: RedisServer,
+) -> None:
+    async with replicas(app(), 1, InRedis(redis_server)) as (one,), listening(one) as here:
+        refused = await here.post(call(here, "be_lost", "b"), await here.initialize())
+        assert refused.status_code == 503
+        assert refused.json()["error"]["data"]["mayHaveRun"] is True
