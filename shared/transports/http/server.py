@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import selectors
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,7 @@ from typing import Any, cast
 import anyio
 import uvicorn
 from anyio import CancelScope, create_task_group
+from anyio.lowlevel import checkpoint
 
 from ...ops.footprint import fill_free_lists
 from ...server.running import Running
@@ -26,6 +28,9 @@ KEEP_ALIVE = 30
 
 _ACCEPT_SECONDS = 0.05
 """How long connections that were just accepted may take to be known."""
+
+_EMPTY_SECONDS = 0.5
+"""How long is waited for a moment in which none has to be accepted."""
 
 Started = Callable[[str, int], None]
 
@@ -90,6 +95,16 @@ def _has_others(mounts: Sequence[Mount]) -> bool:
     return any(mount.running is not None and mount.running.replica is not None for mount in mounts)
 
 
+async def _accepted(server: asyncio.Server) -> None:
+    """Waits until no connection waits to be accepted, for a moment at most: the system resets those that do when the
+    socket is closed, and what was sent on them may have been done, as far as a proxy knows."""
+    with selectors.DefaultSelector() as waiting, anyio.move_on_after(_EMPTY_SECONDS):
+        for one in server.sockets:
+            waiting.register(one.fileno(), selectors.EVENT_READ)
+        while waiting.select(0):
+            await checkpoint()
+
+
 def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], stop_seconds: int) -> uvicorn.Config:
     return uvicorn.Config(
         AccessLog(asgi) if options.access_log else asgi,
@@ -143,6 +158,7 @@ class _Uvicorn(uvicorn.Server):
         if not seconds:
             return
         for server in self.servers:
+            await _accepted(server)
             server.close()
         self.connections.left = left = asyncio.Event()
         for connection in self.server_state.connections:
