@@ -10,7 +10,7 @@ import pytest
 from anyio import to_thread
 
 from tests.replicas.clients import SessionClient
-from tests.replicas.cluster import Cluster, cluster, until
+from tests.replicas.cluster import PATIENCE, Cluster, cluster, until
 from tests.replicas.conftest import Row
 from tests.replicas.failures import Failed
 
@@ -37,10 +37,21 @@ async def test_no_request_fails_while_all_replicas_are_restarted(
                 assert await to_thread.run_sync(one.wait) == 0
                 one.start()
                 await three.replicas.wait_ready(one)
+                await leads_to(http, three.url, one.port)
             is_over.set()
         assert not pids & {one.pid for one in three.replicas.all}
     record(f"rolling restart under {CLIENTS} clients", [(name, f"{count:,}") for name, count in done.items()])
     assert not failed, "\n".join(f"{count} x {what}" for what, count in failed.items())
+
+
+async def leads_to(http: aiohttp.ClientSession, url: str, port: int) -> None:
+    """Waits until the proxy, which leaves who was away alone for a second, leads to that port again."""
+    with anyio.fail_after(PATIENCE):
+        while True:
+            async with http.get(f"{url}/healthz") as answer:
+                if answer.headers["X-Served-By"].endswith(f":{port}"):
+                    return
+            await anyio.sleep(0.01)
 
 
 class Steady:
