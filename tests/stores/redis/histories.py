@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from shared.contracts import SessionRecord, TaskLimits, TaskRecord
@@ -121,12 +122,14 @@ class SessionsAtWork(AtWork):
 
     def __init__(self, server: RedisServer, proxy: Proxy, replicas: Sequence[RedisReplica]) -> None:
         super().__init__(server, proxy, replicas)
-        self._cancelled: list[tuple[str, Operation]] = []
+        self._cancelled: list[tuple[str, RedisReplica, Operation]] = []
 
     async def prepare(self) -> None:
         for key, replica in zip(IDS, self.replicas, strict=False):
             record = SessionRecord(key, None, "", 60, NEW)
             await self.see(replica, key, "create", (), lambda: replica.sessions.create(record))  # noqa: B023
+            for one in self.replicas:
+                await self.act(one, "enter", key, ())
 
     async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
         key, *rest_ = arguments
@@ -139,8 +142,10 @@ class SessionsAtWork(AtWork):
             await self.see(replica, key, name, tuple(rest_), lambda: call(replica, key, *rest_))
 
     async def look(self) -> None:
-        for key, cancelled in self._cancelled:
-            done = replace(cancelled, result=None, answered=self.history.now())
+        for key, replica, cancelled in self._cancelled:
+            # One that was lost takes nothing back: what it has claimed is free when its lease has run out.
+            answered = self.history.now() if replica.number == cancelled.number else inf
+            done = replace(cancelled, result=None, answered=answered)
             self.history.note(key, done)
             self.history.note(key, replace(done, name="take back", arguments=(done,)))
         for key in IDS:
@@ -160,7 +165,7 @@ class SessionsAtWork(AtWork):
         asked.cancel()
         (came,) = await asyncio.gather(asked, return_exceptions=True)
         if isinstance(came, asyncio.CancelledError):
-            self._cancelled.append((key, seen))
+            self._cancelled.append((key, replica, seen))
         elif isinstance(came, Unavailable):
             self.history.note(key, replace(seen, name="enter"))
         else:
@@ -231,29 +236,32 @@ class TasksAtWork(AtWork):
 
     async def _replace(self, replica: RedisReplica, key: str, text: str, is_over: bool) -> None:
         """Replaces what is there, as far as anybody can tell."""
-        store = replica.tasks(LIMITS)
-        try:
-            before = await store.get(key)
-        except Unavailable:
-            return await self.recover()
+        store, found = replica.tasks(LIMITS), []
+
+        async def get() -> tuple[int, str, bool] | None:
+            found.append(await store.get(key))
+            return _seen(found[0])
+
+        await self.see(replica, key, "get", (), get)
+        before = found[0] if found else None
         if before is None:
-            return None
+            return
         status = "completed" if is_over else "working"
         after = replace(before, message=text, status=status, revision=before.revision + 1)  # type: ignore[arg-type]
         words = (before.revision, text, is_over)
         await self.see(replica, key, "replace", words, lambda: store.replace(before, after))
-        return None
 
     async def _list(self, replica: RedisReplica) -> None:
-        called = self.history.now()
-        number = replica.number
+        seen = Operation("get", replica.number, (), self.history.now())
         try:
             found = {one.id: _seen(one) for one in await replica.tasks(LIMITS).listed("ada")}
         except Unavailable:
-            return await self.recover()
+            for key in IDS:
+                self.history.note(key, seen)
+            await self.recover()
+            return
         for key in IDS:
-            self.history.note(key, Operation("get", number, (), called, found.get(key), self.history.now()))
-        return None
+            self.history.note(key, replace(seen, result=found.get(key), answered=self.history.now()))
 
 
 def _seen(task: TaskRecord | None) -> tuple[int, str, bool] | None:

@@ -12,31 +12,42 @@ from tests.stores.redis.histories import IDS, Plan, SessionsAtWork, TasksAtWork,
 from tests.stores.redis.linearizing import UNKNOWN, History, Operation, is_linearizable
 from tests.stores.redis.models import Sessions, Tasks, after_session, after_task
 
-ID = st.sampled_from(IDS)
-REQUESTS = st.sampled_from([(1,), (2,), (1, 2)])
+ID = st.sampled_from([IDS[0], *IDS])
+REQUESTS = st.sampled_from([(1,), (1,), (2,), (1, 2)])
 URI = st.sampled_from(["a", "b"])
 TURNS = st.integers(0, 12)
 
 
+Steps = st.SearchStrategy[tuple[int, str, tuple[object, ...]]]
+
+
 def steps(
     **operations: st.SearchStrategy[tuple[object, ...]],
-) -> st.SearchStrategy[tuple[int, str, tuple[object, ...]]]:
+) -> Steps:
     """One of these, after some turns."""
     kinds = [st.tuples(TURNS, st.just(name.replace("_", " ")), words) for name, words in operations.items()]
     return st.one_of(kinds)
 
 
-OF_SESSIONS = steps(
-    enter=st.tuples(ID, st.one_of(st.just(()), REQUESTS)),
+CLAIMING = steps(
+    enter=st.tuples(ID, REQUESTS),
     cancelled_enter=st.tuples(ID, REQUESTS),
     leave=st.tuples(ID, REQUESTS),
     owner=st.tuples(ID, st.sampled_from([1, 2])),
+)
+CHANGING = steps(
+    enter=st.tuples(ID, st.just(())),
     update=st.tuples(ID),
     watch=st.tuples(ID, URI, st.booleans()),
     adopt=st.tuples(ID),
+)
+ENDING = steps(
+    enter=st.tuples(ID, st.sampled_from([(), (1,)])),
+    update=st.tuples(ID),
     lapse=st.tuples(ID, st.booleans()),
     release=st.tuples(ID),
     delete=st.tuples(ID),
+    adopt=st.tuples(ID),
 )
 OF_TASKS = steps(
     get=st.tuples(ID),
@@ -48,7 +59,7 @@ WRONG = st.sampled_from(["kill", "request", "reply", "late", "deliver", "die", "
 
 
 @st.composite
-def plans(draw: st.DrawFn, operations: st.SearchStrategy[tuple[int, str, tuple[object, ...]]]) -> Plan:
+def plans(draw: st.DrawFn, operations: Steps) -> Plan:
     """Two to four at work, and what goes wrong meanwhile."""
     workers = draw(
         st.lists(st.tuples(st.integers(0, 2), st.lists(operations, min_size=1, max_size=4)), min_size=2, max_size=4)
@@ -72,24 +83,27 @@ def check_tasks(history: History) -> None:
 
 
 @pytest.mark.slow
-@few(12)
-@given(plan=plans(OF_SESSIONS))
+@few(8)
+@given(plan=st.one_of(plans(CLAIMING), plans(CHANGING), plans(ENDING)))
 def test_sessions_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
     check_sessions(asyncio.run(run(SessionsAtWork, redis_server, plan)))
 
 
 @pytest.mark.slow
-@few(12)
+@few(8)
 @given(plan=plans(OF_TASKS))
 def test_tasks_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
     check_tasks(asyncio.run(run(TasksAtWork, redis_server, plan)))
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("operations", [CLAIMING, CHANGING, ENDING], ids=["claiming", "changing", "ending"])
 @few(120)
-@given(plan=plans(OF_SESSIONS))
-def test_sessions_are_linearizable_at_length(redis_server: RedisServer, plan: Plan) -> None:
-    check_sessions(asyncio.run(run(SessionsAtWork, redis_server, plan)))
+@given(data=st.data())
+def test_sessions_are_linearizable_at_length(
+    redis_server: RedisServer, operations: Steps, data: st.DataObject
+) -> None:
+    check_sessions(asyncio.run(run(SessionsAtWork, redis_server, data.draw(plans(operations)))))
 
 
 @pytest.mark.full
