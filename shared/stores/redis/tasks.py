@@ -80,7 +80,7 @@ class RedisTasks:
         if await self.replace(task, failed):
             return failed
         reply = await self._link.ask("get_task", task.id, _now())
-        return failed if reply is None else read_task(reply[0])
+        return failed if reply is None else await self._current(*reply)  # somebody was faster
 
     # Who wants to hear of one
 

@@ -1,8 +1,12 @@
 """Tasks of replicas that are gone, and of those that come back."""
 
 import asyncio
+from dataclasses import replace
+
+import pytest
 
 from shared.contracts import TaskLimits, TaskRecord
+from shared.stores.redis.records import write_task
 from tests.redis_server import RedisServer
 from tests.stores.conftest import rest
 from tests.stores.redis.breaking import Watching, fresh, until
@@ -33,6 +37,21 @@ async def test_a_task_of_a_dead_replica_has_failed_for_whoever_asks(redis_server
         ]
 
 
+async def test_a_task_of_a_dead_replica_has_failed_though_somebody_has_answered_it_meanwhile(
+    redis_server: RedisServer,
+) -> None:
+    stores = fresh(redis_server)
+    async with stores.join() as there:
+        async with stores.join() as here:
+            await here.tasks(LIMITS).create(task())
+            stale = write_task(task())
+            changed = replace(task(), answers={"q": {"result": {}}}, revision=1)
+            assert await there.tasks(LIMITS).replace(task(), changed)
+        found = await there.tasks(LIMITS)._current(stale, 0)
+        assert (found.status, found.revision) == ("failed", 2)
+
+
+@pytest.mark.slow
 async def test_who_hears_of_a_task_hears_that_its_replica_is_gone(redis_server: RedisServer) -> None:
     stores = fresh(redis_server, lease_seconds=1.0)
     async with stores.join() as there:
