@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from shared.contracts import SessionRecord, TaskLimits, TaskRecord
+from shared.contracts import SessionRecord, TaskRecord
 from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.stores.redis.stores import RedisReplica
@@ -15,14 +15,13 @@ from tests.clock import forward
 from tests.redis_server import RedisServer
 from tests.stores.conftest import rest
 from tests.stores.redis.breaking import Proxy, fresh, plain, proxied, until
+from tests.stores.redis.calls import LIMITS, OF_SESSION, after, seen_of
 from tests.stores.redis.linearizing import UNKNOWN, History, Operation
 
 __all__ = ["IDS", "Plan", "SessionsAtWork", "Step", "TasksAtWork", "run"]
 
 REPLICAS = 3
 IDS = ("s", "t")
-LIMITS = TaskLimits()
-
 Step = tuple[int, str, tuple[Any, ...]]
 """After how many turns of the loop what is done, with what."""
 Plan = Sequence[tuple[int, Sequence[Step]]]
@@ -138,8 +137,7 @@ class SessionsAtWork(AtWork):
         if name == "cancelled enter":
             await self._cancel(replica, key, rest_[0])
         else:
-            call = getattr(self, f"_{name}")
-            await self.see(replica, key, name, tuple(rest_), lambda: call(replica, key, *rest_))
+            await self.see(replica, key, name, tuple(rest_), lambda: OF_SESSION[name](replica, key, *rest_))
 
     async def look(self) -> None:
         for key, replica, cancelled in self._cancelled:
@@ -159,7 +157,7 @@ class SessionsAtWork(AtWork):
         if not replica.link.is_joined:
             return
         seen = Operation("cancelled enter", replica.number, (ids,), self.history.now())
-        asked = asyncio.create_task(replica.sessions.enter(key, None, ids))
+        asked = asyncio.create_task(OF_SESSION["enter"](replica, key, ids))
         for _ in range(3):
             await asyncio.sleep(0)
         asked.cancel()
@@ -169,40 +167,7 @@ class SessionsAtWork(AtWork):
         elif isinstance(came, Unavailable):
             self.history.note(key, replace(seen, name="enter"))
         else:
-            result = None if came is None else (came[0].snapshot.roots_changed, came[1])
-            self.history.note(key, replace(seen, name="enter", result=result, answered=self.history.now()))
-
-    async def _enter(self, replica: RedisReplica, key: str, ids: tuple[int, ...]) -> tuple[int, bool] | None:
-        came = await replica.sessions.enter(key, None, ids)
-        return None if came is None else (came[0].snapshot.roots_changed, came[1])
-
-    async def _leave(self, replica: RedisReplica, key: str, ids: tuple[int, ...]) -> None:
-        replica.sessions.leave(key, ids)
-        await replica.link.ask("look")
-
-    async def _owner(self, replica: RedisReplica, key: str, id_: int) -> int | None:
-        return await replica.sessions.owner(key, id_)
-
-    async def _update(self, replica: RedisReplica, key: str) -> None:
-        await replica.sessions.update(key, NEW, replace(NEW, roots_changed=1))
-
-    async def _watch(self, replica: RedisReplica, key: str, uri: str, is_watched: bool) -> None:
-        replica.sessions.watch(key, uri, is_watched=is_watched)
-        await replica.link.ask("look")
-
-    async def _adopt(self, replica: RedisReplica, key: str) -> tuple[str, ...]:
-        return tuple(sorted(await replica.sessions.adopt(key)))
-
-    async def _lapse(self, replica: RedisReplica, key: str, busy: bool) -> bool:
-        return await replica.sessions.lapse(key, busy=busy)
-
-    async def _release(self, replica: RedisReplica, key: str) -> None:
-        replica.sessions.release(key)
-        await replica.link.ask("look")
-
-    async def _delete(self, replica: RedisReplica, key: str) -> None:
-        replica.sessions.delete(key)
-        await replica.link.ask("look")
+            self.history.note(key, replace(seen, name="enter", result=came, answered=self.history.now()))
 
 
 class TasksAtWork(AtWork):
@@ -215,11 +180,10 @@ class TasksAtWork(AtWork):
 
     async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
         key, *rest_ = arguments
-        store = replica.tasks(LIMITS)
         if name == "get":
-            await self.see(replica, key, name, (), lambda: self._get(replica, key))
+            await self._get(replica, key)
         elif name == "forget":
-            await self.see(replica, key, name, (), lambda: store.forget(key))
+            await self.see(replica, key, name, (), lambda: replica.tasks(LIMITS).forget(key))
         elif name == "listed":
             await self._list(replica)
         else:
@@ -231,30 +195,27 @@ class TasksAtWork(AtWork):
                 await self.act(replica, "get", key)
             await self._list(replica)
 
-    async def _get(self, replica: RedisReplica, key: str) -> tuple[int, str, bool] | None:
-        return _seen(await replica.tasks(LIMITS).get(key))
-
     async def _replace(self, replica: RedisReplica, key: str, text: str, is_over: bool) -> None:
         """Replaces what is there, as far as anybody can tell."""
-        store, found = replica.tasks(LIMITS), []
+        before = await self._get(replica, key)
+        if before is not None:
+            next_, words = after(before, text, is_over=is_over), (before.revision, text, is_over)
+            await self.see(replica, key, "replace", words, lambda: replica.tasks(LIMITS).replace(before, next_))
+
+    async def _get(self, replica: RedisReplica, key: str) -> TaskRecord | None:
+        found: list[TaskRecord | None] = [None]
 
         async def get() -> tuple[int, str, bool] | None:
-            found.append(await store.get(key))
-            return _seen(found[0])
+            found[0] = await replica.tasks(LIMITS).get(key)
+            return seen_of(found[0])
 
         await self.see(replica, key, "get", (), get)
-        before = found[0] if found else None
-        if before is None:
-            return
-        status = "completed" if is_over else "working"
-        after = replace(before, message=text, status=status, revision=before.revision + 1)  # type: ignore[arg-type]
-        words = (before.revision, text, is_over)
-        await self.see(replica, key, "replace", words, lambda: store.replace(before, after))
+        return found[0]
 
     async def _list(self, replica: RedisReplica) -> None:
         seen = Operation("get", replica.number, (), self.history.now())
         try:
-            found = {one.id: _seen(one) for one in await replica.tasks(LIMITS).listed("ada")}
+            found = {one.id: seen_of(one) for one in await replica.tasks(LIMITS).listed("ada")}
         except Unavailable:
             for key in IDS:
                 self.history.note(key, seen)
@@ -262,13 +223,6 @@ class TasksAtWork(AtWork):
             return
         for key in IDS:
             self.history.note(key, replace(seen, result=found.get(key), answered=self.history.now()))
-
-
-def _seen(task: TaskRecord | None) -> tuple[int, str, bool] | None:
-    if task is None:
-        return None
-    text = "gone" if (task.message or "").startswith("the replica that ran it") else task.message or ""
-    return task.revision, text, task.status in {"completed", "failed"}
 
 
 async def run(

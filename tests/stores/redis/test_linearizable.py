@@ -83,14 +83,14 @@ def check_tasks(history: History) -> None:
 
 
 @pytest.mark.slow
-@few(8)
+@few(36)
 @given(plan=st.one_of(plans(CLAIMING), plans(CHANGING), plans(ENDING)))
 def test_sessions_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
     check_sessions(asyncio.run(run(SessionsAtWork, redis_server, plan)))
 
 
 @pytest.mark.slow
-@few(8)
+@few(20)
 @given(plan=plans(OF_TASKS))
 def test_tasks_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
     check_tasks(asyncio.run(run(TasksAtWork, redis_server, plan)))
@@ -98,7 +98,7 @@ def test_tasks_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("operations", [CLAIMING, CHANGING, ENDING], ids=["claiming", "changing", "ending"])
-@few(120)
+@few(80)
 @given(data=st.data())
 def test_sessions_are_linearizable_at_length(
     redis_server: RedisServer, operations: Steps, data: st.DataObject
@@ -107,7 +107,7 @@ def test_sessions_are_linearizable_at_length(
 
 
 @pytest.mark.full
-@few(120)
+@few(80)
 @given(plan=plans(OF_TASKS))
 def test_tasks_are_linearizable_at_length(redis_server: RedisServer, plan: Plan) -> None:
     check_tasks(asyncio.run(run(TasksAtWork, redis_server, plan)))

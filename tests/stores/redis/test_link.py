@@ -55,6 +55,7 @@ async def under_way(replica: RedisReplica) -> None:
 
 
 class TestConnectionsThatBreak:
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", ["request", "reply"])
     async def test_a_batch_takes_effect_once(self, redis_server: RedisServer, how: str) -> None:
         async with proxied(redis_server) as proxy:

@@ -183,7 +183,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@few(5)
+@few(8)
 @given(plan=plans())
 def test_a_client_gets_every_message_once_and_in_order(
     redis_server: RedisServer, kind: type[Reading], plan: Plan
