@@ -244,6 +244,9 @@ class Link:
                 continue
             if not self.is_joined:
                 break
+            if self.lease_left <= 0:
+                self.lose("its lease had run out when it heard of what Redis did")
+                break
             pause, self.reason, self._away_since = _FIRST_PAUSE, None, None
             self._under_way = []
             self._hand_out(batch, answer)

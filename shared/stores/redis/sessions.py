@@ -73,19 +73,22 @@ class RedisSessions:
     async def update(self, id: str, before: Snapshot, after: Snapshot) -> None:
         """What lasts of a session has changed here, which is merged with what changed elsewhere."""
         known = self._known.get(id)
+        if known is None:
+            # It has ended, or this replica was lost since: who is told that the others know has to be told the truth.
+            known = _read(id, await self._link.ask("update", id, b"", b""))
         while known is not None:
             revision, record = known
             merged = merge(record.snapshot, before, after)
             changed = replace(record, snapshot=merged)
             reply = await self._link.ask("update", id, revision, write_session(changed))
-            if reply is None:
-                return
-            if reply[1] is None:
-                self._known[id] = reply[0], changed
+            is_done = reply is not None and reply[1] is None
+            known = (reply[0], changed) if is_done else _read(id, reply)
+            if known is not None and id in self._known:
+                self._known[id] = known
+            if is_done:
                 if merged is not after:
                     self._hand(News(id, snapshot=merged))
                 return
-            known = self._known[id] = reply[0], read_session(id, reply[1])
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
         """This replica tells the client of that resource from now on, or none does. That which did is told."""
@@ -145,6 +148,11 @@ class RedisSessions:
     def lose(self) -> None:
         """This replica has no sessions any more."""
         self._known.clear()
+
+
+def _read(id: str, reply: list[bytes] | None) -> tuple[bytes, SessionRecord] | None:
+    """The revision of a session, and its record, as a change is told that came too late."""
+    return None if reply is None else (reply[0], read_session(id, reply[1]))
 
 
 def _owner(principal: Principal | None) -> str:

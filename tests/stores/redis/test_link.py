@@ -5,6 +5,7 @@ import random
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,34 @@ class TestReplicasThatStop:
             await until(lambda: len(watching.heard) >= 2)
             assert watching.heard[:2] == [("lost", number), ("returned", here.number)]
             assert await here.blobs.get("told") is None
+
+    @pytest.mark.slow
+    async def test_what_redis_has_answered_before_a_pause_beyond_the_lease_is_not_acted_upon(
+        self, redis_server: RedisServer
+    ) -> None:
+        async with fresh(redis_server, lease_seconds=0.3).join() as here:
+            await here.sessions.create(RECORD)
+            await quiet()
+            asked = asyncio.create_task(here.sessions.enter("s", None, (1,)))
+            await under_way(here)
+            with plain(redis_server) as other:
+                while other.exists(f"{here.link.prefix}replica:{here.number}"):
+                    pass
+            with pytest.raises(Unavailable):
+                await asked
+
+    async def test_a_change_that_was_not_told_in_time_is_told_or_refused(self, redis_server: RedisServer) -> None:
+        changed = replace(NEW, roots_changed=1)
+        stores = fresh(redis_server)
+        async with stores.join() as here, stores.join() as there:
+            watching = Watching(here)
+            await here.sessions.create(RECORD)
+            here.link.lose("the test says so")
+            with pytest.raises(Unavailable):
+                await here.sessions.update("s", NEW, changed)
+            await until(lambda: len(watching.heard) >= 2)
+            await here.sessions.update("s", NEW, changed)
+            assert await there.sessions.enter("s", None) == (replace(RECORD, snapshot=changed), True)
 
     async def test_one_whose_clock_says_so_does_nothing_more_though_redis_would_let_it(
         self, redis_server: RedisServer
