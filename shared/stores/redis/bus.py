@@ -11,6 +11,9 @@ from .records import read_change, write_change
 
 __all__ = ["RedisBus"]
 
+MOST_CHANGES = 1_000
+"""Those that are kept for when the others can be reached again."""
+
 
 class RedisBus:
     """A `Bus` by inboxes, which keep what they get in order until it is read."""
@@ -20,6 +23,8 @@ class RedisBus:
         self._hand: Callable[[News], None] | None = None
         self._waiting: list[News] = []
         self._told: dict[tuple[str, Change], None] = {}
+        self._owed: dict[tuple[str, Change], None] = {}
+        """What the others may not have heard yet: it happened, even where this replica is lost meanwhile."""
         self._codec = Codec(line_end=b"")
         self._hear: Callable[[str, Change], None] = lambda _run, _change: None
 
@@ -47,10 +52,23 @@ class RedisBus:
 
     def _publish(self) -> None:
         told, self._told = self._told, {}
-        for run, change in told:
-            self._link.tell("publish", "change", run, write_change(change))
+        for one in told:
+            self._owed[one] = None
+            self._tell(one)
+        while len(self._owed) > MOST_CHANGES:
+            del self._owed[next(iter(self._owed))]
+
+    def _tell(self, told: tuple[str, Change]) -> None:
+        run, change = told
+        words = ("change", run, write_change(change))
+        self._link.tell("publish", *words, reply=lambda _: self._owed.pop(told, None))
 
     # What its replica does
+
+    def joined(self) -> None:
+        """This replica is one of the others again: they hear what they could not."""
+        for one in self._owed:
+            self._tell(one)
 
     def hand(self, news: News) -> None:
         """Has this replica hear of `news`."""

@@ -153,6 +153,7 @@ class RedisReplica:
         self._newest, self._alive = None, set()
         self._listening.cancel()
         self.link.renew(self._renewed)
+        self.bus.joined()
         if self._tasks is not None:
             self._tasks.joined()
         for watcher in self._watchers:
