@@ -58,6 +58,16 @@ def _unwritten(one: Figures) -> Samples:
         yield (one.server,), one.unwritten
 
 
+def _store_up(one: Figures) -> Samples:
+    if one.store_up is not None:
+        yield (one.server,), int(one.store_up)
+
+
+def _store_lost(one: Figures) -> Samples:
+    if one.store_lost is not None:
+        yield (one.server,), one.store_lost
+
+
 def _now(name: str, text: str, value: Callable[[Figures], float]) -> Measure:
     """What is so at the moment."""
 
@@ -90,10 +100,23 @@ MEASURES = (
         ("server",),
         _unwritten,
     ),
+    Measure(
+        "mcp.store.lost",
+        "Times that this replica lost its lease, and with it its sessions to the others.",
+        ("server",),
+        _store_lost,
+    ),
+    Measure(
+        "mcp.store.up",
+        "Whether what the replicas share can be reached.",
+        ("server",),
+        _store_up,
+        only_grows=False,
+    ),
     _now("mcp.server.up", "Whether the server takes requests.", lambda one: int(one.up)),
     _now("mcp.sessions", "Sessions that are open.", lambda one: one.sessions),
     _now("mcp.streams", "Requests and streams that are being served.", lambda one: one.streams),
     _now("mcp.subscriptions", "Resources that somebody subscribes to.", lambda one: one.subscriptions),
 )
-"""All but the latencies. Every server has what is so at the moment; a series of requests is there from the first of
-them on."""
+"""All but the latencies. Every server has what is so at the moment, but that of the store only with one; a series of
+requests is there from the first of them on."""

@@ -1,6 +1,7 @@
 """The counts of servers that several processes serve, as those of one process, and as JSON on the way between them.
 
-Counts are summed, and so are sessions, streams and subscriptions; a server is up where it is in all of them.
+Counts are summed, and so are sessions, streams and subscriptions; a server is up where it is in all of them, and its
+store where all reach it.
 """
 
 from collections import Counter
@@ -23,7 +24,7 @@ def merged(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
 
 def past(figures: Sequence[Figures]) -> list[Figures]:
     """What stays of the figures of a process that has ended: what it counted, but nothing that it held open."""
-    return [one._replace(up=True, sessions=0, streams=0, subscriptions=0) for one in figures]
+    return [one._replace(up=True, store_up=None, sessions=0, streams=0, subscriptions=0) for one in figures]
 
 
 def to_json(figures: Sequence[Figures]) -> list[Any]:
@@ -45,6 +46,8 @@ def _merged(server: str, figures: Sequence[Figures]) -> Figures:
         for labels, series in one.metrics:
             metrics.setdefault(labels, Series(labels)).add(series)
     unwritten = [one.unwritten for one in figures if one.unwritten is not None]
+    store_up = [one.store_up for one in figures if one.store_up is not None]
+    store_lost = [one.store_lost for one in figures if one.store_lost is not None]
     return Figures(
         server=server,
         metrics=sorted(metrics.items()),
@@ -55,6 +58,8 @@ def _merged(server: str, figures: Sequence[Figures]) -> Figures:
         refused=refused,
         unwritten=sum(unwritten) if unwritten else None,
         limited=limited,
+        store_up=all(store_up) if store_up else None,
+        store_lost=sum(store_lost) if store_lost else None,
     )
 
 

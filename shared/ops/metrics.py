@@ -79,6 +79,8 @@ class Metrics:
         self._listed: set[str] = set()
         self.on_answered: Callable[[Labels, float], None] | None = None
         """Hears of each answer, and the seconds that it took."""
+        self.losses: int | None = None
+        """How often the others have given this replica up; None where it never was one."""
 
     def __iter__(self) -> Iterator[tuple[Labels, Series]]:
         for all_series in (self._methods, self._tools):
@@ -89,6 +91,9 @@ class Metrics:
         """Counts what comes to `running` from now on, which may be the same server, opened again."""
         self._running = running
         running.meter = self.meter
+        if running.replica is not None:
+            self.losses = self.losses or 0
+            running.replica.watch(self)
 
     def meter(self) -> "Meter":
         """What counts for one connection."""
@@ -110,6 +115,18 @@ class Metrics:
             name = tool.get("name") if isinstance(tool, dict) else None
             if isinstance(name, str) and len(self._listed) < MOST_LISTED:
                 self._listed.add(name)
+
+    # As who hears what becomes of the replica
+
+    def lost(self) -> None:
+        """The others have given this replica up."""
+        self.losses = (self.losses or 0) + 1
+
+    def returned(self) -> None:
+        """It is one of the others again, which is no new loss."""
+
+    def left(self) -> None:
+        """Another one is gone, which that one counts if it returns."""
 
     def _begun(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:
         if label not in all_series:
@@ -140,6 +157,10 @@ class Figures(NamedTuple):
     """Lines of the audit log that were not written; None where there is no log."""
     limited: Mapping[str, int] = {}
     """Requests, calls and sessions beyond what one client may have, by the limit."""
+    store_up: bool | None = None
+    """Whether what the replicas share can be reached; None where nothing is shared."""
+    store_lost: int | None = None
+    """How often this replica has lost its lease; None where nothing is shared."""
 
 
 class Meter:

@@ -182,7 +182,8 @@ class _Parent:
             for worker in self._workers:
                 telling.start_soon(worker.tell)
         serving = [one for one in self._workers if one.is_ready and not one.is_leaving]
-        leaving = [one._replace(up=True) for worker in self._workers - {*serving} for one in worker.figures]
+        others = [one for worker in self._workers - {*serving} for one in worker.figures]
+        leaving = [one._replace(up=True, store_up=None) for one in others]
         processes = {str(one.number): one.pid for one in sorted(serving, key=lambda one: one.number)}
         figures = merged([*(one.figures for one in serving), leaving, self._past])
         return Whole(figures, {**processes, "parent": os.getpid()}, self._restarts)

@@ -67,6 +67,19 @@ def test_a_server_is_up_where_it_is_in_all_of_them() -> None:
     assert not merged([[figures()], [figures(up=False)]])[0].up
 
 
+def test_a_store_is_up_where_all_reach_it() -> None:
+    here, away = figures(store_up=True, store_lost=1), figures(store_up=False, store_lost=2)
+    (both,) = merged([[here], [away]])
+    assert (both.store_up, both.store_lost) == (False, 3)
+    (both,) = merged([[here], past([away])])
+    assert (both.store_up, both.store_lost) == (True, 3)
+
+
+def test_without_a_store_nothing_is_said_of_one() -> None:
+    (both,) = merged([[figures()], [figures()]])
+    assert (both.store_up, both.store_lost) == (None, None)
+
+
 def test_who_has_ended_holds_nothing_open_but_has_counted() -> None:
     ended = past([figures(metrics=[(PING, series((Response(1, {}), 1.0)))], up=False)])
     (both,) = merged([[figures()], ended])
@@ -77,6 +90,6 @@ def test_who_has_ended_holds_nothing_open_but_has_counted() -> None:
 def test_figures_travel_as_json() -> None:
     given = [
         figures(metrics=[(ECHO, series((Failure(1, -32602, "bad"), 0.1)))], refused={401: 1}, limited={"rate": 2}),
-        figures("sql", unwritten=3),
+        figures("sql", unwritten=3, store_up=False, store_lost=0),
     ]
     assert plain(from_json(json.loads(json.dumps(to_json(given))))) == plain(given)

@@ -106,6 +106,7 @@ class Mount:
     def figures(self) -> Figures:
         """What there is to tell of the server at this moment."""
         endpoint, running = self.endpoint, self.running
+        replica = None if running is None else running.replica
         return Figures(
             server=self.name,
             metrics=self.metrics,
@@ -116,6 +117,8 @@ class Mount:
             refused=endpoint.refused,
             unwritten=None if self.audit is None else self.audit.lost,
             limited={} if endpoint.allowances is None else endpoint.allowances.refused,
+            store_up=None if replica is None else replica.reason is None,
+            store_lost=self.metrics.losses,
         )
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
+from ...contracts import Replica
 from ...extensions.tasks.runner import Tasks
 from ...protocol.identity import Peer
 from ...protocol.session.events import Call
@@ -47,6 +48,7 @@ def _server(mount: Mount) -> dict[str, Any]:
     accounts = {} if endpoint.allowances is None else endpoint.allowances.under_way
     return {
         **told,
+        **({} if running.replica is None else {"replica": _replica(running.replica)}),
         "connections": _listed(links, lambda link: _connection(link, sessions.get(link))),
         "calls": _listed(calls, lambda call: _call(call, sessions)),
         "waiting": {
@@ -58,6 +60,11 @@ def _server(mount: Mount) -> dict[str, Any]:
         "clients": _listed(accounts.items(), lambda item: {"client": item[0], "calls": item[1]}),
         "limits": _limits(mount, running),
     }
+
+
+def _replica(replica: Replica) -> dict[str, Any]:
+    """Which of those that share a store this one is, and why the others are out of reach."""
+    return {"number": replica.number, "reason": replica.reason}
 
 
 def _limits(mount: Mount, running: Running[Any]) -> dict[str, dict[str, float]]:
