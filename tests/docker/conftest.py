@@ -15,6 +15,7 @@ from tests.docker.images import TOKEN
 from tests.faults.raw import FILES, Raw, call, stateless
 from tests.faults.test_http_process import listening, post
 from tests.records import recorded
+from tests.redis_server import RedisServer
 from tests.wire import PATIENCE
 
 MEASURED = "image"
@@ -55,10 +56,25 @@ def promtool(unpacked: Path) -> str:
 @pytest.fixture(scope="session")
 def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What /metrics says of a server that has refused a request and failed a call."""
-    environment = {**os.environ, "MCP_TOKEN": TOKEN}
+    return _scraped(tmp_path_factory.mktemp("files"))
+
+
+@pytest.fixture(scope="session")
+def scraped_replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same of two workers that share a Redis."""
+    store = RedisServer(tmp_path_factory.mktemp("redis"))
+    store.start()
+    try:
+        yield _scraped(tmp_path_factory.mktemp("shared"), "--store", store.url, "--workers", "2")
+    finally:
+        store.stop()
+
+
+def _scraped(folder: Path, *more: str) -> str:
+    """What it says of a server of that folder with these options."""
+    environment = {**os.environ, "MCP_TOKEN": TOKEN, "MCP_STATE_KEY": "of-all-replicas" * 3}
     authorization = {"authorization": f"Bearer {TOKEN}"}
-    folder = tmp_path_factory.mktemp("files")
-    options = ["--transport", "http", "--port", "0", "--audit", str(folder.parent / "audit")]
+    options = ["--transport", "http", "--port", "0", "--audit", str(folder.with_name(f"{folder.name}-audit")), *more]
     with Raw([*FILES, str(folder), *options], env=environment) as server:
         url = listening(server)
         failing = stateless(call(1, "get_file_info", path=str(folder / "missing")))

@@ -53,6 +53,11 @@ def missing(query: str, exposed: Exposed) -> list[str]:
     return found
 
 
+def only_of_replicas(names: Iterable[str]) -> bool:
+    """Whether none of them is missed where one process serves, which shares nothing."""
+    return all(name.startswith(("mcp_store_", "mcp_worker")) for name in names)
+
+
 def untold(families: Iterable[str], queries: Iterable[str]) -> list[str]:
     """Those of the metrics that no query asks for."""
     asked = {name for query in queries for name in metrics_of(query)}

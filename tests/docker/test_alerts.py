@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.docker.queries import exposed_in, families_in, missing, untold
+from tests.docker.queries import exposed_in, families_in, missing, only_of_replicas, untold
 
 HERE = Path(__file__).resolve().parent
 RULES = HERE.parents[1] / "docker" / "alerts.yaml"
@@ -17,13 +17,14 @@ QUERIES = [alert["expr"] for alert in ALERTS]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES, ids=[alert["alert"] for alert in ALERTS])
-def test_what_an_alert_asks_for_is_there(query: str, scraped: str) -> None:
-    assert missing(query, exposed_in(scraped)) == []
+def test_what_an_alert_asks_for_is_there(query: str, scraped: str, scraped_replicas: str) -> None:
+    assert missing(query, exposed_in(scraped_replicas)) == []
+    assert only_of_replicas(missing(query, exposed_in(scraped)))
 
 
 @pytest.mark.slow
-def test_every_count_of_ours_has_an_alert(scraped: str) -> None:
-    assert untold({one for one in families_in(scraped) if one.startswith("mcp_")}, QUERIES) == []
+def test_every_count_of_ours_has_an_alert(scraped_replicas: str) -> None:
+    assert untold({one for one in families_in(scraped_replicas) if one.startswith("mcp_")}, QUERIES) == []
 
 
 def test_every_alert_says_what_it_is_about_and_what_to_do() -> None:
