@@ -13,8 +13,9 @@ import anyio
 
 from tests.replicas.failures import Failed, Lost, MayHaveRun, NotRun, PeerError
 from tests.replicas.link import Event, Link, failure_of, read_events
+from tests.wire import STATELESS, with_envelope
 
-__all__ = ["Call", "SessionClient", "connected", "text_of"]
+__all__ = ["Call", "SessionClient", "connected", "stateless", "text_of"]
 
 HELLO = {
     "protocolVersion": "2025-11-25",
@@ -229,3 +230,15 @@ async def connected(http: aiohttp.ClientSession, base_url: str) -> AsyncIterator
             yield client
         finally:
             tasks.cancel_scope.cancel()
+
+
+async def stateless(http: aiohttp.ClientSession, url: str, text: str) -> str:
+    """What the tool `echo` gives to a request of 2026-07-28."""
+    params = with_envelope({"name": "echo", "arguments": {"text": text}})
+    headers = {"MCP-Protocol-Version": STATELESS, "Mcp-Method": "tools/call", "Mcp-Name": "echo"}
+    headers |= {"Accept": "application/json, text/event-stream"}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    async with http.post(f"{url}/mcp", json=body, headers=headers) as response:
+        assert response.status == 200, await response.text()
+        found: str = (await response.json())["result"]["content"][0]["text"]
+        return found

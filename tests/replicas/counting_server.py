@@ -8,6 +8,7 @@ What a client is told is numbered, and what lasts is in a folder that all of the
 import fcntl
 import os
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +24,7 @@ LISTED = 200
 """Resources in the list, beside those of the counters."""
 PAGE = 25
 PREFIX = "counter://"
+BLOCKED_SECONDS = 0.3
 
 Ctx = Context[Path]
 Millis = Annotated[float, Field(ge=0, le=60_000)]
@@ -132,6 +134,16 @@ async def ask(ctx: Ctx, question: str) -> str:
 @app.tool()
 async def bump(ctx: Ctx, name: str) -> str:
     """Bump a counter, and tell how often it was bumped."""
+    number = advance(ctx.state, name)
+    ctx.changes.resource(f"{PREFIX}{name}")
+    return str(number)
+
+
+@app.tool()
+async def bump_slowly(ctx: Ctx, name: str) -> str:
+    """Bump a counter after a while in which nothing else runs here."""
+    note(ctx.state, name, "began")
+    time.sleep(BLOCKED_SECONDS)
     number = advance(ctx.state, name)
     ctx.changes.resource(f"{PREFIX}{name}")
     return str(number)

@@ -6,27 +6,14 @@ import aiohttp
 import anyio
 import pytest
 
-from tests.replicas.clients import SessionClient, connected
+from tests.replicas.clients import SessionClient, connected, stateless
 from tests.replicas.cluster import Cluster, until
 from tests.replicas.failures import NotRun
-from tests.wire import STATELESS, with_envelope
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 Http = aiohttp.ClientSession
 COUNTER = "counter://one"
-
-
-async def stateless(http: Http, url: str, text: str) -> str:
-    """What the tool `echo` gives to a request of 2026-07-28."""
-    params = with_envelope({"name": "echo", "arguments": {"text": text}})
-    headers = {"MCP-Protocol-Version": STATELESS, "Mcp-Method": "tools/call", "Mcp-Name": "echo"}
-    headers |= {"Accept": "application/json, text/event-stream"}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    async with http.post(f"{url}/mcp", json=body, headers=headers) as response:
-        assert response.status == 200, await response.text()
-        found: str = (await response.json())["result"]["content"][0]["text"]
-        return found
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])

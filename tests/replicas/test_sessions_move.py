@@ -1,12 +1,13 @@
 """Small precise scenes: a session, its streams and its calls, while the replicas that serve it come and go."""
 
+import signal
 from contextlib import AsyncExitStack, suppress
 
 import aiohttp
 import anyio
 import pytest
 
-from tests.replicas.clients import Call, SessionClient, connected
+from tests.replicas.clients import Call, SessionClient, connected, stateless
 from tests.replicas.cluster import PATIENCE, Cluster, until
 from tests.replicas.failures import Lost, MayHaveRun, NotRun, PeerError, TooOld
 
@@ -305,3 +306,69 @@ async def change_once(client: SessionClient, level: str, may_be: set[str]) -> No
 async def counted_in_vain(client: SessionClient, call: Call) -> None:
     with suppress(PeerError, NotRun, MayHaveRun):
         await client.tool("count", call, n=1_000, pause_ms=20)
+
+
+@pytest.mark.parametrize("method", ["write", "set"])
+async def test_an_answer_of_redis_that_comes_too_late_is_not_acted_upon(
+    three: Cluster, http: Http, method: str
+) -> None:
+    """Redis has answered what a replica asked for a request, but that stands still until its lease is over."""
+    witness, client = await opened(http, three, 0), await opened(http, three, 0)
+    owed, name = witness.new_call(), f"late-{method}"
+    await client.tool("echo", text="here")
+    params = {"name": "bump", "arguments": {"name": name}} if method == "write" else {"level": "error"}
+    outcomes: list[Exception | None] = []
+
+    async def ask() -> None:
+        try:
+            await client.request("tools/call" if method == "write" else "logging/setLevel", params)
+        except (NotRun, MayHaveRun) as failed:
+            outcomes.append(failed)
+        else:
+            outcomes.append(None)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(counted_in_vain, witness, owed)
+        await until(lambda: bool(owed.logs), "nothing was counted")
+        three.redis.send(signal.SIGSTOP)
+        tasks.start_soon(ask)
+        for text in ("one", "two", "three"):  # by then it has asked Redis
+            assert await stateless(http, three[0].url, text) == text
+        three[0].stop()
+        three.redis.send(signal.SIGCONT)
+        move(witness, three, 1)
+        # It holds the connection of the witness: the others say, when its lease is over, what it owed.
+        with pytest.raises(PeerError):
+            await witness.follow(owed)
+        three[0].go_on()
+    assert isinstance(outcomes[0], NotRun)
+    move(client, three, 1)
+    assert await read(client, f"counter://{name}") == 0
+    call = client.new_call()
+    await client.tool("count", call, n=2)
+    assert call.logs == [1, 2]
+
+
+async def test_what_one_that_stood_still_did_all_the_same_is_told(three: Cluster, http: Http) -> None:
+    """It was in the middle of a write, which nobody could stop. Its client may not know; who watches is told."""
+    witness, client = await opened(http, three, 0), await opened(http, three, 0)
+    owed, notes = witness.new_call(), three.folder / "slow.notes"
+    async with connected(http, three[1].url) as watching, anyio.create_task_group() as tasks:
+        await watching.request("resources/subscribe", {"uri": "counter://slow"})
+        await until(lambda: watching.is_listening, "it does not listen")
+        tasks.start_soon(counted_in_vain, witness, owed)
+        await until(lambda: bool(owed.logs), "nothing was counted")
+        tasks.start_soon(bumped_in_vain, client, "slow")
+        await until(notes.exists, "it has not begun")
+        three[0].stop()
+        move(witness, three, 1)
+        with pytest.raises(PeerError):
+            await witness.follow(owed)
+        three[0].go_on()
+        await until(lambda: watching.notices["counter://slow"] > 0, "a write was not heard of", 10)
+        assert await read(watching, "counter://slow") == 1
+
+
+async def bumped_in_vain(client: SessionClient, name: str) -> None:
+    with suppress(PeerError, NotRun, MayHaveRun):
+        await client.tool("bump_slowly", name=name)
