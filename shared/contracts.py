@@ -42,6 +42,7 @@ __all__ = [
     "Limiter",
     "News",
     "Observer",
+    "Post",
     "PromptStream",
     "PromptTransport",
     "Quota",
@@ -275,14 +276,27 @@ class SessionRecord:
 
 
 @record
+class Post:
+    """What a client of HTTP+SSE has posted at another replica than the one that has its stream."""
+
+    body: bytes
+    principal: Principal | None
+    """Who has sent it, which that replica compares with whose the session is."""
+    version: str | None = None
+    """What its `MCP-Protocol-Version` header says."""
+
+
+@record
 class News:
     """What one replica tells another one about `session`: a message for what runs there, how the session is now,
-    or a resource that is no longer told of there. None of them: it has ended."""
+    a resource that is no longer told of there, or a message for the stream that is there, of which alone the session
+    consists. None of them: it has ended."""
 
     session: str
     message: Message | None = None
     snapshot: Snapshot | None = None
     uri: str | None = None
+    post: Post | None = None
 
 
 class SessionStore(Protocol):

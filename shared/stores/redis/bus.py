@@ -7,7 +7,7 @@ from ...contracts import News
 from ...protocol.session.events import Change
 from ...protocol.wire.codec import Codec, encode
 from .link import Link
-from .records import read_change, write_change
+from .records import read_change, read_post, write_change, write_post
 
 __all__ = ["RedisBus"]
 
@@ -37,6 +37,9 @@ class RedisBus:
 
     async def deliver(self, replica: int, news: News) -> bool:
         """Tells another replica; False where it is gone."""
+        if news.post is not None:
+            words = news.session, news.post.body, write_post(news.post)
+            return bool(await self._link.ask("deliver", replica, "post", *words))
         message = b"" if news.message is None else encode(news.message)
         return bool(await self._link.ask("deliver", replica, "news", news.session, message))
 
@@ -80,6 +83,10 @@ class RedisBus:
     def heard(self, session: str, message: bytes) -> None:
         """Another replica has sent a message for what runs here."""
         self.hand(News(session, self._codec.decode_body(message) if message else None))
+
+    def heard_post(self, session: str, body: bytes, data: bytes) -> None:
+        """Another replica passes on what was posted there for a stream that is here."""
+        self.hand(News(session, post=read_post(body, data)))
 
     def heard_change(self, run: str, data: bytes) -> None:
         """Another replica tells of a change."""

@@ -231,6 +231,8 @@ class RedisReplica:
         match kind:
             case b"news":
                 self.bus.heard(name.decode(), first)
+            case b"post":
+                self.bus.heard_post(name.decode(), first, second)
             case b"change":
                 self.bus.heard_change(name.decode(), first)
             case b"snapshot":

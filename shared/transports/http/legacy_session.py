@@ -2,21 +2,26 @@
 
 import asyncio
 import logging
+import re
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from anyio import CancelScope
 
+from ...contracts import Post
 from ...errors import InvalidRequest
 from ...kit.tasks import Signal
 from ...protocol.http.rules import (
+    VERSION_HEADER,
     Headers,
     Refusal,
     check_handshake_body,
     check_version_header,
     is_stateless,
     refuse,
+    request_ids,
 )
 from ...protocol.identity import Principal
 from ...protocol.wire.codec import Codec
@@ -30,7 +35,7 @@ from .session import CATCH_UP_SECONDS
 from .sessions import logged
 from .token_end import ending_with_token
 
-__all__ = ["ID", "MESSAGES", "LegacySession"]
+__all__ = ["ID", "MESSAGES", "LegacySession", "replica_of"]
 
 log = logging.getLogger("shared.transports.http")
 
@@ -68,6 +73,8 @@ class LegacySession:
         """`http` is the GET that opens it; `codec` reads and writes its messages."""
         loop = asyncio.get_running_loop()
         self.id = secrets.token_urlsafe(32)
+        if running.replica is not None:
+            self.id = f"{running.replica.number}-{self.id}"
         self.client = http.client
         self.uses = -1  # the `initialize` that opens other sessions is a request to this one
         self.codec = codec
@@ -113,6 +120,20 @@ class LegacySession:
         for message in messages:
             self._connection.take(message)
         return None
+
+    def take_passed_on(self, post: Post) -> None:
+        """Takes in what was posted at another replica, which has answered already: who waits for what must not reach
+        it hears of that on the stream."""
+        headers = Headers({} if post.version is None else {VERSION_HEADER: post.version})
+        messages = self.codec.feed_body(post.body)
+        principal, known = post.principal, self._connection.session.principal
+        if principal is not None and known is not None:
+            principal = replace(principal, is_revoked=known.is_revoked)  # which does not travel
+        refusal = self.take(headers, messages, principal)
+        if refusal is not None:
+            for id_ in request_ids(messages[0]):
+                self._put(replace(refusal.failure, id=id_))
+            self._ready.wake()
 
     def _refuse_newest(self, message: Message) -> Refusal | None:
         if not isinstance(message, Request):
@@ -208,6 +229,12 @@ class LegacySession:
         self._untaken = None  # it grows by what is written now
         self._deliver()
         return events
+
+
+def replica_of(id: str) -> int | None:
+    """The replica that has the stream of the session of that id; None where the id names none."""
+    named = re.match(r"([0-9]{1,7})-", id)
+    return None if named is None else int(named[1])
 
 
 def _key(principal: Principal | None) -> str | None:

@@ -6,8 +6,11 @@
     POST /messages    one message of the client. It is answered by 202, and by what then comes on the stream.
 
 An open stream is the session: when it ends, for whatever reason, its calls are cancelled, its subscriptions given up,
-and its address is unknown. Nobody comes back to it, so nothing is kept for that: its events have no ids. It stays at
-the replica that has the connection, and no other knows of it.
+and its address is unknown. Nobody comes back to it, so nothing is kept for that: its events have no ids.
+
+It stays at the replica that has the connection, which its id names. What is posted at another one, that passes on
+as it is: only the replica with the stream knows whose the session is, and how to read what comes. So the one that
+passes it on answers 202 to all that it could deliver, and the stream says what is wrong with a request.
 
 `initialize` settles any version that begins so, not 2024-11-05 alone: the official SDKs negotiate over this transport
 as over every other, and a host whose URL ends in /sse would otherwise lose what came later. 2026-07-28 has no such
@@ -24,21 +27,24 @@ from urllib.parse import parse_qs
 
 from anyio.abc import TaskGroup
 
+from ...contracts import News, Post
 from ...protocol.http.rules import (
     EVENT_STREAM,
+    VERSION_HEADER,
     Refusal,
     check_accept,
     check_content,
     check_version_header,
     refuse,
 )
+from ...protocol.identity import Principal
 from ...protocol.wire.codec import Codec
 from ...server.running import Running
 from .bodies import Bodies
-from .legacy_session import ID, MESSAGES, LegacySession
+from .legacy_session import ID, MESSAGES, LegacySession, replica_of
 from .limits import EndpointLimits
 from .reply import Http
-from .sessions import Sessions, logged
+from .sessions import OUT_OF_REACH, Sessions, logged
 
 __all__ = ["LegacySse", "sse_paths"]
 
@@ -71,6 +77,8 @@ class LegacySse:
         self._limits = limits
         self._sse, _ = sse_paths(path)
         self._by_id: dict[str, LegacySession] = {}
+        sessions.on_post = self._take_passed_on
+        sessions.replica.watch(self)
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -117,9 +125,19 @@ class LegacySse:
         return None
 
     async def _post(self, http: Http) -> Refusal | None:
-        session, refusal = self._find(http), check_content(http.headers)
-        if session is None or refusal is not None:
-            return refusal or _UNKNOWN
+        refusal = check_content(http.headers)
+        if refusal is not None:
+            return refusal
+        named = _named(http)
+        session = self._find(named, http.principal)
+        if session is not None:
+            return await self._take(session, http)
+        owner = replica_of(named)
+        if owner is None or owner == self._sessions.replica.number:
+            return _UNKNOWN
+        return await self._pass_on(owner, named, http)
+
+    async def _take(self, session: LegacySession, http: Http) -> Refusal | None:
         body = await self._bodies.read(http)
         if isinstance(body, Refusal):
             return body
@@ -132,11 +150,44 @@ class LegacySse:
             await http.reply.json(202, b"")
         return refusal
 
-    def _find(self, http: Http) -> LegacySession | None:
-        """The session that a request names; somebody else's is as unknown as one that never was."""
-        named = parse_qs(http.query.decode("latin-1")).get(ID, ())
-        session = self._by_id.get(named[0]) if len(named) == 1 else None
-        return session if session is not None and session.is_of(http.principal) else None
+    async def _pass_on(self, owner: int, id: str, http: Http) -> Refusal | None:
+        """Has the replica that has the stream, if it is there, take in what was posted here."""
+        body = await self._bodies.read(http)
+        if isinstance(body, Refusal):
+            return body
+        post = Post(body, http.principal, http.headers.get(VERSION_HEADER))
+        try:
+            if not await self._sessions.replica.bus.deliver(owner, News(id, post=post)):
+                return _UNKNOWN
+        except OSError:
+            return OUT_OF_REACH
+        await http.reply.json(202, b"")
+        return None
+
+    def _find(self, id: str, principal: Principal | None) -> LegacySession | None:
+        """The session of that id that is here; somebody else's is as unknown as one that never was."""
+        session = self._by_id.get(id)
+        return session if session is not None and session.is_of(principal) else None
+
+    def _take_passed_on(self, id: str, post: Post) -> None:
+        session = self._find(id, post.principal)
+        if session is not None and not session.is_ending:
+            self._sessions.shares.use(session)
+            session.take_passed_on(post)
+
+    # What becomes of the replicas
+
+    def lost(self) -> None:
+        """Nobody can post at another replica any more: all streams end, for their clients to open new ones."""
+        self.end_all(orderly=False)
+
+    def returned(self) -> None:
+        """This replica is one of the others again, and has no streams yet."""
+
+    def left(self) -> None:
+        """Another replica is gone, and its streams with it."""
+
+    # The end
 
     def _give_way(self, session: LegacySession) -> None:
         self._forget(session)
@@ -145,3 +196,9 @@ class LegacySse:
     def _forget(self, session: LegacySession) -> None:
         if self._by_id.pop(session.id, None) is not None:
             self._sessions.shares.remove(session)
+
+
+def _named(http: Http) -> str:
+    """The id that a request names; empty where that is not one."""
+    named = parse_qs(http.query.decode("latin-1")).get(ID, ())
+    return named[0] if len(named) == 1 else ""

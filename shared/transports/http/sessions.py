@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ...contracts import News, SessionRecord
+from ...contracts import News, Post, SessionRecord
 from ...ops.footprint import give_back
 from ...protocol.http.rules import Refusal, refuse
 from ...protocol.identity import Principal
@@ -59,7 +59,8 @@ class Sessions:
         self.is_alone = running.replica is None
         """Whether nobody else can have any of them."""
         replica = running.replica or Stores().replica()
-        self._replica, self._store, self._bus = replica, replica.sessions, replica.bus
+        self.replica = replica
+        self._store, self._bus = replica.sessions, replica.bus
         self._keeping = Keeping(limits, replica, self._lapse)
         self.shares = Shares(limits.sessions, allowances)
         """Who has how many of them, and of those that are found elsewhere."""
@@ -74,6 +75,8 @@ class Sessions:
         self._is_ending = False
         self._is_leaving = False
         """Whether what comes now has to go to the other replicas."""
+        self.on_post: Callable[[str, Post], None] = _ignore
+        """Who takes what other replicas pass on for the streams of HTTP+SSE that are here, by the id of a session."""
         self._bus.receive(self._hear)
         replica.watch(self)
 
@@ -179,7 +182,7 @@ class Sessions:
             owner = await self._store.owner(session.id, id_)
         else:
             return
-        if owner is not None and owner != self._replica.number:
+        if owner is not None and owner != self.replica.number:
             await self._bus.deliver(owner, News(session.id, message))
 
     def end(self, session: HttpSession) -> None:
@@ -215,6 +218,9 @@ class Sessions:
 
     def _hear(self, news: News) -> None:
         """Another replica has told something of a session that is here too."""
+        if news.post is not None:
+            self.on_post(news.session, news.post)
+            return
         if news == News(news.session):
             self._note_end(news.session)
         session = self._by_id.get(news.session)
@@ -339,6 +345,10 @@ class Sessions:
             await anyio.sleep(QUIET_SECONDS)
         self._ended = 0
         give_back()
+
+
+def _ignore(_id: str, _post: Post) -> None:
+    """There are no streams of HTTP+SSE."""
 
 
 @contextmanager

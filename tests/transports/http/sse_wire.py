@@ -24,6 +24,10 @@ class SseClient:
         self._events = events
         self._headers = headers
 
+    def posts_at(self, site: Site) -> None:
+        """What is posted from now on goes to that site."""
+        self._site = site
+
     async def event(self) -> ServerSentEvent:
         """The next event. Raises StopAsyncIteration at the end of the stream."""
         return await anext(self._events)
