@@ -54,7 +54,7 @@ from .limits import EndpointLimits
 from .quotas import Portions
 from .repeated import RepeatedArguments
 from .reply import Gone, Http, Stage
-from .session import HttpSession
+from .session import LOST, HttpSession
 from .sessions import OUT_OF_REACH, Sessions
 from .stateless import StatelessRequest
 from .stream_response import follow
@@ -300,7 +300,7 @@ class Endpoint:
             return refusal or refuse(400, "this id is in use by a request that has no answer yet")
         reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
-            return OUT_OF_REACH
+            return LOST if ids else OUT_OF_REACH  # what has begun may not be sent again as if it had not
         await follow(http, session, reader, self._limits.keep_alive_seconds)
         if not sessions.is_alone:
             sessions.take_over(session, message)
