@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sys
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +43,8 @@ def this_worker() -> Worker | None:
     said = os.environ.pop(VARIABLE, None)
     if said is None:
         return None
+    if sys.platform == "win32":
+        raise NotImplementedError("there are no workers on Windows")
     from ..ops.siblings import Siblings
 
     # Who signals all processes of the program means the parent. To ignore it would be inherited.

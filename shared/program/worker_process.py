@@ -124,7 +124,8 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Ends it at once."""
-        self._signal(signal.SIGKILL)
+        if sys.platform != "win32":
+            self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
         if self.code is None:
@@ -132,6 +133,8 @@ class WorkerProcess:
                 os.kill(self.pid, number)
 
     async def _hear(self, ask: Ask, tasks: TaskGroup) -> None:
+        if sys.platform == "win32":
+            raise NotImplementedError("there are no workers on Windows")
         reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_LONGEST_LINE)
         # A reset is an end as well, and so is what is longer than anything it has to say.
         with suppress(ConnectionError, ValueError):

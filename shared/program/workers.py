@@ -91,6 +91,8 @@ class _Parent:
 
     async def run(self) -> None:
         """Has the workers serve until a signal says otherwise, or they can't be started."""
+        if sys.platform == "win32":
+            raise NotImplementedError("there are no workers on Windows")
         options = self._options
         with starting(f"can't listen on {options.host} port {options.port}"):
             self._listener = listen(options.host, options.port)
@@ -109,6 +111,8 @@ class _Parent:
                 ending.start_soon(worker.end)
 
     async def _heed(self, signals: AsyncIterator[signal.Signals]) -> None:
+        if sys.platform == "win32":
+            raise NotImplementedError("there are no workers on Windows")
         async for number in signals:
             if number == signal.SIGHUP:
                 self._renewal.set()
