@@ -64,6 +64,17 @@ class Files:
         for place in places:
             self.journal.wrote(self.beneath.roots.outer(place))
 
+    def concerned(self, uri: str) -> list[str]:
+        """The keys under which it is told that something was written to, made at, or taken away from this `file:`
+        URI."""
+        return [*self.watcher.concerned(uri), *self.globs.concerned(uri)]
+
+    def is_listed(self, uri: str) -> bool:
+        """Whether what has this `file:` URI stands directly in an allowed directory, and so among the resources."""
+        roots = self.beneath.roots
+        above = uri.rpartition("/")[0]
+        return any(roots.uri(Place(index, (), "")).rstrip("/") == above for index in range(len(roots.paths)))
+
     def key(self, uri: str) -> str:
         """Under which key changes of `uri` are told to those who work in these directories."""
         return self.beneath.roots.mark + uri

@@ -6,6 +6,7 @@ for `shared/kit/rooted/small_reads.py`. A cancelled call waits for its thread, s
 
 import logging
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
@@ -14,6 +15,8 @@ from shared import Implementation, Opening, Running, Server, ToolError, __versio
 from shared.extensions.client_roots import narrow_to_roots
 from shared.extensions.tasks import tasks
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
+from shared.protocol.session.events import Change
+from shared.server.changes import Changes
 
 from .errors import FilesError, explained
 from .features import edit, read, reports, resources, search, watch
@@ -57,7 +60,19 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
         paths, writable, opening.changes.resource, settings.denylist, settings.max_read, settings.poll
     ) as files:
         files.watcher.on_polling = opening.conditions.set_polling
+        files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
+        opening.changes.on_heard = partial(_hear, files, opening.changes)
         yield files if settings.within is None else await _in_directories(files, settings.within)
+
+
+def _hear(files: Files, changes: Changes, change: Change) -> Sequence[str]:
+    """What another replica tells of, whose writing may give no notice here."""
+    uri = change.uri or ""
+    if change.what != "written":
+        return (uri,)
+    if files.is_listed(uri):
+        changes.heard(Change("resources"))
+    return files.concerned(uri)
 
 
 async def _in_directories(files: Files, paths: Sequence[Path]) -> Files:

@@ -13,6 +13,7 @@ from anyio import to_thread
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
 from shared.extensions.skills import skills
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
+from shared.protocol.session.events import Change
 from shared.protocol.types.tools import ListParams
 from shared.server.changes import Changes
 
@@ -64,6 +65,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
     opened = Opened(libraries, files, settings, SkillCache(libraries), watch, {})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch.run, partial(_tell, opened, opening.changes))
+        opening.changes.on_heard = partial(_hear, watch)
         yield opened
         tasks.cancel_scope.cancel()
 
@@ -84,6 +86,14 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
 def _tell(opened: Opened, changes: Changes, changed: Changed) -> None:
     opened.skills.forget(changed)
     resources.tell(opened, changes, changed)
+
+
+def _hear(watch: Watch, change: Change) -> tuple[str, ...]:
+    """Another replica has seen or made a change, and tells of the index with each. What a client reads here is new
+    when this one has looked as well, and so it is told then."""
+    if change.uri == resources.INDEX:
+        watch.hear()
+    return ()
 
 
 @app.on_ready

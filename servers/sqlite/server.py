@@ -68,6 +68,8 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
         group.start_soon(stay_small, used)
         watch = Watch(databases, group, opening.changes.resource, opening.changes.resources)
         watch.on_polling = opening.conditions.set_polling
+        watch.on_wrote = opening.changes.wrote
+        opening.changes.on_heard = lambda change: watch.hear(change.uri or "")
         with Exports(settings.max_export) as exports:
             turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
             opened = Opened(databases, snapshots, watch, exports, settings, insights.Memos(), turns)

@@ -31,6 +31,7 @@ Share = Callable[[Change], None]
 Subscribed = Callable[[Any, str], Awaitable[str]]
 Wanted = Callable[[], Awaitable[None]]
 Unsubscribed = Callable[[str], Awaitable[None]]
+Heard = Callable[[Change], Iterable[str]]
 
 
 class Listener(Protocol):
@@ -52,6 +53,10 @@ class Changes:
         self.on_wanted: Wanted | None = None
         self.share: Share | None = None
         """Tells other replicas of the server of what has changed, where there are any."""
+        self.on_heard: Heard | None = None
+        """Of a change of a resource that another replica tells of, the keys to tell of here, in place of that of the
+        change: of one that is `written`, all that it concerns. A server that looks for changes itself looks then, and
+        gives none. It neither waits nor raises."""
         self._wanted = False
         self._listeners: dict[Listener, None] = {}
         self._holders: Counter[str] = Counter()
@@ -75,6 +80,11 @@ class Changes:
         from now on."""
         if key in self._holders or self.share is not None:
             self._publish(Change("resource", key, part))
+
+    def wrote(self, key: str) -> None:
+        """This server has itself written what is known under `key`. Its own clients hear of that as of any change,
+        by what watches; other replicas, which may not see it as it is on a network volume, hear of it by this."""
+        self._tell_others(Change("written", key))
 
     def announce(self, message: LogMessage) -> None:
         """Something holds from now on that concerns everybody."""
@@ -162,8 +172,13 @@ class Changes:
 
     def heard(self, change: Change) -> None:
         """Something has changed, as another replica says."""
-        if change.uri is None or change.uri in self._holders:
+        if change.uri is None:
             self._tell(change)
+            return
+        keys = (change.uri,) if self.on_heard is None else self.on_heard(change)
+        for key in keys:
+            if key in self._holders:
+                self._tell(Change("resource", key, change.part if key == change.uri else None))
 
     def look_again(self) -> None:
         """Anything may have changed."""
@@ -173,9 +188,12 @@ class Changes:
             self._tell(Change("resource", key))
 
     def _publish(self, change: Change) -> None:
+        self._tell_others(change)
+        self._tell(change)
+
+    def _tell_others(self, change: Change) -> None:
         if self.share is not None:
             self.share(change)
-        self._tell(change)
 
     def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):

@@ -296,3 +296,39 @@ async def test_who_is_held_is_known(changes, watch):
     assert (changes.is_held("a"), changes.is_held("b")) == (True, False)
     await changes.release(["a"])
     assert not changes.is_held("a")
+
+
+async def test_what_was_written_here_only_others_hear_of(changes):
+    ear, shared = Ear(), []
+    changes.join(ear)
+    changes.on_subscribe = Watch().begin
+    await changes.hold(None, "a")
+    changes.wrote("a")
+    changes.share = shared.append
+    changes.wrote("a")
+    assert (ear.heard, shared) == ([], [Change("written", "a")])
+
+
+async def test_what_another_replica_tells_of_concerns_what_is_held_here(changes):
+    ear = Ear()
+    changes.join(ear)
+    changes.on_subscribe = Watch().begin
+    for key in ("a", "b"):
+        await changes.hold(None, key)
+    changes.heard(Change("written", "a"))
+    changes.heard(Change("resource", "b", "b#part"))
+    changes.heard(Change("resource", "c"))
+    changes.on_heard = lambda change: ("b", "c") if change.uri == "a" else ()
+    changes.heard(Change("written", "a"))
+    changes.heard(Change("resource", "b"))
+    assert ear.heard == [Change("resource", "a"), Change("resource", "b", "b#part"), Change("resource", "b")]
+
+
+async def test_anything_may_have_changed(changes):
+    ear = Ear()
+    changes.join(ear)
+    changes.on_subscribe = Watch().begin
+    await changes.hold(None, "a")
+    changes.look_again()
+    lists = [Change(name) for name in ("tools", "prompts", "resources")]
+    assert sorted(ear.heard, key=str) == sorted([*lists, Change("resource", "a")], key=str)

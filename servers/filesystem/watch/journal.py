@@ -8,7 +8,7 @@ after the last; a cursor from before that, or from another run of the server, is
 import os
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -83,6 +83,10 @@ class _Entry(NamedTuple):
     time: float
 
 
+def _ignore(_place: Place) -> None:
+    """Nobody wants to know."""
+
+
 class Journal:
     """The journal of a watcher. For one thread; `run` it in a task."""
 
@@ -102,6 +106,8 @@ class Journal:
         self._begun = anyio.Event()
         self._moved = anyio.Event()
         self._used = 0.0
+        self.on_wrote: Callable[[Place], None] = _ignore
+        """Told of each place where this server itself wrote. It must not wait."""
 
     async def run(self) -> None:
         """End the watch when nobody has read for a while; until cancelled."""
@@ -136,6 +142,7 @@ class Journal:
 
     def wrote(self, place: Place) -> None:
         """This server itself changed something at `place`: whoever reads from now on reads of that, too."""
+        self.on_wrote(place)
         if self._trees and self._written is not None:
             self._written.append(place)
             if len(self._written) > MAX_NOTICED:

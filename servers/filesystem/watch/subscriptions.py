@@ -91,6 +91,16 @@ class GlobTrees:
         if not readers:
             self._end(shared)
 
+    def concerned(self, uri: str) -> list[str]:
+        """The keys of the globs that match what has this `file:` URI."""
+        found: list[str] = []
+        for key, shared in self._globs.items():
+            start = key[key.find("file:") :].partition("/./")[0] + "/"
+            names = [os.fsdecode(unquote_to_bytes(name)) for name in uri.removeprefix(start).split("/")]
+            if uri.startswith(start) and self._trees[shared][1].has(key, names):
+                found.append(key)
+        return found
+
     async def _begin(
         self, shared: Shared, place: Place, reached: Sequence[str], beneath: RootedFiles, owner: str
     ) -> None:
@@ -134,6 +144,10 @@ class Readers:
     def remove(self, key: str) -> None:
         """No longer."""
         del self._globs[key]
+
+    def has(self, key: str, names: Sequence[str]) -> bool:
+        """Whether the glob of `key` matches what has these names, the first of which stands in the directory."""
+        return _matches(self._globs[key], tuple(names[:-1]), names[-1:])
 
     def concerned(self, events: Sequence[Event]) -> list[str]:
         """The keys to tell of these events."""

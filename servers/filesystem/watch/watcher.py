@@ -139,6 +139,13 @@ class Watcher:
             self._ended.append(watched)
             self._set_changed()
 
+    def concerned(self, uri: str) -> list[str]:
+        """The keys of what is watched to which something happens where what has this `file:` URI is written, made, or
+        taken away: itself, what stands in it, and the directory that it stands in."""
+        above, below = uri.rpartition("/")[0], f"{uri}/"
+        found = [(key, key[key.find("file:") :]) for key in self._watched if isinstance(key, str)]
+        return [key for key, watched in found if watched in (uri, above) or watched.startswith(below)]
+
     async def run_for(self, place: Place, function: Callable[..., T], *arguments: Any) -> T:
         """The result of a function that blocks for as long as the file system of the place does not answer."""
         found: T = await self._threads.run(function, *arguments, remote=not self._local(place))

@@ -60,6 +60,7 @@ class Watch:
         self._around: frozenset[str] = frozenset()
         """The directories that are watched for a folder of the libraries only."""
         self._roots = frozenset(str(one.root) for one in libraries.all)
+        self._stop = threading.Event()
 
     @property
     def degraded(self) -> bool:
@@ -117,12 +118,20 @@ class Watch:
                 return True
         return False
 
+    def hear(self) -> None:
+        """Looks soon: somebody else has seen a change, of which there may be no notice here."""
+        self._stop.set()
+
     def concerns(self, path: str) -> bool:
         """Whether what happens at `path` is a reason to look."""
         return path in self._roots or str(Path(path).parent) not in self._around
 
     async def _wait(self, seconds: float) -> bool:
-        return await wait_in_thread(self._wait_for_notice, seconds, self._limiter)
+        try:
+            return await wait_in_thread(self._wait_for_notice, seconds, self._limiter, self._stop)
+        finally:
+            # What is heard from here on is a reason to look after the look that comes now.
+            self._stop = threading.Event()
 
     async def look(self) -> None:
         """Looks now. What was there when it began is served, and told, when it ends: so whoever has written something

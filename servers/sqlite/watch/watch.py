@@ -55,6 +55,8 @@ class Watch:
         self.on_polling: Callable[[bool], None] = _ignore
         """Told whether what is watched is asked every second, for want of notices, when that may have changed. It
         must not wait."""
+        self.on_wrote: Callable[[str], None] = _ignore
+        """Told the key of a database that this server itself has changed. It must not wait."""
 
     @property
     def health(self) -> dict[str, int | bool]:
@@ -92,12 +94,25 @@ class Watch:
         if not self._watched:
             self._hearing.cancel()
 
+    def hear(self, key: str) -> tuple[str, ...]:
+        """Another replica tells of what has this key: its database is looked at here, and whoever watches it hears by
+        that. Of what belongs to no database this gives the keys to tell of."""
+        named = parse_uri(f"{key}/schema") or parse_uri(key)
+        if named is None:
+            return (key,)
+        if named.database in self._watched:
+            self._watched[named.database].notice()
+        return ()
+
     def _committed(self, database: str, tables: Collection[str], defines: bool) -> None:
         self._loop.call_soon_threadsafe(self._wrote, database, frozenset(tables), defines)
 
     def _wrote(self, database: str, tables: Collection[str], defines: bool) -> None:
-        if database in self._watched and (tables or defines):
+        if not tables and not defines:
+            return
+        if database in self._watched:
             self._watched[database].wrote(tables, defines)
+        self.on_wrote(format_uri(Target(database)).removesuffix("/schema"))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         database = self._databases.get(name)
