@@ -1,6 +1,7 @@
 """What a Bus promises: news reach one replica once and in order, changes all others."""
 
-from shared.contracts import News
+from shared.contracts import News, Post
+from shared.protocol.identity import Principal
 from shared.protocol.session.events import Change
 from shared.protocol.wire.jsonrpc import Notification
 from tests.stores.conftest import Kind, joined, rest
@@ -23,6 +24,25 @@ class TestBus:
                 assert await here.bus.deliver(there.number, one)
             await rest(here, there, other)
             assert heard == {here.number: [], there.number: told, other.number: []}
+
+    async def test_what_was_posted_comes_as_it_is_and_with_who_sent_it(self, stores: Kind) -> None:
+        ada = Principal("ada", "Ada", frozenset({"read"}), "app", 1.5)
+        told = [News("s", post=Post(b'{"a": 1}\xff', ada, "2025-03-26")), News("s", post=Post(b"", None))]
+        async with joined(stores, 2) as (here, there):
+            heard: list[News] = []
+            there.bus.receive(heard.append)
+            for one in told:
+                assert await here.bus.deliver(there.number, one)
+            await rest(here, there)
+            assert heard == told
+            principal = heard[0].post and heard[0].post.principal
+            assert principal is not None
+            assert (principal.name, principal.scopes, principal.client, principal.expires) == (
+                "Ada",
+                frozenset({"read"}),
+                "app",
+                1.5,
+            )
 
     async def test_news_wait_until_somebody_reads_them(self, stores: Kind) -> None:
         async with joined(stores, 2) as (here, there):

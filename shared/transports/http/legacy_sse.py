@@ -44,7 +44,8 @@ from .bodies import Bodies
 from .legacy_session import ID, MESSAGES, LegacySession, replica_of
 from .limits import EndpointLimits
 from .reply import Http
-from .sessions import OUT_OF_REACH, Sessions, logged
+from .session import LOST
+from .sessions import Sessions, logged
 
 __all__ = ["LegacySse", "sse_paths"]
 
@@ -160,7 +161,7 @@ class LegacySse:
             if not await self._sessions.replica.bus.deliver(owner, News(id, post=post)):
                 return _UNKNOWN
         except OSError:
-            return OUT_OF_REACH
+            return LOST  # it may have been delivered
         await http.reply.json(202, b"")
         return None
 

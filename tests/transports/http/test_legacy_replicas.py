@@ -8,6 +8,7 @@ import anyio
 import httpx
 import pytest
 
+from shared.extensions.dialects import DIALECTS
 from shared.stores.memory import Stores
 from shared.testing import replicas
 from shared.transports.http.limits import EndpointLimits
@@ -149,3 +150,20 @@ async def test_the_streams_of_a_replica_that_is_lost_end(redis_server: RedisServ
         async with apart(here, there) as client:
             await client.initialize()
             assert await client.call("echo", {"text": "hi"}) == "hi"
+
+
+async def test_a_dialect_is_understood_by_the_replica_with_the_stream() -> None:
+    stores, limits, spoken = Stores(), EndpointLimits(dialects=True), [DIALECTS]
+    async with (
+        make_server().open(stores=stores, extensions=spoken) as one,
+        make_server().open(stores=stores, extensions=spoken) as other,
+        listening(one, limits=limits) as here,
+        listening(other, limits=limits) as there,
+        streaming(here) as client,
+    ):
+        await client.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})
+        assert (await client.next())["result"]["name"] == "sample"
+        client.posts_at(there)
+        asked = {"toolId": "sample/echo", "inputs": {"text": "hi"}}
+        await client.send({"jsonrpc": "2.0", "id": 1, "method": "mcp/tool/execute", "params": asked})
+        assert (await client.next())["result"] == "hi"
