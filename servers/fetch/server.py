@@ -30,7 +30,7 @@ app.log_level = None
 
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[State]:
-    async with open_state(opening.settings, lambda: opening.endpoints) as state:
+    async with open_state(opening.settings, lambda: opening.endpoints, opening.blobs) as state:
         yield state
 
 

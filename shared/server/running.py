@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pydantic import ValidationError
 
 from ..auth.policy import ALL_OTHERS
-from ..contracts import Observer, Quota
+from ..contracts import Blobs, Observer, Quota
 from ..errors import DeclarationError, LimitExceeded
 from ..protocol.identity import Identity, Principal, Span
 from ..protocol.methods import Method, MethodTable, method_table
@@ -320,6 +320,11 @@ class Opening:
     def signer(self) -> Signer:
         """What signs the cursors of lists."""
         return self._running.signer
+
+    @property
+    def blobs(self) -> Blobs | None:
+        """What its replicas keep for each other; None where it is alone."""
+        return None if self._running.replica is None else self._running.replica.blobs
 
     @property
     def endpoints(self) -> list[tuple[str, int]]:

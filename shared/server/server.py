@@ -185,15 +185,15 @@ class Server(Features[State]):
         _require_tasks(running)
         joined = nullcontext() if stores is None else stores.join()
         opened = nullcontext() if self._lifespan is None else self._lifespan(Opening(running))
-        async with joined as replica, opened as running.state:
+        async with AsyncExitStack() as stack:
+            replica = await stack.enter_async_context(joined)
             if replica is not None:
                 running.join(replica)
+            running.state = await stack.enter_async_context(opened)
             running.calls = Calls(running)
-            try:
-                async with _opened_extensions(running):
-                    yield running
-            finally:
-                await running.calls.close()
+            stack.push_async_callback(running.calls.close)
+            async with _opened_extensions(running):
+                yield running
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
         """What becomes of a call that raised `error`: the client is told nothing but "internal error", unless it was

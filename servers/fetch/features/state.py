@@ -13,6 +13,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from shared import Context
+from shared.contracts import Blobs
 from shared.server.thread_turns import Turns
 
 from ..load.stopwatch import Stopwatch
@@ -22,16 +23,25 @@ from ..settings import Settings
 from .reports import report_slow
 
 if TYPE_CHECKING:
+    from ..load.shared_cache import SharedEntries
     from ..pages.fetcher import Fetcher
 
+    SharedSnapshots = SharedEntries[Snapshot]
+
 Endpoints = Callable[[], Iterable[Endpoint]]
+
+_SNAPSHOT_SECONDS = 900.0
+"""How long a client may take to go on with a page at another replica."""
 
 
 class LazyFetcher:
     """The fetcher, from the first use on."""
 
-    def __init__(self, settings: Settings, endpoints: Endpoints, tasks: TaskGroup, stack: AsyncExitStack) -> None:
-        self._settings, self._endpoints, self._tasks, self._stack = settings, endpoints, tasks, stack
+    def __init__(
+        self, settings: Settings, endpoints: Endpoints, blobs: Blobs | None, tasks: TaskGroup, stack: AsyncExitStack
+    ) -> None:
+        self._settings, self._endpoints, self._blobs = settings, endpoints, blobs
+        self._tasks, self._stack = tasks, stack
         self._lock = anyio.Lock()
         self._fetcher: Fetcher | None = None
 
@@ -41,16 +51,23 @@ class LazyFetcher:
             if self._fetcher is None:
                 # It takes a third of a second, during which others are answered.
                 open_fetcher = await to_thread.run_sync(_load)
-                self._fetcher = await self._stack.enter_async_context(open_fetcher(self._settings, self._endpoints))
+                opened = open_fetcher(self._settings, self._endpoints, self._blobs)
+                self._fetcher = await self._stack.enter_async_context(opened)
                 # What reads pages is loaded in a process of its own, while the first one comes.
                 self._tasks.start_soon(self._fetcher.reader.warm)
             return self._fetcher
 
 
-def _load() -> Callable[[Settings, Endpoints], AbstractAsyncContextManager["Fetcher"]]:
+def _load() -> Callable[[Settings, Endpoints, Blobs | None], AbstractAsyncContextManager["Fetcher"]]:
     from ..pages.fetcher import open_fetcher
 
     return open_fetcher
+
+
+def _shared(blobs: Blobs) -> "SharedSnapshots":
+    from ..load.shared_cache import SharedEntries
+
+    return SharedEntries(blobs, "page", Snapshot, _SNAPSHOT_SECONDS)
 
 
 class State(NamedTuple):
@@ -60,18 +77,22 @@ class State(NamedTuple):
     snapshots: Snapshots
     turns: Turns
     """Who may fetch."""
+    shared: "SharedSnapshots | None"
+    """The snapshots of other replicas, where there are any."""
 
 
 Ctx = Context[State]
 
 
 @asynccontextmanager
-async def open_state(settings: Settings, endpoints: Endpoints) -> AsyncIterator[State]:
-    """The state for the time of the block; `endpoints` tells what this server listens on itself."""
+async def open_state(settings: Settings, endpoints: Endpoints, blobs: Blobs | None) -> AsyncIterator[State]:
+    """The state for the time of the block; `endpoints` tells what this server listens on itself, `blobs` are what
+    its replicas keep for each other, where there are any."""
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
-        fetcher = LazyFetcher(settings, endpoints, tasks, stack)
+        fetcher = LazyFetcher(settings, endpoints, blobs, tasks, stack)
         # A client leaves a place for others at each site, and so in all.
-        yield State(fetcher, Snapshots(), Turns(settings.max_concurrent, settings.max_per_host - 1))
+        turns = Turns(settings.max_concurrent, settings.max_per_host - 1)
+        yield State(fetcher, Snapshots(), turns, None if blobs is None else _shared(blobs))
         tasks.cancel_scope.cancel()
 
 
@@ -86,4 +107,18 @@ async def snapshot_of(ctx: Ctx, wanted: Wanted, *, refresh: bool = False) -> Sna
         # Behind the turn, which a client that does not read would hold.
         await report_slow(ctx, wanted.url, site.seconds)
     ctx.state.snapshots.put(ctx.owner, wanted, snapshot)
+    if ctx.state.shared is not None:
+        await ctx.state.shared.put(snapshot, *_words(ctx, wanted))
     return snapshot
+
+
+async def kept_snapshot(ctx: Ctx, wanted: Wanted) -> Snapshot | None:
+    """The page as this client was shown it before, here or by another replica; None where it is not kept."""
+    kept = ctx.state.snapshots.get(ctx.owner, wanted)
+    if kept is None and ctx.state.shared is not None:
+        kept = await ctx.state.shared.get(*_words(ctx, wanted))
+    return kept
+
+
+def _words(ctx: Ctx, wanted: Wanted) -> tuple[str, ...]:
+    return (str(ctx.owner), wanted.url, wanted.format, "" if wanted.section is None else f"={wanted.section}")

@@ -12,7 +12,7 @@ from ..pages.snapshots import Wanted, fetch_all
 from ..pages.texts import cut, facts_of, join_pages, text_of
 from ..read.page import Format
 from .reports import report_cut
-from .state import Ctx, State, snapshot_of
+from .state import Ctx, State, kept_snapshot, snapshot_of
 
 features = Features[State]()
 
@@ -59,7 +59,7 @@ async def fetch(
     A text that was cut has in its last line the start_index to go on with."""
     wanted = Wanted(url, "raw" if raw else format, section)
     goes_on = start_index > 0 and not refresh
-    kept = ctx.state.snapshots.get(ctx.owner, wanted) if goes_on else None
+    kept = await kept_snapshot(ctx, wanted) if goes_on else None
     snapshot = kept or await snapshot_of(ctx, wanted, refresh=refresh)
     room = _room(ctx)
     piece = cut(snapshot.page.text, start_index, max_length, room)

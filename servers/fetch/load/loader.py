@@ -17,6 +17,7 @@ from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, ret
 from servers.fetch.load.headers import HostHeader, headers_for, product_token
 from servers.fetch.load.limits import Pauses, Share, Slots
 from servers.fetch.load.robots import MOST, Robots
+from servers.fetch.load.shared_cache import SharedCache
 from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.redirects import Redirects
 from servers.fetch.network.urls import host_of, parse_url, port_of
@@ -53,13 +54,17 @@ class LoadRules(NamedTuple):
 class Loader:
     """Loads by `client`, which must follow no redirects and have no limit of time of its own below the total one."""
 
-    def __init__(self, client: httpx.AsyncClient, policy: Policy, rules: LoadRules) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, policy: Policy, rules: LoadRules, shared: SharedCache | None = None
+    ) -> None:
+        """`shared` is what other replicas have loaded, where there are any."""
         self._policy = policy
         self._rules = rules
         self._exchange = Exchange(client, min(EXCERPT_TIME, rules.timeout / 4))
         self._slots = Slots(rules.max_concurrent, rules.max_per_host)
         self._pauses = Pauses()
         self._cache = Cache(rules.cache_bytes)
+        self._shared = shared
         self._robots = Robots(self._robots_txt, product_token(rules.user_agent), rules.timeout * ROBOTS_SHARE)
 
     async def load(self, url: str, *, refresh: bool = False, share: Share | None = None) -> Loaded:
@@ -101,7 +106,7 @@ class Loader:
         url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
         headers = self._headers(url, redirects.was_safe, ACCEPT)
-        old = None if refresh else self._cache.find(str(url), headers)
+        old = None if refresh else await self._found(str(url), headers)
         if old is not None and old.is_fresh(time()):
             return old, True
         self._pauses.check(_site(url))
@@ -114,7 +119,21 @@ class Loader:
         # The directive makes it an end-to-end reload: no cache on the way may answer by itself (RFC 9111, 5.2.1.4).
         asked = time()
         more = {"cache-control": "no-cache"} if refresh else {}
-        return self._taken(await self._send(url, {**headers, **more}, limits), headers, asked), False
+        return await self._taken(await self._send(url, {**headers, **more}, limits), headers, asked), False
+
+    async def _found(self, url: str, headers: Mapping[str, str]) -> Kept | None:
+        """What is kept here, else at other replicas."""
+        found = self._cache.find(url, headers)
+        if found is None and self._shared is not None:
+            found = await self._shared.find(url, headers)
+            if found is not None:
+                self._cache.put(url, found)
+        return found
+
+    async def _keep(self, url: str, one: Kept) -> None:
+        self._cache.put(url, one)
+        if self._shared is not None:
+            await self._shared.put(url, one)
 
     async def _revalidated(
         self, url: httpx.URL, headers: Mapping[str, str], old: Kept, limits: Limits
@@ -126,14 +145,14 @@ class Loader:
         asked = time()
         answer = await self._send(url, {**headers, **conditions}, limits)
         if answer.status != 304:
-            return self._taken(answer, headers, asked), False
+            return await self._taken(answer, headers, asked), False
         confirmed = old.confirmed(answer, (asked, time()))
         if confirmed is None:
             return None
-        self._cache.put(str(url), confirmed)
+        await self._keep(str(url), confirmed)
         return confirmed, True
 
-    def _taken(self, answer: Answer, sent: Mapping[str, str], asked: float) -> Kept:
+    async def _taken(self, answer: Answer, sent: Mapping[str, str], asked: float) -> Kept:
         """Keeps an answer if it may be kept. Raises FetchError for one that is no page and leads to none."""
         if answer.status >= 400:
             self._refuse(answer)
@@ -141,7 +160,7 @@ class Loader:
             reason = f"{host_of(answer.url)} answered with {answer.status}, which was not asked for"
             raise FetchError("bad_response", reason)
         page = kept(answer, sent, (asked, time()))
-        self._cache.put(str(answer.url), page)
+        await self._keep(str(answer.url), page)
         return page
 
     def _refuse(self, answer: Answer) -> NoReturn:

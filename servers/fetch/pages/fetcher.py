@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from servers.fetch.load.limits import ByteBudget
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.load.shared_cache import Blobs, SharedCache
 from servers.fetch.load.stopwatch import Stopwatch
 from servers.fetch.network.address_policy import Endpoint, Policy
 from servers.fetch.network.client import ClientOptions, open_client
@@ -37,15 +38,19 @@ class Fetcher(NamedTuple):
 
 
 @asynccontextmanager
-async def open_fetcher(settings: Settings, endpoints: Callable[[], Iterable[Endpoint]]) -> AsyncIterator[Fetcher]:
-    """A fetcher for the time of the block; `endpoints` tells what this server listens on itself."""
+async def open_fetcher(
+    settings: Settings, endpoints: Callable[[], Iterable[Endpoint]], blobs: Blobs | None = None
+) -> AsyncIterator[Fetcher]:
+    """A fetcher for the time of the block; `endpoints` tells what this server listens on itself, `blobs` are what
+    its replicas keep for each other, where there are any."""
+    shared = None if blobs is None else SharedCache(blobs)
     policy = Policy(settings.rules, endpoints)
     options = ClientOptions(settings.timeout, settings.max_concurrent, settings.ca_file, settings.proxy_url)
     async with (
         open_client(options, policy, SystemResolver()) as client,
         open_reader(settings.readers, settings.reading_time, settings.reading_memory) as reader,
     ):
-        yield Fetcher(Loader(client, policy, _rules(settings)), reader, ByteBudget(_LARGE_PAGES))
+        yield Fetcher(Loader(client, policy, _rules(settings), shared), reader, ByteBudget(_LARGE_PAGES))
 
 
 def _rules(settings: Settings) -> LoadRules:
