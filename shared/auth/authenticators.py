@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 from urllib.parse import parse_qsl
 from weakref import WeakValueDictionary
 
+from ..contracts import Blobs
 from ..errors import AuthError
 from ..protocol.http.protected import ProtectedResource
 from ..protocol.http.rules import Denial, HttpRequest
@@ -73,6 +74,10 @@ class OAuthTokens:
         self._cache: OrderedDict[tuple[bytes, str], tuple[Grant, float]] = OrderedDict()
         self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
 
+    def share(self, blobs: Blobs) -> None:
+        """Has proofs of possession be claimed there, as other replicas do."""
+        self._possession.shared = blobs
+
     async def authenticate(self, request: HttpRequest) -> Principal | Denial:
         """Who sends `request`, or why it is nobody."""
         resource = request.resource
@@ -113,7 +118,7 @@ class OAuthTokens:
             return _refuse(resource, sent.scheme == "dpop", f"the token is not valid: {error}")
         except AuthError:
             return Denial("tokens can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
-        fault = self._possession.check(request, granted, sent.token, sent.scheme == "dpop", self._clock())
+        fault = await self._possession.check(request, granted, sent.token, sent.scheme == "dpop", self._clock())
         return granted.principal if fault is None else fault
 
     async def _granted(self, sent: _Sent, resource: ProtectedResource) -> Grant:

@@ -1,16 +1,20 @@
 """Whether who sends a token has the key that it is bound to (RFC 9449, sections 4.3, 7 and 9)."""
 
+from hashlib import sha256
 from hmac import compare_digest
 from typing import Literal
 
+from ..contracts import Blobs
 from ..protocol.http.protected import ProtectedResource
 from ..protocol.http.rules import Denial, HttpRequest
 from .claims import Grant
-from .dpop import BadProof, Proof, check_proof
+from .dpop import WINDOW, BadProof, Proof, check_proof
 from .jose import ALGORITHMS
 from .replay import Nonces, SeenProofs
 
 __all__ = ["Possession"]
+
+_RETRY_AFTER = "2"
 
 
 class Possession:
@@ -23,8 +27,12 @@ class Possession:
         """Whether no other tokens are taken."""
         self._nonces = Nonces(secret) if mode == "nonce" else None
         self._seen = SeenProofs()
+        self.shared: Blobs | None = None
+        """Where replicas claim the proofs that came to them, so that none counts at another one again."""
 
-    def check(self, request: HttpRequest, granted: Grant, token: str, is_dpop: bool, now: float) -> Denial | None:
+    async def check(
+        self, request: HttpRequest, granted: Grant, token: str, is_dpop: bool, now: float
+    ) -> Denial | None:
         """Why a token that counts does not count from whoever sends it, with a proof or as a bearer's; None
         where it does."""
         resource = request.resource
@@ -40,9 +48,11 @@ class Possession:
             proof = check_proof(request.headers.get("dpop") or "", request.method, resource.uri, now, token=token)
         except BadProof as error:
             return _refuse(resource, BadProof.code, str(error))
-        return self._check_use(resource, granted, proof, now)
+        return await self._check_use(resource, granted, proof, now)
 
-    def _check_use(self, resource: ProtectedResource, granted: Grant, proof: Proof, now: float) -> Denial | None:
+    async def _check_use(
+        self, resource: ProtectedResource, granted: Grant, proof: Proof, now: float
+    ) -> Denial | None:
         thumbprint = granted.thumbprint or ""
         if not compare_digest(thumbprint.encode(), proof.thumbprint.encode()):
             return _refuse(resource, BadProof.code, "the proof is signed with another key")
@@ -51,7 +61,17 @@ class Possession:
             return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce of this answer", given)
         if not self._seen.add(proof, granted.principal.key, now):
             return _refuse(resource, BadProof.code, "the proof was used before")
-        return None
+        try:
+            is_new = self.shared is None or await self.shared.claim(_name(proof), 2 * WINDOW)
+        except OSError:
+            # Another replica may have seen it: who could replay it would wait for this moment.
+            return Denial("proofs can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
+        return None if is_new else _refuse(resource, BadProof.code, "the proof was used before")
+
+
+def _name(proof: Proof) -> str:
+    words = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
+    return f"proof:{sha256(words).hexdigest()}"
 
 
 def _refuse(

@@ -6,8 +6,12 @@ import pytest
 
 from shared.auth.dpop import make_proof, new_key
 from shared.auth.possession import Possession
+from shared.auth.replay import Nonces
+from shared.errors import Unavailable
+from shared.program.authorization import _nonce_secret
 from shared.protocol.http.rules import Denial
 from shared.protocol.identity import Principal
+from shared.stores.memory_blobs import MemoryBlobs
 from tests.auth.issuing import RESOURCE, Clock, issuing, request, trusting
 
 KEY = new_key()
@@ -41,6 +45,44 @@ async def test_a_proof_counts_once_also_for_a_token_seen_before() -> None:
         asked = request(authorization=f"DPoP {token}", dpop=proof)
         assert isinstance(await tokens.authenticate(asked), Principal)
         assert refused(await tokens.authenticate(asked), "DPoP", "invalid_dpop_proof")
+
+
+async def test_a_proof_counts_once_over_all_replicas() -> None:
+    clock, blobs = Clock(), MemoryBlobs()
+    async with issuing() as issuer:
+        here, there, token = trusting(issuer, clock=clock), trusting(issuer, clock=clock), issuer.sign(**BOUND)
+        for one in (here, there):
+            one.share(blobs)
+        first, second = (make_proof(KEY, "POST", RESOURCE, clock.now, token=token) for _ in range(2))
+        asked = request(authorization=f"DPoP {token}", dpop=first)
+        assert isinstance(await here.authenticate(asked), Principal)
+        assert refused(await there.authenticate(asked), "DPoP", "invalid_dpop_proof")
+        assert isinstance(await there.authenticate(request(authorization=f"DPoP {token}", dpop=second)), Principal)
+
+
+async def test_a_proof_that_others_may_have_seen_does_not_count_while_they_can_not_be_asked() -> None:
+    class Away(MemoryBlobs):
+        async def claim(self, name: str, seconds: float) -> bool:
+            raise Unavailable
+
+    clock = Clock()
+    async with issuing() as issuer:
+        tokens, token = trusting(issuer, clock=clock), issuer.sign(**BOUND)
+        tokens.share(Away())
+        proof = make_proof(KEY, "POST", RESOURCE, clock.now, token=token)
+        told = await tokens.authenticate(request(authorization=f"DPoP {token}", dpop=proof))
+        assert isinstance(told, Denial)
+        assert (told.status, dict(told.headers)["retry-after"]) == (503, "2")
+        bearer = request(authorization=f"Bearer {issuer.sign()}")
+        assert isinstance(await tokens.authenticate(bearer), Principal)
+
+
+async def test_any_replica_takes_the_nonces_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_STATE_KEY", "the key of all")
+    one, other = (Nonces(_nonce_secret()) for _ in range(2))
+    assert one.is_ours(other.current(1_000.0), 1_000.0)
+    monkeypatch.setenv("MCP_STATE_KEY", "another")
+    assert not one.is_ours(Nonces(_nonce_secret()).current(1_000.0), 1_000.0)
 
 
 def proofs(token: str, now: float) -> dict[str, dict[str, Any]]:

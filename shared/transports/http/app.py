@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...auth.tokens import StaticTokens
-from ...contracts import Authenticator, Limiter
+from ...contracts import Authenticator, Limiter, SharingAuthenticator
 from ...kit.trace_context import TRACEPARENT, TRACESTATE, current, read_trace_context
 from ...ops.audit import Arrival, Audit, arrival
 from ...ops.request_spans import traced
@@ -273,7 +273,11 @@ def _note_arrival(scope: Scope, headers: Headers) -> None:
 
 
 def _limit(mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator) -> Attempts | None:
-    """Has `mounts` keep to the limits of their clients, where there are any; what guards the authenticator then."""
+    """Has `mounts` keep to the limits of their clients, where there are any, and their authenticator share with other
+    replicas what it has to; what guards it then."""
+    if isinstance(authenticator, SharingAuthenticator):
+        # By one of them, as all replicas of the listener have to do it by the same.
+        mounts[0].endpoint.on_shared = authenticator.share
     if options.limits.clients is None:
         return None
     allowances = Allowances(options.limits.clients, options.limiter)
