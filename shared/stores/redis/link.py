@@ -25,7 +25,7 @@ from ...errors import Unavailable
 from ...kit.tasks import Signal
 from .scripts import BATCH, JOIN, LEAVE
 
-__all__ = ["PATIENCE_SECONDS", "QUEUED_BYTES", "Arguments", "Link", "Reply", "Undo", "plain_error"]
+__all__ = ["PATIENCE_SECONDS", "QUEUED_BYTES", "Arguments", "Link", "Reply", "Undo", "why_away"]
 
 log = logging.getLogger("shared.stores")
 
@@ -282,9 +282,9 @@ class Link:
 
     def _away(self, error: Exception, batch: list[_Operation]) -> None:
         """Redis did not answer: whoever has waited long enough hears of it."""
-        reason = f"Redis can't be reached: {plain_error(error)}"
+        reason = why_away(error)
         if self.reason is None:
-            log.warning("%s", reason)
+            log.warning("%s: %s", reason, error)
         self.reason = reason
         self._away_since = self._away_since or batch[0].asked
         latest = self._loop.time() - PATIENCE_SECONDS
@@ -327,6 +327,6 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(error, ResponseError) and str(error).startswith("LEASE")
 
 
-def plain_error(error: Exception) -> str:
-    """What has gone wrong, in words."""
-    return str(error) or type(error).__name__
+def why_away(error: Exception) -> str:
+    """The reason to tell anybody, which says nothing of where Redis is."""
+    return f"Redis can't be reached ({type(error).__name__})"

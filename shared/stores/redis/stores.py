@@ -19,7 +19,7 @@ from ...kit.tasks import background
 from .blobs import RedisBlobs
 from .bus import RedisBus
 from .limiter import RedisLimiter
-from .link import PATIENCE_SECONDS, Link, plain_error
+from .link import PATIENCE_SECONDS, Link, why_away
 from .log import RedisLog
 from .sessions import RedisSessions
 from .tasks import RedisTasks
@@ -119,8 +119,8 @@ class RedisReplica:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.link.join()
         except (OSError, RedisError) as error:
-            self.link.reason = f"Redis can't be reached: {plain_error(error)}"
-            log.error("--store: %s; it is tried again until it can", self.link.reason)
+            self.link.reason = why_away(error)
+            log.error("--store: %s; it is tried again until it can: %s", self.link.reason, error)
 
     async def leave(self) -> None:
         """Leaves what it has to the others."""
@@ -147,7 +147,7 @@ class RedisReplica:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self.link.join()
         except (OSError, RedisError) as error:
-            self.link.reason = f"Redis can't be reached: {plain_error(error)}"
+            self.link.reason = why_away(error)
             return
         log.warning("this replica is one of the others from now on, as number %d", self.number)
         self._newest, self._alive = None, set()
