@@ -11,7 +11,6 @@ Lines has the names in its first line.
 
 import errno
 import re
-import secrets
 import sqlite3
 import sys
 from base64 import b64encode
@@ -29,6 +28,7 @@ from pydantic_core import to_json
 from servers.sqlite.engine.database import Database, temporary_directory
 from servers.sqlite.engine.limits import Job, StatementDeadline, retry_locked
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.held_names import HeldNames
 from servers.sqlite.query.pages import fetch
 from servers.sqlite.query.query import Query
 from servers.sqlite.query.values import encode_cells
@@ -117,6 +117,7 @@ class Exports:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
+        self._names = HeldNames()
         self._directory: Path | None = None
         self._end = ExitStack()
         self._exports: dict[str, Export] = {}
@@ -137,7 +138,7 @@ class Exports:
         """
         if self._directory is None:
             self._directory = Path(self._end.enter_context(temporary_directory("exports")))
-        name = f"{secrets.token_urlsafe(12)}.{format_}"
+        name = f"{self._names.new()}.{format_}"
         path = self._directory / name
         with ExitStack() as unless_whole:
             # Where the process that wrote it was killed, nobody else takes it away.
@@ -159,9 +160,11 @@ class Exports:
         return next(export for export in self._exports.values() if export.who == whose)
 
     def get(self, name: str, who: str | None) -> Export:
-        """The export of that name, which belongs to `who`. Raises SqliteError `not_found`."""
+        """The export of that name, which belongs to `who`. Raises SqliteError `not_found`, or `elsewhere` where
+        another process has made it."""
         export = self._exports.get(name)
         if export is None or export.who != who:
+            self._names.check_here(name.partition(".")[0], "the file of an export", "Export it again.")
             raise SqliteError("not_found", "there is no such export", "The oldest ones go: export it again.")
         return export
 

@@ -89,8 +89,8 @@ async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes =
         # Of text, JSON seldom makes more than twice the bytes.
         most = budget // 2 if length is None else min(length, budget // 2)
         data = await ctx.state.exports.read(export, first, most)
-    except SqliteError:
-        raise ResourceNotFound(f"sqlite-export:///{name}") from None
+    except SqliteError as error:
+        raise ResourceNotFound(f"sqlite-export:///{name}", f"{error.code}: {error}") from None
     text = _decode(data, ends=first + len(data) >= export.bytes)
     if text:
         data = text.encode()

@@ -6,7 +6,6 @@ whether the database was changed meanwhile is what SQLite's `data_version` says 
 """
 
 import hashlib
-import secrets
 import sqlite3
 import time
 from collections import OrderedDict
@@ -19,6 +18,7 @@ from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.limits import Job, StatementDeadline
 from servers.sqlite.errors import SqliteError
+from servers.sqlite.held_names import HeldNames
 from servers.sqlite.query.pages import AnswerLimits, Page
 from servers.sqlite.query.query import Answer, Query, Remainder, resume, run_query
 
@@ -66,6 +66,7 @@ class Snapshots:
 
     def __init__(self, kept_seconds: float = _KEPT) -> None:
         self._kept_seconds = kept_seconds
+        self._names = HeldNames()
         self._stands: OrderedDict[str, _Position] = OrderedDict()
         self._kept: OrderedDict[str, _KeptStatement] = OrderedDict()
         self._some = anyio.Event()
@@ -81,7 +82,8 @@ class Snapshots:
     ) -> Found:
         """The first rows of `query`, or with a `cursor` those after the rows that came with it.
 
-        Raises SqliteError, `bad_cursor` where it is none of this query and this client, or too many came after it.
+        Raises SqliteError, `bad_cursor` where it is none of this query and this client, or too many came after it,
+        `elsewhere` where another process gave it.
         """
         asked = hashlib.sha256(repr((who, database.name, query)).encode("utf-8", "replace")).digest()
         if cursor is None:
@@ -89,6 +91,7 @@ class Snapshots:
             return await self._read(database, connection, partial(run_query, query, limits), asked, None, job)
         stand = self._stands.get(cursor)
         if stand is None or stand.asked != asked:
+            self._names.check_here(cursor, "what comes after this cursor", "Run the query again without a cursor.")
             reason = "the cursor is not one that this query gave, or it is too old"
             raise SqliteError("bad_cursor", reason, "Leave it out to begin at the first row.")
         kept = self._kept.pop(cursor, None)
@@ -146,7 +149,7 @@ class Snapshots:
             )
             if not answer.more:
                 return Found(answer, None, changed)
-            cursor = secrets.token_urlsafe(12)
+            cursor = self._names.new()
             keeps = answer.rest is not None
             if answer.rest is not None:
                 self._kept[cursor] = _KeptStatement(
