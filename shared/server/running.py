@@ -31,6 +31,7 @@ from .extension import Extension
 from .features import Features, Handler
 from .handlers import CORE, Listings
 from .limits import CallLimits, Limits
+from .run_blobs import RunBlobs
 from .thread_turns import Turns
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Running(Generic[State]):
         """Hears of calls that are refused before anybody is asked, where somebody writes them down."""
         self.replica: Replica | None = None
         """What it shares with other runs of the server; None where it is alone."""
+        self.run = ""
+        """Whom alone it serves of those whom its replica serves: the name by which it was narrowed."""
         self.opened: dict[str, Any] = {}
         """What the lifespan of each extension has given, by the name of the extension."""
         self.stoppers: list[Callable[[], None]] = []
@@ -196,6 +199,7 @@ class Running(Generic[State]):
         """Has principals of that name be served by `running`: this one, or another that is open as long."""
         self.narrowed[name] = running
         if running is not self:
+            running.run = name
             running.questions = self.questions
             if self.replica is not None:
                 running.changes.share = partial(self.replica.bus.publish, name)
@@ -323,8 +327,9 @@ class Opening:
 
     @property
     def blobs(self) -> Blobs | None:
-        """What its replicas keep for each other; None where it is alone."""
-        return None if self._running.replica is None else self._running.replica.blobs
+        """What its replicas keep for each other, once the lifespan has yielded; None where it is alone."""
+        replica = self._running.replica
+        return None if replica is None else RunBlobs(self._running, replica.blobs)
 
     @property
     def endpoints(self) -> list[tuple[str, int]]:

@@ -131,3 +131,15 @@ async def test_all_of_them_are_seen_by_a_trace() -> None:
         running.trace = trace
         async with as_(running, "ada"):
             assert trace.count
+
+
+async def test_what_a_run_keeps_for_its_replicas_is_for_no_other_run() -> None:
+    async with app().open(extensions=[narrowing({"ada": Settings()})], stores=Stores()) as running:
+        mine, hers = (Opening(one).blobs for one in running.all)
+        assert mine is not None
+        assert hers is not None
+        await mine.put(b"mine", 60.0, "a")
+        assert (await mine.get("a"), await hers.get("a")) == (b"mine", None)
+        assert [await one.claim("b", 60.0) for one in (mine, hers, mine)] == [True, True, False]
+        name = await hers.put(b"hers", 60.0)
+        assert (await mine.get(name), await hers.get(name)) == (None, b"hers")

@@ -107,17 +107,19 @@ async def snapshot_of(ctx: Ctx, wanted: Wanted, *, refresh: bool = False) -> Sna
         # Behind the turn, which a client that does not read would hold.
         await report_slow(ctx, wanted.url, site.seconds)
     ctx.state.snapshots.put(ctx.owner, wanted, snapshot)
-    if ctx.state.shared is not None:
-        await ctx.state.shared.put(snapshot, *_words(ctx, wanted))
+    shared, words = ctx.state.shared, _words(ctx, wanted)
+    if shared is not None and snapshot.page.image:
+        await shared.drop(*words)  # there is nothing to go on with
+    elif shared is not None:
+        await shared.put(snapshot, snapshot.weight, *words)
     return snapshot
 
 
 async def kept_snapshot(ctx: Ctx, wanted: Wanted) -> Snapshot | None:
     """The page as this client was shown it before, here or by another replica; None where it is not kept."""
-    kept = ctx.state.snapshots.get(ctx.owner, wanted)
-    if kept is None and ctx.state.shared is not None:
-        kept = await ctx.state.shared.get(*_words(ctx, wanted))
-    return kept
+    # What the replicas have is what was shown last, wherever that was.
+    shared = None if ctx.state.shared is None else await ctx.state.shared.get(*_words(ctx, wanted))
+    return shared or ctx.state.snapshots.get(ctx.owner, wanted)
 
 
 def _words(ctx: Ctx, wanted: Wanted) -> tuple[str, ...]:

@@ -28,6 +28,9 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 """What is asked for: pages rather than other forms of the same."""
 EXCERPT_TIME = 2.0
 """Seconds that the body of an error is waited for at most."""
+AHEAD = 5.0
+"""Seconds that the clock of another replica may be ahead of this one's: its pages are taken to be so much older."""
+GONE = frozenset({404, 410})
 ROBOTS_SHARE = 0.5
 """How much of the time a robots.txt may take."""
 
@@ -122,18 +125,24 @@ class Loader:
         return await self._taken(await self._send(url, {**headers, **more}, limits), headers, asked), False
 
     async def _found(self, url: str, headers: Mapping[str, str]) -> Kept | None:
-        """What is kept here, else at other replicas."""
-        found = self._cache.find(url, headers)
-        if found is None and self._shared is not None:
-            found = await self._shared.find(url, headers)
-            if found is not None:
-                self._cache.put(url, found)
-        return found
+        """What is kept here or by other replicas, whichever is newer."""
+        mine = self._cache.find(url, headers)
+        theirs = None if self._shared is None else await self._shared.find(url, headers)
+        if theirs is None or (mine is not None and mine.confirmed_at >= theirs.confirmed_at):
+            return mine
+        theirs = theirs._replace(initial_age=theirs.initial_age + AHEAD)
+        self._cache.put(url, theirs)
+        return theirs
 
-    async def _keep(self, url: str, one: Kept) -> None:
-        self._cache.put(url, one)
-        if self._shared is not None:
-            await self._shared.put(url, one)
+    async def _keep(self, url: httpx.URL, one: Kept, sent: Mapping[str, str]) -> None:
+        self._cache.put(str(url), one)
+        if self._shared is None:
+            return
+        if sent.keys() & {header.name.lower() for header in self._rules.headers}:
+            # It may be for whoever has these credentials alone, and may vary by them: neither is for others to read.
+            await self._shared.drop(str(url))
+        else:
+            await self._shared.put(str(url), one)
 
     async def _revalidated(
         self, url: httpx.URL, headers: Mapping[str, str], old: Kept, limits: Limits
@@ -149,27 +158,32 @@ class Loader:
         confirmed = old.confirmed(answer, (asked, time()))
         if confirmed is None:
             return None
-        await self._keep(str(url), confirmed)
+        await self._keep(url, confirmed, headers)
         return confirmed, True
 
     async def _taken(self, answer: Answer, sent: Mapping[str, str], asked: float) -> Kept:
         """Keeps an answer if it may be kept. Raises FetchError for one that is no page and leads to none."""
         if answer.status >= 400:
+            if answer.status in GONE:
+                await self._forget(str(answer.url))
             self._refuse(answer)
         if answer.status in {206, 304, 305, 306}:
             reason = f"{host_of(answer.url)} answered with {answer.status}, which was not asked for"
             raise FetchError("bad_response", reason)
         page = kept(answer, sent, (asked, time()))
-        await self._keep(str(answer.url), page)
+        await self._keep(answer.url, page, sent)
         return page
+
+    async def _forget(self, url: str) -> None:
+        self._cache.drop(url)
+        if self._shared is not None:
+            await self._shared.drop(url)
 
     def _refuse(self, answer: Answer) -> NoReturn:
         status, site = answer.status, _site(answer.url)
         wait = retry_after(answer.headers.get("retry-after"), time())
         if wait is not None and status in {429, 503}:
             self._pauses.add(site, status, wait)
-        if status in {404, 410}:
-            self._cache.drop(str(answer.url))
         said = excerpt(answer.body, *_content_type(answer.headers))
         raise FetchError("status", f"{host_of(answer.url)} answered {status}", "", Answered(status, wait, said))
 

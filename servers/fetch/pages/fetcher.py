@@ -43,7 +43,7 @@ async def open_fetcher(
 ) -> AsyncIterator[Fetcher]:
     """A fetcher for the time of the block; `endpoints` tells what this server listens on itself, `blobs` are what
     its replicas keep for each other, where there are any."""
-    shared = None if blobs is None else SharedCache(blobs)
+    shared = SharedCache(blobs, settings.cache * _MEBIBYTE) if blobs is not None and settings.cache else None
     policy = Policy(settings.rules, endpoints)
     options = ClientOptions(settings.timeout, settings.max_concurrent, settings.ca_file, settings.proxy_url)
     async with (
