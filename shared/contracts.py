@@ -53,7 +53,6 @@ __all__ = [
     "SessionEvents",
     "SessionRecord",
     "SessionStore",
-    "SharingAuthenticator",
     "Stores",
     "TaskLimits",
     "TaskRecord",
@@ -136,14 +135,6 @@ class CachingAuthenticator(Authenticator, Protocol):
 
     def knows(self, request: "HttpRequest") -> bool:
         """Whether it can tell who sends `request` without that work. It never waits or raises."""
-
-
-@runtime_checkable
-class SharingAuthenticator(Authenticator, Protocol):
-    """An authenticator that has to know what has come to other replicas."""
-
-    def share(self, blobs: "Blobs") -> None:
-        """Has it tell them, and learn from them, by `blobs`."""
 
 
 class Credentials(Protocol):

@@ -15,7 +15,6 @@ from typing import Literal, Protocol
 from urllib.parse import parse_qsl
 from weakref import WeakValueDictionary
 
-from ..contracts import Blobs
 from ..errors import AuthError
 from ..protocol.http.protected import ProtectedResource
 from ..protocol.http.rules import Denial, HttpRequest
@@ -73,10 +72,6 @@ class OAuthTokens:
         self._clock = clock
         self._cache: OrderedDict[tuple[bytes, str], tuple[Grant, float]] = OrderedDict()
         self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
-
-    def share(self, blobs: Blobs) -> None:
-        """Has proofs of possession be claimed there, as other replicas do."""
-        self._possession.shared = blobs
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial:
         """Who sends `request`, or why it is nobody."""

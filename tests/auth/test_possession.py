@@ -1,10 +1,11 @@
 """Tokens that are bound to a key: who has it gets in, once with each proof."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from shared.auth.dpop import make_proof, new_key
+from shared.auth.dpop import WINDOW, make_proof, new_key
 from shared.auth.possession import Possession
 from shared.auth.replay import Nonces
 from shared.errors import Unavailable
@@ -51,29 +52,43 @@ async def test_a_proof_counts_once_over_all_replicas() -> None:
     clock, blobs = Clock(), MemoryBlobs()
     async with issuing() as issuer:
         here, there, token = trusting(issuer, clock=clock), trusting(issuer, clock=clock), issuer.sign(**BOUND)
-        for one in (here, there):
-            one.share(blobs)
-        first, second = (make_proof(KEY, "POST", RESOURCE, clock.now, token=token) for _ in range(2))
-        asked = request(authorization=f"DPoP {token}", dpop=first)
-        assert isinstance(await here.authenticate(asked), Principal)
-        assert refused(await there.authenticate(asked), "DPoP", "invalid_dpop_proof")
-        assert isinstance(await there.authenticate(request(authorization=f"DPoP {token}", dpop=second)), Principal)
+        first, second = (
+            replace(request(authorization=f"DPoP {token}", dpop=proof), claim=blobs.claim)
+            for proof in (make_proof(KEY, "POST", RESOURCE, clock.now, token=token) for _ in range(2))
+        )
+        assert isinstance(await here.authenticate(first), Principal)
+        assert refused(await there.authenticate(first), "DPoP", "invalid_dpop_proof")
+        assert isinstance(await there.authenticate(second), Principal)
+
+
+@pytest.mark.parametrize("ahead", [-WINDOW, 0.0, WINDOW])
+async def test_a_proof_is_claimed_for_longer_than_it_counts_anywhere(ahead: float) -> None:
+    clock, claimed = Clock(), list[float]()
+
+    async def claim(_name: str, seconds: float) -> bool:
+        claimed.append(seconds)
+        return True
+
+    async with issuing() as issuer:
+        token = issuer.sign(**BOUND)
+        proof = make_proof(KEY, "POST", RESOURCE, clock.now + ahead, token=token)
+        asked = replace(request(authorization=f"DPoP {token}", dpop=proof), claim=claim)
+        assert isinstance(await trusting(issuer, clock=clock).authenticate(asked), Principal)
+    assert claimed == [ahead + 2 * WINDOW]
 
 
 async def test_a_proof_that_others_may_have_seen_does_not_count_while_they_can_not_be_asked() -> None:
-    class Away(MemoryBlobs):
-        async def claim(self, name: str, seconds: float) -> bool:
-            raise Unavailable
+    async def claim(_name: str, _seconds: float) -> bool:
+        raise Unavailable
 
     clock = Clock()
     async with issuing() as issuer:
         tokens, token = trusting(issuer, clock=clock), issuer.sign(**BOUND)
-        tokens.share(Away())
         proof = make_proof(KEY, "POST", RESOURCE, clock.now, token=token)
-        told = await tokens.authenticate(request(authorization=f"DPoP {token}", dpop=proof))
+        told = await tokens.authenticate(replace(request(authorization=f"DPoP {token}", dpop=proof), claim=claim))
         assert isinstance(told, Denial)
         assert (told.status, dict(told.headers)["retry-after"]) == (503, "2")
-        bearer = request(authorization=f"Bearer {issuer.sign()}")
+        bearer = replace(request(authorization=f"Bearer {issuer.sign()}"), claim=claim)
         assert isinstance(await tokens.authenticate(bearer), Principal)
 
 

@@ -9,7 +9,7 @@ Hosts and origins are the matter of `hosts`; the headers with which a stateless 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,6 +29,7 @@ __all__ = [
     "REPEATED",
     "SESSION_ID",
     "VERSION_HEADER",
+    "Claim",
     "Denial",
     "Headers",
     "HttpRequest",
@@ -171,6 +172,11 @@ class Headers:
         return self.values.get(name)
 
 
+Claim = Callable[[str, float], Awaitable[bool]]
+"""Whether nobody has claimed a name before at any replica, which is claimed for so many seconds from then on. Raises
+OSError where that can't be known."""
+
+
 @record
 class HttpRequest:
     """What is known of a request before its body is read."""
@@ -183,6 +189,8 @@ class HttpRequest:
     """Where it comes from: the peer of its connection."""
     resource: ProtectedResource | None = None
     """What a token has to be for; None where nobody but the operator issues tokens."""
+    claim: Claim | None = None
+    """Of the server that it is for, which may have replicas; None where it is for none."""
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:

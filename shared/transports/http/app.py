@@ -23,13 +23,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...auth.tokens import StaticTokens
-from ...contracts import Authenticator, Limiter, SharingAuthenticator
+from ...contracts import Authenticator, Limiter
 from ...kit.trace_context import TRACEPARENT, TRACESTATE, current, read_trace_context
 from ...ops.audit import Arrival, Audit, arrival
 from ...ops.request_spans import traced
 from ...ops.siblings import Siblings
 from ...protocol.http.hosts import HostPolicy, is_loopback
-from ...protocol.http.protected import ProtectedResource
 from ...protocol.http.rules import (
     SESSION_ID,
     Denial,
@@ -199,9 +198,8 @@ class HttpApp:
                 self._note(gate, refusal)
                 await Reply(send).refuse(refusal)
                 return
-            resource = None if self._protection is None else self._protection.of(scope["path"], headers)
-            scope[_RESOURCE] = resource
-            scope[SENDER] = sender = await self._authenticate(scope, headers, resource)
+            scope[_RESOURCE] = None if self._protection is None else self._protection.of(scope["path"], headers)
+            scope[SENDER] = sender = await self._authenticate(scope, headers, gate)
             if gate is None and isinstance(sender, Refusal):
                 self._note(gate, sender)
             if headers.get("origin") is None and scope["path"] not in self._pages:
@@ -225,13 +223,13 @@ class HttpApp:
             refusal = self._hosts.check_host(headers)
         return refusal
 
-    async def _authenticate(
-        self, scope: Scope, headers: Headers, resource: ProtectedResource | None
-    ) -> Principal | Refusal | None:
+    async def _authenticate(self, scope: Scope, headers: Headers, gate: "_Gate | None") -> Principal | Refusal | None:
         if self._is_open_to_all or scope["path"] in self._open:
             return None
         address, query = address_of(scope), scope["query_string"]
-        request = HttpRequest(scope["method"], scope["path"], headers, query, address, resource)
+        # What is no server's own can only be read.
+        claim = None if gate is None else gate.claim
+        request = HttpRequest(scope["method"], scope["path"], headers, query, address, scope[_RESOURCE], claim)
         if self._attempts is None:
             sender = await self._authenticator.authenticate(request)
         else:
@@ -273,11 +271,7 @@ def _note_arrival(scope: Scope, headers: Headers) -> None:
 
 
 def _limit(mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator) -> Attempts | None:
-    """Has `mounts` keep to the limits of their clients, where there are any, and their authenticator share with other
-    replicas what it has to; what guards it then."""
-    if isinstance(authenticator, SharingAuthenticator):
-        # By one of them, as all replicas of the listener have to do it by the same.
-        mounts[0].endpoint.on_shared = authenticator.share
+    """Has `mounts` keep to the limits of their clients, where there are any; what guards the authenticator then."""
     if options.limits.clients is None:
         return None
     allowances = Allowances(options.limits.clients, options.limiter)
@@ -291,6 +285,7 @@ class _Gate:
 
     def __init__(self, mount: Mount) -> None:
         self._mount = mount
+        self.claim = mount.claim
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.serve(scope, read_headers(scope["headers"]), receive, send)

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.abc import TaskGroup
 
-from ...contracts import Blobs
 from ...errors import InvalidRequest, LimitExceeded
 from ...protocol.http.routing_headers import check_stateless, check_stateless_body
 from ...protocol.http.rules import (
@@ -100,8 +99,6 @@ class Endpoint:
         """Why no request is taken."""
         self.allowances: Allowances | None = None
         """What one principal may take; settled before it starts."""
-        self.on_shared: Callable[[Blobs], None] | None = None
-        """Who hears by which data the replicas of the server share what they know; settled before it starts."""
         self.audit: Refused | None = None
         """Who writes down that a request was refused, and to whom."""
         self.refused: Counter[int] = Counter()
@@ -114,8 +111,6 @@ class Endpoint:
         running.quota, running.on_refused = self.allowances, self._note_call
         if self.allowances is not None and running.replica is not None:
             self.allowances.limiter = running.replica.limiter
-        if self.on_shared is not None and running.replica is not None:
-            self.on_shared(running.replica.blobs)
         self._sessions = Sessions(running, tasks, self._limits.sessions, self.allowances)
         self._legacy = LegacySse(running, tasks, self._sessions, self._bodies, self._limits, self._path)
         self._all_sessions = [self._sessions, self._legacy]

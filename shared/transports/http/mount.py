@@ -16,6 +16,7 @@ from anyio import create_task_group
 from pydantic import BaseModel
 
 from ...contracts import Observer, Stores
+from ...errors import Unavailable
 from ...extensions.dialects import DIALECTS
 from ...ops.audit import Audit, audited
 from ...ops.logs import server_name
@@ -91,6 +92,15 @@ class Mount:
     async def _serve(self, method: str, http: Http) -> None:
         server_name.set(self.name)
         await self.endpoint.serve(method, http)
+
+    async def claim(self, name: str, seconds: float) -> bool:
+        """Whether no replica of the server has claimed that name before, which is claimed for so long from now on.
+        Raises OSError where they can't be asked."""
+        running = self.running
+        if running is None and self.stores is not None:
+            raise Unavailable
+        replica = None if running is None else running.replica
+        return replica is None or await replica.blobs.claim(name, seconds)
 
     def _scopes(self) -> tuple[Sequence[str], Sequence[str]]:
         running = self.running

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import pytest
 
 from shared.auth.dpop import make_proof, new_key
@@ -14,9 +15,15 @@ from shared.auth.possession import Possession
 from shared.auth.tokens import StaticTokens
 from shared.extensions.access import access
 from shared.protocol.http.protected import WELL_KNOWN
+from shared.server.server import NoSettings
+from shared.transports.http.app import HttpApp, HttpOptions
+from shared.transports.http.limits import EndpointLimits
+from shared.transports.http.mount import Mount
 from shared.transports.http.protection import Issuers
 from tests.auth.issuing import FakeIssuer, issuing, trusting
 from tests.auth.sites import said
+from tests.redis_server import RedisServer
+from tests.redis_stores import InRedis
 from tests.transports.http.http_wire import Site, listening, make_server, merged
 from tests.transports.http.sse_wire import initialized
 from tests.transports.http.web_socket import UPGRADE, upgrading, web_socket
@@ -168,3 +175,27 @@ async def test_a_bound_token_needs_proofs_with_the_nonce_of_the_server() -> None
         assert (await door.call(again)).status_code == 200
         replayed = await door.call(again)
         assert (replayed.status_code, "invalid_dpop_proof" in replayed.headers["www-authenticate"]) == (401, True)
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+async def test_a_proof_counts_once_at_all_replicas(redis_server: RedisServer, is_shared: bool) -> None:
+    """Of each server of a listener, also where the first of them has not started."""
+    server, key, stores = make_server(), new_key(), InRedis(redis_server) if is_shared else None
+    async with issuing() as issuer, server.open(stores=stores) as one, server.open(stores=stores) as other:
+        token = issuer.sign(aud=["https://a.test/late", "https://a.test/mcp"], cnf={"jkt": key.thumbprint()})
+        now = time.time()
+        early, proof = (make_proof(key, "GET", f"https://a.test/{at}", now, token=token) for at in ("late", "mcp"))
+        answers = []
+        for running in (one, other):
+            late = Mount(make_server(), "/late", EndpointLimits(), NoSettings())
+            late.stores = stores
+            mounts = [late, Mount(running, "/mcp", EndpointLimits())]
+            options = HttpOptions(authenticator=trusting(issuer), issuers=Issuers((issuer.url,), "https://a.test"))
+            transport = httpx.ASGITransport(HttpApp(mounts, options))
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+                for path, sent in (("/late", early), ("/mcp", proof)):
+                    headers = {"Authorization": f"DPoP {token}", "DPoP": sent}
+                    answers.append((await client.get(path, headers=headers)).json()["error"]["message"])
+    starting, unknown = "the server is starting; try again in a moment", "proofs can't be checked now"
+    at_late = unknown if is_shared else starting
+    assert answers == [at_late, starting, at_late, "the proof was used before" if is_shared else starting]
