@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import selectors
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,12 +10,12 @@ from typing import Any, cast
 import anyio
 import uvicorn
 from anyio import CancelScope, create_task_group
-from anyio.lowlevel import checkpoint
 
 from ...ops.footprint import fill_free_lists
 from ...server.running import Running
 from .access_log import AccessLog
 from .app import Front, HttpApp, HttpOptions
+from .closing import all_accepted, take_no_more
 from .connections import Connection
 from .listener import LINGER_SECONDS, listen
 from .mount import Mount
@@ -28,9 +27,6 @@ KEEP_ALIVE = 30
 
 _ACCEPT_SECONDS = 0.05
 """How long connections that were just accepted may take to be known."""
-
-_EMPTY_SECONDS = 0.5
-"""How long is waited for a moment in which none has to be accepted."""
 
 Started = Callable[[str, int], None]
 
@@ -84,25 +80,18 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, sto
             tasks.start_soon(_serve, server, listener, tasks.cancel_scope)
             try:
                 await (stop or anyio.Event()).wait()
-                await server.retire(LINGER_SECONDS if options.listener is not None or _has_others(asgi.mounts) else 0)
+                await _retire(server, asgi.mounts, options, listener)
             finally:
                 asgi.stop()
                 server.stop()
 
 
-def _has_others(mounts: Sequence[Mount]) -> bool:
-    """Whether there may be replicas elsewhere, to which clients go."""
-    return any(mount.running is not None and mount.running.replica is not None for mount in mounts)
-
-
-async def _accepted(server: asyncio.Server) -> None:
-    """Waits until no connection waits to be accepted, for a moment at most: the system resets those that do when the
-    socket is closed, and what was sent on them may have been done, as far as a proxy knows."""
-    with selectors.DefaultSelector() as waiting, anyio.move_on_after(_EMPTY_SECONDS):
-        for one in server.sockets:
-            waiting.register(one.fileno(), selectors.EVENT_READ)
-        while waiting.select(0):
-            await checkpoint()
+async def _retire(server: "_Uvicorn", mounts: Sequence[Mount], options: HttpOptions, listener: socket.socket) -> None:
+    """Has clients go to other processes, where there are any: workers on the same socket, or replicas elsewhere."""
+    if options.listener is not None:
+        await server.retire()
+    elif any(mount.running is not None and mount.running.replica is not None for mount in mounts):
+        await server.retire(listener)
 
 
 def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], stop_seconds: int) -> uvicorn.Config:
@@ -151,21 +140,21 @@ class _Uvicorn(uvicorn.Server):
         self.on_started: Callable[[], None] = lambda: None
         self._stopped = anyio.Event()
 
-    async def retire(self, seconds: float) -> None:
+    async def retire(self, listener: socket.socket | None = None) -> None:
         """Leaves new connections to other processes, on the same socket or elsewhere, and has clients leave those it
-        has: for so long, requests on them are served, and the connection ends with the answer. Where there is no
-        time for that, it does nothing."""
-        if not seconds:
-            return
+        has: for `LINGER_SECONDS`, requests on them are served, and the connection ends with the answer. `listener` is
+        the socket, where nobody else has it."""
+        if listener is not None:
+            take_no_more(listener)
         for server in self.servers:
-            await _accepted(server)
+            await all_accepted(server)
             server.close()
         self.connections.left = left = asyncio.Event()
         for connection in self.server_state.connections:
             cast("Connection", connection).leave()
         await anyio.sleep(_ACCEPT_SECONDS)
         if self.server_state.connections:
-            with anyio.move_on_after(seconds):
+            with anyio.move_on_after(LINGER_SECONDS):
                 await left.wait()
 
     def stop(self) -> None:
