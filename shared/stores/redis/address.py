@@ -7,7 +7,7 @@
 Names are those of the library where it has them: `?ssl_ca_certs=FILE` and the like are its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -67,6 +67,18 @@ def connecting(url: str, password: str | None) -> Callable[[], Redis]:
     return connect
 
 
+class _OfSentinels(Redis):
+    """A client that Sentinels lead to a Redis, whose connections end with its own."""
+
+    sentinels: Sequence[Redis] = ()
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """Ends all connections."""
+        await super().aclose(close_connection_pool)
+        for one in self.sentinels:
+            await one.aclose()
+
+
 def _by_sentinels(url: str, options: dict[str, Any], *, uses_tls: bool) -> Callable[[], Redis]:
     parts = urlsplit(url)
     user, _, hosts = parts.netloc.rpartition("@")
@@ -83,7 +95,8 @@ def _by_sentinels(url: str, options: dict[str, Any], *, uses_tls: bool) -> Calla
         sentinels = Sentinel(  # type: ignore[no-untyped-call]
             addresses, sentinel_kwargs={"socket_timeout": PATIENCE_SECONDS, "ssl": uses_tls}
         )
-        found: Redis = sentinels.master_for(name or _SENTINEL_NAME, **own)
+        found: _OfSentinels = sentinels.master_for(name or _SENTINEL_NAME, redis_class=_OfSentinels, **own)
+        found.sentinels = sentinels.sentinels
         return found
 
     return connect
