@@ -4,8 +4,9 @@ Neither can leave its process. Where a server has several replicas, a later call
 tell what was never there from what is not here: so each name begins with a mark of who has made it.
 """
 
+import os
 import re
-import secrets
+from base64 import urlsafe_b64encode
 
 from servers.sqlite.errors import SqliteError
 
@@ -18,14 +19,19 @@ class HeldNames:
     """Makes names, and knows those that others have made."""
 
     def __init__(self) -> None:
-        self._mark = secrets.token_urlsafe(_MARK_BYTES)
+        self._mark = _draw(_MARK_BYTES)
 
     def new(self) -> str:
         """A name that can't be guessed."""
-        return self._mark + secrets.token_urlsafe(_SECRET_BYTES)
+        return self._mark + _draw(_SECRET_BYTES)
 
     def check_here(self, name: str, what: str, suggestion: str) -> None:
         """Raises SqliteError `elsewhere`, with a `suggestion`, where `what` is called so is not this process's."""
         if _NAME.fullmatch(name) and not name.startswith(self._mark):
             reason = f"{what} can be had only from the process of this server that made it, and this is another one"
             raise SqliteError("elsewhere", reason, suggestion)
+
+
+def _draw(size: int) -> str:
+    # What `secrets` would give, which loads OpenSSL.
+    return urlsafe_b64encode(os.urandom(size)).decode()
