@@ -261,7 +261,7 @@ async def test_what_one_that_stood_still_acknowledges_holds(three: Cluster, http
     """It is stopped in the middle of requests. What it says that it has done is done, what it refused is not."""
     clients = [await opened(http, three, 0) for _ in range(20)]
     witness = await opened(http, three, 0)
-    owed = witness.new_call()
+    owed, reading = witness.new_call(), anyio.CancelScope()
     stopped = anyio.Event()
     levels: dict[SessionClient, set[str]] = {client: {"info"} for client in clients}
 
@@ -271,17 +271,14 @@ async def test_what_one_that_stood_still_acknowledges_holds(three: Cluster, http
                 await change_once(client, level, levels[client])
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(counted_in_vain, witness, owed)
+        tasks.start_soon(counted_in_vain, witness, owed, reading)
         await until(lambda: bool(owed.logs), "nothing was counted")
         for client in clients:
             tasks.start_soon(change, client)
         await until(lambda: len(owed.logs) > 10, "nothing was counted")
         three[0].stop()
         stopped.set()
-        move(witness, three, 1)
-        # It holds the connection of the witness: the others say, when its lease is over, what it owed.
-        with pytest.raises(PeerError):
-            await witness.follow(owed)
+        await lose_call(witness, owed, reading, three)
         three[0].go_on()
     for client in clients:
         move(client, three, 1)
@@ -303,9 +300,18 @@ async def change_once(client: SessionClient, level: str, may_be: set[str]) -> No
         may_be.add(level)
 
 
-async def counted_in_vain(client: SessionClient, call: Call) -> None:
-    with suppress(PeerError, NotRun, MayHaveRun):
+async def counted_in_vain(client: SessionClient, call: Call, reading: anyio.CancelScope) -> None:
+    with reading, suppress(PeerError, NotRun, MayHaveRun):
         await client.tool("count", call, n=1_000, pause_ms=20)
+
+
+async def lose_call(client: SessionClient, call: Call, reading: anyio.CancelScope, three: Cluster) -> None:
+    """Returns when the lease of the replica that serves the call, and stands still, is over: another one says that
+    the call is lost. The connection is given up first, for what waits in it would come a second time."""
+    reading.cancel()
+    move(client, three, 1)
+    with pytest.raises(PeerError):
+        await client.follow(call)
 
 
 @pytest.mark.parametrize("method", ["write", "set"])
@@ -314,7 +320,7 @@ async def test_an_answer_of_redis_that_comes_too_late_is_not_acted_upon(
 ) -> None:
     """Redis has answered what a replica asked for a request, but that stands still until its lease is over."""
     witness, client = await opened(http, three, 0), await opened(http, three, 0)
-    owed, name = witness.new_call(), f"late-{method}"
+    owed, reading, name = witness.new_call(), anyio.CancelScope(), f"late-{method}"
     await client.tool("echo", text="here")
     params = {"name": "bump", "arguments": {"name": name}} if method == "write" else {"level": "error"}
     outcomes: list[Exception | None] = []
@@ -328,7 +334,7 @@ async def test_an_answer_of_redis_that_comes_too_late_is_not_acted_upon(
             outcomes.append(None)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(counted_in_vain, witness, owed)
+        tasks.start_soon(counted_in_vain, witness, owed, reading)
         await until(lambda: bool(owed.logs), "nothing was counted")
         three.redis.send(signal.SIGSTOP)
         tasks.start_soon(ask)
@@ -336,10 +342,7 @@ async def test_an_answer_of_redis_that_comes_too_late_is_not_acted_upon(
             assert await stateless(http, three[0].url, text) == text
         three[0].stop()
         three.redis.send(signal.SIGCONT)
-        move(witness, three, 1)
-        # It holds the connection of the witness: the others say, when its lease is over, what it owed.
-        with pytest.raises(PeerError):
-            await witness.follow(owed)
+        await lose_call(witness, owed, reading, three)
         three[0].go_on()
     assert isinstance(outcomes[0], NotRun)
     move(client, three, 1)
@@ -352,18 +355,16 @@ async def test_an_answer_of_redis_that_comes_too_late_is_not_acted_upon(
 async def test_what_one_that_stood_still_did_all_the_same_is_told(three: Cluster, http: Http) -> None:
     """It was in the middle of a write, which nobody could stop. Its client may not know; who watches is told."""
     witness, client = await opened(http, three, 0), await opened(http, three, 0)
-    owed, notes = witness.new_call(), three.folder / "slow.notes"
+    owed, reading, notes = witness.new_call(), anyio.CancelScope(), three.folder / "slow.notes"
     async with connected(http, three[1].url) as watching, anyio.create_task_group() as tasks:
         await watching.request("resources/subscribe", {"uri": "counter://slow"})
         await until(lambda: watching.is_listening, "it does not listen")
-        tasks.start_soon(counted_in_vain, witness, owed)
+        tasks.start_soon(counted_in_vain, witness, owed, reading)
         await until(lambda: bool(owed.logs), "nothing was counted")
         tasks.start_soon(bumped_in_vain, client, "slow")
         await until(notes.exists, "it has not begun")
         three[0].stop()
-        move(witness, three, 1)
-        with pytest.raises(PeerError):
-            await witness.follow(owed)
+        await lose_call(witness, owed, reading, three)
         three[0].go_on()
         await until(lambda: watching.notices["counter://slow"] > 0, "a write was not heard of", 10)
         assert await read(watching, "counter://slow") == 1

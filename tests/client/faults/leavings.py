@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -17,7 +17,11 @@ PATIENCE = 5.0
 
 def children() -> set[str]:
     """The process ids of our children, zombies among them; nothing where the system does not tell."""
-    return {pid for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()}
+    found: set[str] = set()
+    for file in Path("/proc/self/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            found.update(file.read_text().split())
+    return found
 
 
 @asynccontextmanager
