@@ -38,14 +38,19 @@ class LibraryPrompts:
 
     async def page(self, context: Context[Opened], after: str, most: int) -> Sequence[Prompt]:
         """The next prompts in the order of names, without those whose file is broken."""
+        libraries, watch = context.state.libraries, context.state.watch
         async with context.turn():
-            return await to_thread.run_sync(list_page, context.state.libraries, after, most)
+            found = await to_thread.run_sync(_list_current, libraries, after, most)
+            if found is None:
+                await watch.look()
+                found = await to_thread.run_sync(list_page, libraries, after, most)
+        return found
 
     async def get(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
         """The prompt, rendered; where required arguments are missing, the user is asked for them. Raises
         InvalidParams."""
         libraries = context.state.libraries
-        if name not in libraries:
+        if not await _has(context.state, name):
             return None
         try:
             async with context.turn():
@@ -64,7 +69,7 @@ class LibraryPrompts:
         self, context: Context[Opened], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
         """What the argument could be. Raises InvalidParams for one that the prompt does not have."""
-        if name not in context.state.libraries:
+        if not await _has(context.state, name):
             return None
         try:
             async with context.turn():
@@ -75,6 +80,19 @@ class LibraryPrompts:
 
 features = Features[Opened]()
 features.prompts_from(LibraryPrompts())
+
+
+async def _has(opened: Opened, name: str) -> bool:
+    """Whether there is a prompt of this name. Where a look is due, it is taken before the answer is no."""
+    if name not in opened.libraries and await to_thread.run_sync(opened.libraries.is_behind):
+        await opened.watch.look()
+    return name in opened.libraries
+
+
+def _list_current(libraries: Libraries, after: str, most: int) -> list[Prompt] | None:
+    """The page; None where the libraries are behind what is in their folders. Another replica may have seen that
+    before this one and told the client of it, who asks here. Blocks."""
+    return None if libraries.is_behind() else list_page(libraries, after, most)
 
 
 def list_page(libraries: Libraries, after: str, most: int) -> list[Prompt]:

@@ -40,7 +40,7 @@ class Entry(NamedTuple):
     kind: str
     """file, directory, link or other."""
     signature: Signature | None
-    """Of a file."""
+    """Of a file or a directory."""
     data: bytes | None = None
     """What is in the file, where that was asked for."""
 
@@ -86,6 +86,14 @@ class Folder:
                 return _list_children(directory, f"{path}/" if path else "")
         except OSError:
             return []
+
+    def signature(self, path: str) -> Signature | None:
+        """That of a directory ("" is the folder itself), which an entry that comes or goes changes; None where there
+        is none."""
+        try:
+            return _make_signature((self.root / path).stat())
+        except OSError:
+            return None
 
     def walk(self, enter: frozenset[str], known: Mapping[str, Signature]) -> Iterator[Entry]:
         """All that there is, a directory's files before its directories, and a directory that is entered before what
@@ -166,9 +174,9 @@ def _make_entry(one: "os.DirEntry[str]", above: str) -> Entry:
     path = above + one.name
     if one.is_symlink():
         return Entry(path, "link", None)
-    if one.is_dir(follow_symlinks=False):
-        return Entry(path, "directory", None)
     status = one.stat(follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        return Entry(path, "directory", _make_signature(status))
     return (
         Entry(path, "file", _make_signature(status)) if stat.S_ISREG(status.st_mode) else Entry(path, "other", None)
     )

@@ -73,6 +73,10 @@ class Libraries:
         """What is wrong with files, as far as they were read."""
         return [Found(one.root, problem) for one in self.all for problem in one.problems()]
 
+    def is_behind(self) -> bool:
+        """Whether in a directory something came or went since the last look. Blocks."""
+        return any(one.is_behind() for one in self.all)
+
     def look(self) -> Changed | None:
         """Reads what is new or changed in all libraries since the last look; None where nothing is. Blocks."""
         found = [change for change in [one.look() for one in self.all] if change is not None]

@@ -10,6 +10,7 @@ A look makes a new state and puts it in the place of the old one at its end, so 
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
@@ -19,7 +20,7 @@ from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.forms import SKILL, Kind, find_kind, parse_file
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_BYTES, find_unfitting, format_manifest, require_named, require_size
-from servers.prompts.library.folder import Folder, Signature, is_hidden
+from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
 from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, advance, compare
 from servers.prompts.templates.limits import MOST_FILE_BYTES
 from servers.prompts.templates.plain_words import put_in_words
@@ -202,13 +203,20 @@ class Library:
             self._wrong(file)
         return self.problems()
 
+    def is_behind(self) -> bool:
+        """Whether in one of the directories something came or went since the last look. Blocks."""
+        before = self._snapshot.directories
+        return any(self._folder.signature(path) != one for path, one in before.items())
+
     def look(self) -> Changed | None:
         """Reads what is new or changed since the last look; None where nothing is. Blocks: 10,000 files take half a
         second at first, and less later. A folder that can't be read is a problem, and keeps what it had."""
         old = self._snapshot
         known = {path: one for path, one in old.seen.items() if one is not None and path not in old.problems}
+        folder = Entry("", "directory", self._folder.signature(""))
         try:
-            new = advance(old, self._folder.walk(_ENTERED, known), self.root.parts, self._wrong, self.read)
+            found = chain((folder,), self._folder.walk(_ENTERED, known))
+            new = advance(old, found, self.root.parts, self._wrong, self.read)
         except (OSError, PromptError) as error:
             reason = error.reason if isinstance(error, PromptError) else "the folder can't be read"
             new = old._replace(problems={**old.problems, "": Problem("", None, reason)})

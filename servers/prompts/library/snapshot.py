@@ -38,12 +38,12 @@ class Snapshot(NamedTuple):
     names: Mapping[str, File]
     seen: Mapping[str, Signature | None]
     """All files, links and whatever else there is but directories; with None what is no file."""
-    directories: frozenset[str]
-    """All that may have prompts; "" is the folder itself."""
+    directories: Mapping[str, Signature | None]
+    """All that may have prompts, as they were before they were read; "" is the folder itself."""
     problems: Mapping[str, Problem]
 
 
-NOTHING = Snapshot(0, {}, {}, {}, frozenset({""}), {})
+NOTHING = Snapshot(0, {}, {}, {}, {"": None}, {})
 
 
 class Changed(NamedTuple):
@@ -60,7 +60,7 @@ Wrong = Callable[[File], Problem | None]
 
 
 def advance(old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], wrong: Wrong, read: Read) -> Snapshot:
-    """The state after a look that found `entries` in the folder at `root`."""
+    """The state after a look that found `entries` in the folder at `root`, which itself is the first of them."""
     looking = _Look(old, root, wrong, read)
     found = list(entries)
     skills = _find_skills(one.path for one in found if one.kind != "directory")
@@ -118,14 +118,14 @@ class _Look:
         self._total = 0
         self._files: dict[str, File] = {}
         self._seen: dict[str, Signature | None] = {}
-        self._directories = {""}
+        self._directories: dict[str, Signature | None] = {}
         self._problems: dict[str, Problem] = {}
 
     def take(self, entry: Entry, skills: frozenset[str]) -> None:
         """Notes what is in the folder."""
         path = entry.path
         if entry.kind == "directory":
-            self._directories.add(path)
+            self._directories[path] = entry.signature
             return
         self._seen[path] = entry.signature
         if entry.kind in _NO_FILE:
@@ -159,8 +159,7 @@ class _Look:
                 self._problem(path, f"{first.path!r} has a prompt called {file.name!r} already")
         for path in _find_unfitting(self._seen):
             self._problem(path, f"the skill goes without it: {LIMIT}")
-        number, directories = self._old.number + 1, frozenset(self._directories)
-        return Snapshot(number, self._files, names, self._seen, directories, self._problems)
+        return Snapshot(self._old.number + 1, self._files, names, self._seen, self._directories, self._problems)
 
     def _file(self, entry: Entry, kind: Kind, known: File | None) -> File | None:
         """The file as it is, or as it was when it was right."""

@@ -271,3 +271,19 @@ def test_a_cache_keeps_what_was_used_last_up_to_its_weight() -> None:
     cache.put("a", "AA", 6)
     cache.put("d", "D", 11)
     assert [cache.get(key) for key in "acd"] == [None, None, None]
+
+
+def test_is_behind_when_something_came_or_went_since_the_last_look(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": SIMPLE, "git/b.md": SIMPLE})
+    found = Libraries([tmp_path])
+    assert found.is_behind()
+    for path, change in (
+        ("git", lambda: write(tmp_path, {"git/c.md": SIMPLE})),
+        ("", (tmp_path / "a.md").unlink),
+        ("", lambda: (tmp_path / "git").rename(tmp_path / "log")),
+    ):
+        os.utime(tmp_path / path, (1, 1))  # for a clock that knows no more than some milliseconds
+        found.look()
+        assert not found.is_behind()
+        change()
+        assert found.is_behind()

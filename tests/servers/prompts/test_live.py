@@ -188,3 +188,16 @@ async def said(follower: Follower, text: str) -> None:
     with anyio.fail_after(30):
         while text not in follower.peer.wire.stderr:
             await anyio.lowlevel.checkpoint()
+
+
+@both_eras
+async def test_what_was_written_before_the_question_is_there(era: str, tmp_path: Path) -> None:
+    """Behind a balancer another replica may have told of it, and this one has not looked yet."""
+    lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
+    async with served(lib, era=era) as peer:
+        assert await names(peer) == ["a"]
+        for name in ("b", "c"):
+            put(lib, {f"{name}.md": SIMPLE})
+            assert await got(peer, name)
+        put(lib, {"d.md": SIMPLE})
+        assert await names(peer) == ["a", "b", "c", "d"]
