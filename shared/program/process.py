@@ -86,6 +86,7 @@ class GeneralOptions(BaseModel):
         [], description="host name that clients may use; beyond loopback any, until one is given"
     )
     allowed_origin: list[str] = Field([], description="origin of web pages that may connect")
+    cards: bool = Field(False, description="publish server cards and a catalog of them, for HTTP, to anybody")
     token_file: Path | None = option(None, "file with the token that every HTTP request must carry", "FILE")
     token: Annotated[str, AfterValidator(_one_word)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
@@ -155,7 +156,7 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
     """Where an HTTP listener is, whom it serves, and how much. Raises ValueError for what can't be had."""
     from ..transports.http.app import HttpOptions
     from ..transports.http.limits import ClientLimits, EndpointLimits, SessionLimits
-    from .authorization import authenticator_of, issuers_of, static_tokens
+    from .authorization import authenticator_of, check_public_url, issuers_of, static_tokens
 
     worker = this_worker()
     limits = EndpointLimits(
@@ -177,6 +178,8 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
         allowed_origins=tuple(options.allowed_origin),
         authenticator=authenticator_of(options, static_tokens(options, token)),
         issuers=issuers_of(options),
+        public_url=options.public_url and check_public_url(options.public_url),
+        cards=options.cards,
         trusted_proxies=tuple(map(_network, options.trusted_proxy)),
         limits=replace(limits, body_bytes=options.max_message or limits.body_bytes),
         listener=None if worker is None else worker.listener,

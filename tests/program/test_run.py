@@ -41,6 +41,7 @@ GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
     ),
     "token_file": (["--token-file", "/a"], Path("/a"), "/b", Path("/b")),
     "no_auth": (["--no-auth"], True, "no", False),
+    "cards": (["--cards"], True, "no", False),
     "dialects": (["--dialects", "off"], "off", "on", "on"),
     "log_level": (["--log-level", "debug"], "debug", "error", "error"),
     "log_format": (["--log-format", "json"], "json", "text", "text"),

@@ -17,7 +17,7 @@ PREFIX = "MCP"
 """What the variables of these options begin with, as with every server."""
 
 _OF_HTTP = (
-    *("host", "port", "path", "allowed_host", "allowed_origin", "token_file", "token", "no_auth"),
+    *("host", "port", "path", "allowed_host", "allowed_origin", "token_file", "token", "no_auth", "cards"),
     *("max_sessions", "idle_seconds", "tokens_file", "public_url", "max_rate", "max_burst"),
     *("trusted_proxy", "access_log"),
     *("max_client_calls", "max_client_sessions", "max_client_bytes"),

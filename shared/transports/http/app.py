@@ -45,6 +45,7 @@ from ...protocol.identity import Principal
 from .access_log import SENDER, address_of, session_digest
 from .allowances import Allowances
 from .attempts import TOO_MANY_REQUESTS, Attempts
+from .cards import Cards
 from .limits import EndpointLimits
 from .listener import BACKLOG
 from .mount import Mount
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Front", "HttpApp", "HttpOptions"]
 
 _METHODS = ("GET", "POST", "DELETE")
-_EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After")
+_EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After", "ETag")
 """What pages of an allowed origin may send, and which headers of the answers they may see."""
 _PROBED = frozenset({HEALTH, READY, METRICS})
 _RESOURCE = "mcp.resource"
@@ -93,6 +94,10 @@ class HttpOptions:
     """Who says who sends a request, in place of `tokens`."""
     issuers: Issuers | None = None
     """Whose tokens the authenticator takes, where others than the operator issue them."""
+    public_url: str | None = None
+    """At which clients reach the listener, where that is not what their requests name as the host."""
+    cards: bool = False
+    """Whether anybody is told who the servers are, and where."""
     trusted_proxies: tuple[str, ...] = ()
     """Networks of proxies that say, by X-Forwarded-For, from which address a request comes."""
     limits: EndpointLimits = field(default_factory=EndpointLimits)
@@ -129,8 +134,11 @@ class HttpApp:
         self._probed = frozenset() if is_loopback(options.host) else _PROBED
         self._authenticator: Authenticator = options.authenticator or StaticTokens(options.tokens)
         self._protection = None if options.issuers is None else Protection(self.mounts, options.issuers)
-        self._open = frozenset[str]() if self._protection is None else self._protection.paths
         self._is_open_to_all = isinstance(self._authenticator, StaticTokens) and not self._authenticator
+        self._cards = self._make_cards(options)
+        self._open = frozenset[str]().union(
+            *(one.paths for one in (self._protection, self._cards) if one is not None)
+        )
         self._attempts = _limit(self.mounts, options, self._authenticator)
         self._audit = audit = options.audit
         if audit is not None:
@@ -140,18 +148,7 @@ class HttpApp:
         if options.telemetry is not None:
             self._send_to(options.telemetry)
         self._gates = {path: _Gate(mount) for mount in self.mounts for path in mount.paths}
-        is_exposed = self._is_open_to_all and bool(options.trusted_proxies or not is_loopback(options.host))
-        probes = Probes(self.mounts, alone=front is None, is_exposed=is_exposed, siblings=options.siblings)
-        routes = [
-            *(Route(path, gate) for path, gate in self._gates.items()),
-            *(() if self._protection is None else self._protection.routes()),
-            Route(HEALTH, self._admitted(probes.health), methods=["GET"]),
-            Route(READY, self._admitted(probes.ready), methods=["GET"]),
-            Route(METRICS, self._admitted(probes.metrics), methods=["GET"]),
-            Route(STATE, self._admitted(probes.state), methods=["GET"]),
-        ]
-        if front is not None:
-            routes.append(Route("/", self._admitted(front), methods=["GET"]))
+        routes = self._routes(options, front)
         # Other origins have been refused by then. A preflight carries no token, so this comes before the gate.
         cors = Middleware(
             CORSMiddleware,
@@ -169,6 +166,26 @@ class HttpApp:
         self._rest.router.redirect_slashes = False
         self._nowhere = self._rest.router.default = _Nowhere([mount.path for mount in self.mounts])
         self._pages = {*_PROBED, STATE, *self._open, *(() if front is None else ("/",))}
+
+    def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
+        is_exposed = self._is_open_to_all and bool(options.trusted_proxies or not is_loopback(options.host))
+        probes = Probes(self.mounts, alone=front is None, is_exposed=is_exposed, siblings=options.siblings)
+        fronts = [] if front is None else [Route("/", self._admitted(front), methods=["GET"])]
+        return [
+            *(Route(path, gate) for path, gate in self._gates.items()),
+            *(() if self._protection is None else self._protection.routes()),
+            *(() if self._cards is None else self._cards.routes()),
+            Route(HEALTH, self._admitted(probes.health), methods=["GET"]),
+            Route(READY, self._admitted(probes.ready), methods=["GET"]),
+            Route(METRICS, self._admitted(probes.metrics), methods=["GET"]),
+            Route(STATE, self._admitted(probes.state), methods=["GET"]),
+            *fronts,
+        ]
+
+    def _make_cards(self, options: HttpOptions) -> Cards | None:
+        # Whoever logs in at an issuer needs no token of the operator.
+        asks_for_token = not self._is_open_to_all and options.issuers is None
+        return Cards(self.mounts, options.public_url, asks_for_token=asks_for_token) if options.cards else None
 
     def _send_to(self, telemetry: "Telemetry") -> None:
         for mount in self.mounts:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,6 +15,7 @@ from starlette.routing import Route
 
 from ...protocol.http.protected import WELL_KNOWN, ProtectedResource
 from ...protocol.http.rules import Headers
+from .base_url import BaseUrl
 from .mount import Mount
 
 __all__ = ["Issuers", "Protection"]
@@ -45,25 +45,25 @@ class Protection:
         self._mounts: Mapping[str, Mount] = {path: mount for mount in mounts for path in mount.paths}
         alone = mounts[0] if len(mounts) == 1 else None
         self._root = alone or next((mount for mount in mounts if mount.path == _JOINED), None)
-        self._prefix = "" if issuers.public_url is None else urlsplit(issuers.public_url).path.rstrip("/")
+        self._base = BaseUrl(mounts, issuers.public_url)
+        self._prefix = self._base.prefix
         self._routes = {path: (one, mount) for one, mount in self._mounts.items() for path in self._places(one)}
         if self._root is not None:
             self._routes[WELL_KNOWN] = self._root.path, self._root
         self.paths = frozenset(self._routes) | {WELL_KNOWN}
         """Where the metadata is."""
         self._found = lru_cache(1_024)(self._resource)
-        self._local = lru_cache(64)(self._own_url)
 
     def of(self, path: str, headers: Headers) -> ProtectedResource:
         """What a request at `path` is for. At a path without a server, tokens of any of them are good."""
-        return self._found(path, self._base(headers))
+        return self._found(path, self._base.of(headers.get("host")))
 
     def routes(self) -> list[Route]:
         """Where the metadata is."""
         return [Route(path, partial(self._answer, *served), methods=["GET"]) for path, served in self._routes.items()]
 
     async def _answer(self, path: str, mount: Mount, request: Request) -> Response:
-        base = self._base(Headers({"host": request.headers.get("host", "")}))
+        base = self._base.of(request.headers.get("host"))
         return JSONResponse(self._document(base + path, mount), headers=_HEADERS)
 
     def _document(self, uri: str, mount: Mount) -> dict[str, Any]:
@@ -97,23 +97,3 @@ class Protection:
     def _places(self, path: str) -> set[str]:
         """Where the metadata of what is at `path` is asked for: a proxy passes its prefix on, or takes it away."""
         return {WELL_KNOWN + path, WELL_KNOWN + self._prefix + path}
-
-    def _base(self, headers: Headers) -> str:
-        return self._issuers.public_url or self._local(headers.get("host") or "localhost")
-
-    def _own_url(self, host: str) -> str:
-        """The URL of the listener by the name that a request has for this machine. Neither the port nor an address
-        is the request's word: whoever got a token for another listener of this machine could name that one, and send
-        it here."""
-        endpoints = [endpoint for mount in self._mounts.values() for endpoint in mount.endpoints]
-        if not endpoints:
-            return f"http://{host.lower()}"
-        try:
-            parts = urlsplit(f"//{host}")
-            name, said = parts.hostname or "", parts.port or 80
-        except ValueError:
-            name, said = "", 80
-        ports = {port for _, port in endpoints}
-        name = name if name in {address for address, _ in endpoints} else "localhost"
-        port = said if said in ports else min(ports)
-        return f"http://{f'[{name}]' if ':' in name else name}{'' if port == 80 else f':{port}'}"
