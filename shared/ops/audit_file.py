@@ -22,6 +22,9 @@ __all__ = ["AuditFile"]
 AGAIN_SECONDS = 0.05
 """When it is tried again to rotate, where another process is about to, or it failed: until then the file grows."""
 
+_WRITING_SECONDS = 0.02
+"""How long the end of a file must have stood still, that it counts as what was left."""
+
 
 class AuditFile:
     """The file, open. Raises OSError where it can't be opened, ValueError where it is no file of its own."""
@@ -98,12 +101,16 @@ class AuditFile:
         return file
 
     def _ends_torn(self) -> bool:
-        """Whether somebody who died has left a part of a line."""
-        with self._path.open("rb") as file:
-            if not file.seek(0, os.SEEK_END):
-                return False
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) != b"\n"
+        """Whether somebody who died has left a part of a line. Of a line that is being written, a part may be seen as
+        well, but not for long."""
+        with self._path.open("rb", buffering=0) as file:
+            size = None
+            while size != (size := file.seek(0, os.SEEK_END)):
+                file.seek(max(0, size - 1))
+                if file.read(1) in (b"", b"\n"):
+                    return False
+                time.sleep(_WRITING_SECONDS)
+            return True
 
     def _take_back(self, written: int) -> None:
         """Takes a part of a line back, unless another process has written since: then the next line ends it."""

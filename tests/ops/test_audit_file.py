@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from shared.ops import audit_file
 from shared.ops.audit_file import AuditFile
 
 WRITER = """
@@ -163,3 +164,20 @@ def test_on_a_full_disk_there_is_no_half_of_a_line(tmp_path: Path) -> None:
     assert len(lines) == 11
     assert lines[-1] == b"z" * 99
     assert {len(line) for line in lines} == {49, 99}
+
+
+def test_a_line_that_is_being_written_is_not_taken_for_a_torn_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit"
+    path.write_bytes(b"one\ntw")
+
+    def finish(_seconds: float) -> None:
+        with path.open("ab") as other:
+            other.write(b"o\n")
+
+    monkeypatch.setattr(audit_file.time, "sleep", finish)
+    file = AuditFile(path)
+    file.write(b"three\n")
+    file.close()
+    assert path.read_bytes() == b"one\ntwo\nthree\n"
