@@ -88,8 +88,8 @@ class Folder:
             return []
 
     def signature(self, path: str) -> Signature | None:
-        """That of a directory ("" is the folder itself), which an entry that comes or goes changes; None where there
-        is none."""
+        """That of a file or a directory ("" is the folder itself), which an entry that comes or goes changes; None
+        where there is none."""
         try:
             return _make_signature((self.root / path).stat())
         except OSError:

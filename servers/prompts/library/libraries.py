@@ -74,7 +74,7 @@ class Libraries:
         return [Found(one.root, problem) for one in self.all for problem in one.problems()]
 
     def is_behind(self) -> bool:
-        """Whether in a directory something came or went since the last look. Blocks."""
+        """Whether there is something for a look to find that a list has to have. Blocks."""
         return any(one.is_behind() for one in self.all)
 
     def look(self) -> Changed | None:

@@ -204,9 +204,11 @@ class Library:
         return self.problems()
 
     def is_behind(self) -> bool:
-        """Whether in one of the directories something came or went since the last look. Blocks."""
-        before = self._snapshot.directories
-        return any(self._folder.signature(path) != one for path, one in before.items())
+        """Whether since the last look something came or went in one of the directories, or one of the files changed
+        that were wrong then: it may have been half written. Blocks."""
+        snapshot = self._snapshot
+        wrong = {path: one for path in snapshot.problems if (one := snapshot.seen.get(path)) is not None}
+        return any(self._folder.signature(path) != one for path, one in {**snapshot.directories, **wrong}.items())
 
     def look(self) -> Changed | None:
         """Reads what is new or changed since the last look; None where nothing is. Blocks: 10,000 files take half a

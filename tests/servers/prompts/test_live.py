@@ -199,5 +199,7 @@ async def test_what_was_written_before_the_question_is_there(era: str, tmp_path:
         for name in ("b", "c"):
             put(lib, {f"{name}.md": SIMPLE})
             assert await got(peer, name)
-        put(lib, {"d.md": SIMPLE})
+        (lib / "d.md").touch()
+        assert await names(peer) == ["a", "b", "c"]
+        (lib / "d.md").write_text(SIMPLE)  # who writes it has not been done
         assert await names(peer) == ["a", "b", "c", "d"]
