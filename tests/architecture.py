@@ -32,6 +32,8 @@ SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The folder of `servers` that concerns the bundle as a whole, and is no server.
 BUNDLE = {"bundle"}
+# What servers have in common above `shared`. It stands alone, as a server does, but servers may import it.
+COMMON = {"start", "web"}
 # The files of a server that know `shared`, besides those in its `features`.
 FACES = {"server.py", "__main__.py", "settings.py"}
 
@@ -239,7 +241,7 @@ def shared_knows_no_server(source: Source) -> Findings:
 def servers_stand_alone(source: Source) -> Findings:
     for one in source.imports if source.server else ():
         top, _, rest = one.target.partition(".")
-        if top == "servers" and rest.split(".")[0] not in (source.server, "start"):
+        if top == "servers" and rest.split(".")[0] not in {source.server, *COMMON}:
             yield one.line, f"{source.server} imports {one.target}"
         is_face = _is_face(Path(source.path))
         if top == "shared" and not is_face and not one.target.startswith("shared.kit"):

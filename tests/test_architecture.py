@@ -98,6 +98,8 @@ SNIPPETS = [
     (rules.servers_stand_alone, "servers/bundle/hosts/x.py", "import shared, servers.bundle.catalog"),
     (rules.servers_stand_alone, "servers/a/server.py", "import shared\nimport servers.bundle.hosts.x  #!"),
     (rules.servers_stand_alone, "servers/a/paths.py", "import shared.kit.x\nimport shared.server.app  #!"),
+    (rules.servers_stand_alone, "servers/a/server.py", "import servers.start, servers.web.pages"),
+    (rules.servers_stand_alone, "servers/web/x.py", "import servers.web.y\nimport servers.a  #!\nimport shared  #!"),
     (rules.servers_stand_alone, "servers/a/features/x.py", "import shared.server.app\nimport servers.b  #!"),
     (rules.no_sdk, "servers/a/server.py", "import mcp_notes\nfrom mcp.types import Tool  #!"),
     (rules.dates_live_in_versions, "shared/program/run.py", "'2025-11-25'\nnewest = '2025-11-25'  #!"),

@@ -1,0 +1,153 @@
+"""Joins ES modules into one: each module once, after all that it imports, in a function of its own.
+
+That is what a bundler does, without one: what is shipped is what is written, but for the lines that import, the word
+`export`, comments and indentation. It takes modules that keep a few rules, and says where one does not:
+
+- Imports are single lines at the top: `import { a, b } from "./other.js";`, or `import "./other.js";` for an element.
+- A declaration that starts a line is at the top, and has one name.
+- Exported are functions, classes and constants, where they are declared. Their names are unique over all modules that
+  come together; what is not exported may be called as one likes.
+- Nothing is imported by a call, awaited at the top, or asked of `import.meta`; and no text ends or hides a script.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Module", "PageError", "join_modules", "read_modules", "without_comments"]
+
+_IMPORT = re.compile(r'import (?:\{ ([\w$]+(?:, [\w$]+)*) \} from )?"(\.{1,2}/[\w./-]+\.js)";')
+_DECLARED = re.compile(r"(export )?(?:async )?(?:function\*?|class|const|let|var) +([\w$]+|[{\[])")
+_SEVERAL = re.compile(r"(?:export )?(?:const|let|var) [\w$]+(?: = [\w$.\"]+)?, [\w$]+")
+_BROKEN = {
+    "exports in a way that can't be joined": re.compile(
+        r"^export (?!(?:async )?function\b|class\b|const\b)", re.MULTILINE
+    ),
+    "imports by a call": re.compile(r"(?<![\w$.])import\s*\("),
+    "asks import.meta": re.compile(r"\bimport\.meta\b"),
+    "awaits at the top": re.compile(r"^(?! |//|/\*|\*)(?!.*\basync\b).*\bawait\b", re.MULTILINE),
+    "ends or hides a script": re.compile(r"</script|<script|<!--", re.IGNORECASE),
+}
+
+
+class PageError(ValueError):
+    """A page, or a module of it, breaks a rule; says which, and where."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module as it is read: where it stands, what it takes from where, what it exports, and the rest of it."""
+
+    path: Path
+    imports: tuple[tuple[Path, tuple[str, ...]], ...]
+    exports: frozenset[str]
+    body: str
+
+
+def read_modules(path: Path) -> list[Module]:
+    """The module at `path` with all that it imports, each after what it imports. Raises PageError."""
+    ordered: dict[Path, Module] = {}
+    _collect(path.resolve(), ordered, ())
+    owners: dict[str, Module] = {}
+    for module in ordered.values():
+        for name in module.exports:
+            other = owners.setdefault(name, module)
+            if other is not module:
+                raise PageError(f"{module.path}: {other.path.name} exports a {name}, too")
+        for target, wanted in module.imports:
+            missing = [name for name in wanted if name not in ordered[target].exports]
+            if missing:
+                raise PageError(f"{module.path}: {target.name} exports no {missing[0]}")
+    return list(ordered.values())
+
+
+def join_modules(modules: list[Module]) -> str:
+    """The text of one module, made of `modules`."""
+    return "\n".join(map(_enclosed, modules))
+
+
+def _enclosed(module: Module) -> str:
+    """The text of a module as a function, which gives what others import."""
+    text = without_comments(module.body)
+    if not module.exports:
+        return f"(() => {{\n{text}\n}})();"
+    names = ", ".join(sorted(module.exports))
+    return f"const {{ {names} }} = (() => {{\n{text}\nreturn {{ {names} }};\n}})();"
+
+
+def _collect(path: Path, ordered: dict[Path, Module], above: tuple[Path, ...]) -> None:
+    """Adds the module at `path` to `ordered`, after all that it imports."""
+    if path in above:
+        raise PageError(f"{above[-1]}: {path.name} imports it already, in a circle")
+    if path in ordered:
+        return
+    module = _read_module(path)
+    for target, _ in module.imports:
+        _collect(target, ordered, (*above, path))
+    ordered[path] = module
+
+
+def _read_module(path: Path) -> Module:
+    """The module at `path`. Raises PageError where it breaks a rule."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PageError(f"{path}: {error}") from None
+    lines = text.splitlines()
+    imports: list[tuple[Path, tuple[str, ...]]] = []
+    for number, line in enumerate(lines, 1):
+        if re.match(r"import\b(?!\s*[.(])", line):
+            imports.append(_imported(path, number, line))
+            lines[number - 1] = ""
+    body = "\n".join(lines)
+    for fault, pattern in _BROKEN.items():
+        found = pattern.search(body)
+        if found:
+            raise PageError(f"{path}:{body.count(chr(10), 0, found.start()) + 1}: {fault}")
+    declared = list(_declarations(path, lines))
+    joined = re.sub(r"^export ", "", body, flags=re.MULTILINE)
+    taken = {name for _, names in imports for name in names}
+    twice = next((name for name, _ in declared if name in taken), None)
+    if twice:
+        raise PageError(f"{path}: {twice} is imported and declared")
+    return Module(path, tuple(imports), frozenset(name for name, exported in declared if exported), joined)
+
+
+def _imported(path: Path, number: int, line: str) -> tuple[Path, tuple[str, ...]]:
+    found = _IMPORT.fullmatch(line.rstrip())
+    if not found:
+        raise PageError(f'{path}:{number}: an import is one line: import {{ a, b }} from "./other.js";')
+    names = tuple(found[1].split(", ")) if found[1] else ()
+    return (path.parent / found[2]).resolve(), names
+
+
+def _declarations(path: Path, lines: list[str]) -> list[tuple[str, bool]]:
+    """The names that are declared at the top, and whether they are exported."""
+    declared = []
+    for number, line in enumerate(lines, 1):
+        found = _DECLARED.match(line)
+        if found and (found[2] in "{[" or _SEVERAL.match(line)):
+            raise PageError(f"{path}:{number}: a declaration at the top has one name")
+        if found:
+            declared.append((found[2], bool(found[1])))
+    return declared
+
+
+def without_comments(text: str) -> str:
+    """`text` without the comments that have lines of their own, without indentation and empty lines. What stands in
+    a template that goes over several lines stays as it is."""
+    kept = []
+    in_comment = in_template = False
+    for line in text.splitlines():
+        bare = line if in_template else line.strip()
+        if not in_template and not in_comment and bare.startswith("/*"):
+            in_comment = True
+        if in_comment:
+            in_comment = "*/" not in bare
+            continue
+        if not in_template and (not bare or bare.startswith("//")):
+            continue
+        kept.append(bare)
+        # An odd one out that stands in a string only means that some comments stay.
+        in_template ^= line.count("`") % 2 == 1
+    return "\n".join(kept)

@@ -1,0 +1,110 @@
+"""Makes one HTML response of a page, its style sheets and its modules, with the digests that a policy names.
+
+One response is the fastest page there is, and the safest: it asks for nothing else, so its policy allows nothing
+else; and a host that shows an app gives it no origin from which it could load a second file.
+"""
+
+import base64
+import functools
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .modules import PageError, join_modules, read_modules
+
+__all__ = ["Page", "PageError", "assemble"]
+
+_STYLE = re.compile(r'<link rel="stylesheet" href="([\w./-]+\.css)">')
+_SCRIPT = re.compile(r'<script type="module" src="([\w./-]+\.js)"></script>')
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_BROKEN = {
+    "a script that is not a module of a file": re.compile(r"<script(?! type=\"module\" src=)", re.IGNORECASE),
+    "a style that is not of a file": re.compile(r"<style|\sstyle\s*=", re.IGNORECASE),
+    "a handler in an attribute": re.compile(r"<[^>]*\son\w+\s*=", re.IGNORECASE),
+    "something from elsewhere": re.compile(r"\s(?:src|href|action)\s*=\s*[\"']?(?!data:)(?:\w+:|//)", re.IGNORECASE),
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole page: its text, and the digests of its scripts and styles as a content security policy writes them."""
+
+    html: str
+    scripts: tuple[str, ...]
+    styles: tuple[str, ...]
+
+    @functools.cached_property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return len(self.html.encode())
+
+    def policy(self, *, connect: str = "'none'", images: str = "data:") -> str:
+        """The strictest content security policy under which it works. It may load from `connect`, and show `images`;
+        both are lists of sources as such a policy has them."""
+        rules = {
+            "default-src": "'none'",
+            "script-src": " ".join(f"'{digest}'" for digest in self.scripts) or "'none'",
+            "style-src": " ".join(f"'{digest}'" for digest in self.styles) or "'none'",
+            "img-src": images,
+            "connect-src": connect,
+            "base-uri": "'none'",
+            "form-action": "'none'",
+            "frame-ancestors": "'none'",
+            # Whoever writes HTML from a string, against our own rules, gets an error and not what it says.
+            "require-trusted-types-for": "'script'",
+            "trusted-types": "'none'",
+        }
+        return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+@functools.cache
+def assemble(path: Path) -> Page:
+    """The page at `path`, an HTML file; it is read once. Raises PageError where it, or what it names, breaks a rule:
+    styles and modules are named by `<link rel="stylesheet" href="x.css">` and one
+    `<script type="module" src="x.js"></script>`, just so, and `modules.py` says what holds for modules. A module's
+    own style sheet has its name, stands beside it, and comes without being named."""
+    html = _read(path)
+    for fault, pattern in _BROKEN.items():
+        found = pattern.search(html)
+        if found:
+            raise PageError(f"{path}:{html.count(chr(10), 0, found.start()) + 1}: {fault}")
+    if len(re.findall(r"<script", html)) != len(_SCRIPT.findall(html)) or len(_SCRIPT.findall(html)) > 1:
+        raise PageError(f'{path}: a page has one <script type="module" src="x.js"></script>, or none')
+    if html.count("stylesheet") != len(_STYLE.findall(html)):
+        raise PageError(f'{path}: a style sheet is named by <link rel="stylesheet" href="x.css">')
+    modules = [module for name in _SCRIPT.findall(html) for module in read_modules(path.parent / name)]
+    linked = [(path.parent / name).resolve() for name in _STYLE.findall(html)]
+    parts = [sheet for module in modules if (sheet := module.path.with_suffix(".css")).exists()]
+    # The parts stand after the theme, whose variables they use, and before what the page says differently.
+    sheets = list(dict.fromkeys([*linked[:1], *(part for part in parts if part not in linked), *linked[1:]]))
+    if sheets and not linked:
+        raise PageError(f"{path}: it names no style sheet, and its modules have some")
+    texts = {sheet: _read_style(sheet) for sheet in sheets}
+    first = "\n".join(texts[sheet] for sheet in sheets if sheet not in linked[1:])
+    styles = [first, *(texts[sheet] for sheet in linked[1:])] if linked else []
+    scripts = [join_modules(modules)] if modules else []
+    # By functions, since what is inlined has backslashes and a template would read them.
+    left = iter(styles)
+    html = _STYLE.sub(lambda _: f"<style>{next(left)}</style>", html)
+    html = _SCRIPT.sub(lambda _: f'<script type="module">{scripts[0]}</script>', html)
+    return Page(html, tuple(map(_digest, scripts)), tuple(map(_digest, styles)))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PageError(f"{path}: {error}") from None
+
+
+def _read_style(path: Path) -> str:
+    """A style sheet without comments, indentation and empty lines."""
+    text = _COMMENT.sub("", _read(path))
+    if re.search(r"</style|@import|url\((?![\"']?data:)", text, re.IGNORECASE):
+        raise PageError(f"{path}: a style sheet ends itself, or asks for something from elsewhere")
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,26 @@
+"""Chromium, as Debian has it: what tests drive through Playwright, which brings no browser of its own here."""
+
+import os
+import shutil
+
+import pytest
+
+__all__ = ["ARGUMENTS", "NAMES", "find_chromium", "locate_chromium"]
+
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+# A container has no user namespaces for the sandbox, and little shared memory.
+ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--force-prefers-reduced-motion"]
+
+
+def locate_chromium() -> str | None:
+    """The program; None where there is none. MCP_TEST_CHROMIUM names another."""
+    return os.environ.get("MCP_TEST_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def find_chromium() -> str:
+    """The program; skips the test where there is none, and fails under CI=true."""
+    found = locate_chromium()
+    if found is None:
+        reason = "Chromium is not installed (Debian: apt install chromium)"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    return found
