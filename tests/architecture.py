@@ -79,6 +79,7 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/kit/notices.py": "watchfiles is an extra, loaded when something is first watched",
     "servers/prompts/__main__.py": "a server needs nothing of its other commands",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
+    "servers/web/app_pages.py": "most clients show no pages, and what makes one loads OpenSSL",
     "servers/sqlite/engine/database.py": "tempfile loads much, and only exports and databases in memory need it",
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, four at most

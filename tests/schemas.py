@@ -38,6 +38,9 @@ OPEN_DEFINITIONS = frozenset({"GetTaskPayloadResult"})
 ADDED: dict[str, Schema] = {
     "ServerCapabilities": {"extensions": {"type": "object"}},
     "ClientCapabilities": {"extensions": {"type": "object"}, "elicitation": {"type": "object"}},
+    # MCP Apps begins with 2024-11-05, though `_meta` came to these objects later (SEP-1865, Capability Negotiation).
+    "Tool": {"_meta": {"type": "object"}},
+    "TextResourceContents": {"_meta": {"type": "object"}},
     # SEP-2663 adds a filter of its own.
     "SubscriptionFilter": {"taskIds": {"type": "array", "items": {"type": "string"}}},
 }

@@ -1,8 +1,11 @@
 """The fetch server: its settings, what it opens, and the features that it has."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
+from servers.web.app_pages import read_later
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
 
 from .errors import FetchError
@@ -10,6 +13,8 @@ from .features import pages, tools
 from .features.state import State, open_state
 from .pages.texts import explain
 from .settings import Settings
+
+_PAGE = Path(__file__).with_name("apps") / "page.html"
 
 app = Server[State](
     Implementation(
@@ -23,7 +28,10 @@ app = Server[State](
     settings=Settings,
     capabilities={"logging": {}},
     include=[tools.features, pages.features],
-    extensions=[tasks()],
+    extensions=[
+        apps(App(tools.PAGE_APP, read_later(_PAGE), border=False, permissions=("clipboardWrite",))),
+        tasks(),
+    ],
 )
 app.log_level = None
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from anyio import to_thread
 
+from servers.web.app_pages import read_later
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared.extensions.apps import App, apps
 from shared.extensions.client_roots import narrow_to_roots
 from shared.extensions.tasks import tasks
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
@@ -20,10 +22,13 @@ from shared.server.changes import Changes
 
 from .errors import FilesError, explained
 from .features import edit, read, reports, resources, search, watch
+from .features.views import EDIT_APP, FILES_APP
 from .files import Files, open_files
 from .settings import Settings
 
 log = logging.getLogger("servers.filesystem")
+
+_PAGE = Path(__file__).with_name("apps") / "files.html"
 
 app = Server[Files](
     Implementation(
@@ -39,7 +44,14 @@ app = Server[Files](
     settings=Settings,
     capabilities={"logging": {}},
     include=[search.tools, read.tools, watch.tools, edit.tools, resources.features],
-    extensions=[reports.gone_roots, tasks()],
+    extensions=[
+        reports.gone_roots,
+        apps(
+            App(FILES_APP, read_later(_PAGE), permissions=("clipboardWrite",)),
+            App(EDIT_APP, read_later(_PAGE)),
+        ),
+        tasks(),
+    ],
 )
 app.log_level = None
 app.on_subscribe(resources.subscribe)

@@ -6,11 +6,14 @@ Each file in `features` says what clients see of one kind; the work is done by t
 import logging
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
+from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
+from servers.web.app_pages import read_later
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared.extensions.apps import App, apps
 from shared.extensions.skills import skills
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.protocol.session.events import Change
@@ -31,6 +34,8 @@ from .settings import Settings
 
 log = logging.getLogger("servers.prompts")
 
+_PAGE = Path(__file__).with_name("apps") / "prompt.html"
+
 app = Server[Opened](
     Implementation(
         name="prompts",
@@ -44,7 +49,10 @@ app = Server[Opened](
     settings=Settings,
     capabilities={"logging": {}},
     include=[prompts.features, resources.features, tools.features],
-    extensions=[skills(LibrarySkills())],
+    extensions=[
+        apps(App(tools.PROMPT_APP, read_later(_PAGE), permissions=("clipboardWrite",))),
+        skills(LibrarySkills()),
+    ],
 )
 app.log_level = None
 app.on_subscribe(resources.subscribe)

@@ -8,10 +8,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
 
 import anyio
 
+from servers.web.app_pages import read_later
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.ops.footprint import share_one_arena, stay_small
@@ -21,12 +24,14 @@ from .engine.database import open_databases
 from .errors import SqliteError
 from .exports import Exports
 from .features import canned, export, insights, query, resources, schema, write
-from .features.context import Opened
+from .features.context import RESULT_APP, SCHEMA_APP, Opened
 from .query.snapshots import Snapshots
 from .settings import Settings
 from .watch.watch import Watch
 
 log = logging.getLogger("servers.sqlite")
+
+_PAGES = Path(__file__).with_name("apps")
 
 app = Server[Opened](
     Implementation(
@@ -41,7 +46,13 @@ app = Server[Opened](
     settings=Settings,
     capabilities={"logging": {}},
     include=[one.features for one in (resources, schema, insights, export, query, write)],
-    extensions=[tasks()],
+    extensions=[
+        apps(
+            App(RESULT_APP, read_later(_PAGES / "result.html"), permissions=("clipboardWrite",)),
+            App(SCHEMA_APP, read_later(_PAGES / "schema.html")),
+        ),
+        tasks(),
+    ],
 )
 app.log_level = None
 app.on_subscribe(resources.subscribe)

@@ -155,6 +155,8 @@ class Access:
         if name == "completion/complete":
             return self._of_reference(params)
         uri = getattr(params, "uri", None)
+        if name == "resources/read" and any(uri in one.open_resources for one in running.extensions):
+            return None
         if isinstance(uri, str):
             return _Needed(self.policy.of_resource(uri), lambda: ResourceNotFound(uri))
         return _Needed(self.policy.of_others, lambda: MethodNotFound(f"method not found: {name[:100]}"))

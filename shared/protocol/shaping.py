@@ -9,6 +9,7 @@ occur inside another.
 Content that a version can't carry is put into words, so that nothing is lost without a trace.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -75,6 +76,8 @@ _PARTS: dict[str, dict[str, str]] = {
 _KINDS = {"tools/call": "CallToolResult"}
 _OBJECT: dict[str, Any] = {}
 """Before 2026-07-28 structured content is an object, and so is what an output schema describes."""
+_OF_APPS = ("ui", "ui/resourceUri")
+"""What stands in `_meta` for hosts of every version: MCP Apps begins with 2024-11-05, and Goose speaks 2025-03-26."""
 _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
 _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 
@@ -82,11 +85,19 @@ _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 class CachedResult(dict[str, Any]):
     """A result that one server gives to many peers and never changes: it is shaped and encoded once a version."""
 
-    __slots__ = ("shaped",)
+    __slots__ = ("_variants", "shaped")
 
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__(result)
         self.shaped: dict[Version, Prepared] = {}
+        self._variants: dict[str, CachedResult] = {}
+
+    def variant(self, name: str, make: Callable[[], dict[str, Any]]) -> "CachedResult":
+        """What `make` makes of it for some of the peers, which is made once as well."""
+        made = self._variants.get(name)
+        if made is None:
+            made = self._variants[name] = CachedResult(make())
+        return made
 
 
 def shape(method: Method, result: dict[str, Any], version: Version, server_info: dict[str, Any]) -> dict[str, Any]:
@@ -201,6 +212,9 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
         value = _block(value, version)
     unknown, parts = _unknown_fields(kind, version), _PARTS.get(kind, {})
     fitted = {name: item for name, item in value.items() if name not in unknown}
+    if "_meta" in unknown and isinstance(meta := value.get("_meta"), dict):
+        kept = {name: meta[name] for name in _OF_APPS if name in meta}
+        fitted |= {"_meta": kept} if kept else {}
     for name, part in parts.items():
         if name in fitted:
             fitted[name] = _fit_part(part, fitted[name], version)

@@ -8,7 +8,7 @@ The methods of the protocol are one as well, CORE in `handlers`, so that nothing
 What lives as long as one run of the server is opened by the extension's lifespan, and found in `Running.opened`.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,8 @@ class Extension(Features[State]):
         self.declares = tuple(declares)
         self.hides: Callable[[Running[Any], Principal | None, str], bool] | None = None
         """Whether the tool of that name is not there for that principal, whatever its token allows."""
+        self.open_resources: Collection[str] = ()
+        """The URIs of what whoever is served may read, for there is nothing in it that anybody could not know."""
         self.lifespan: Lifespan | None = None
         """Opens what one run of the server needs."""
         self.listens: Listens | None = None

@@ -49,6 +49,8 @@ class ToolOptions:
     scopes: Collection[str] | None = None
     """What a principal's token has to allow for a call; None for the server's reading scope, or its writing one."""
     input_schema: dict[str, Any] | None = None
+    app: str | None = None
+    """The URI of the page that shows its results, where a client shows pages: one of `extensions/apps`."""
     unavailable: Unavailable | None = None
 
 

@@ -7,7 +7,15 @@ import pytest
 
 from shared.protocol.methods import REQUESTS
 from shared.protocol.shaping import SERVER_INFO, CachedResult, is_well_formed, shape, shape_question
-from shared.protocol.versions import HANDSHAKE_VERSIONS, V2024_11_05, V2025_06_18, V2025_11_25, V2026_07_28, VERSIONS
+from shared.protocol.versions import (
+    HANDSHAKE_VERSIONS,
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+    V2026_07_28,
+    VERSIONS,
+)
 from tests import schemas
 
 INFO = {"name": "server", "version": "1", "title": "Server"}
@@ -127,6 +135,21 @@ def test_a_lasting_result_is_shaped_as_any_other_and_once(version):
 def test_the_newest_version_loses_nothing():
     result = shaped("tools/call", FULL["tools/call"], V2026_07_28)
     assert {name: result[name] for name in FULL["tools/call"]} == FULL["tools/call"]
+
+
+@pytest.mark.parametrize("version", [V2024_11_05, V2025_03_26], ids=str)
+def test_what_hosts_of_apps_look_for_stays_in_meta_before_that_came(version):
+    link = {"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b"}
+    tools = shaped("tools/list", {"tools": [{**TOOL, "_meta": {**META, **link}}]}, version)["tools"]
+    assert tools[0]["_meta"] == link
+    content = {"uri": "ui://a/b", "text": "t", "_meta": {**META, "ui": {"csp": {}}}}
+    assert shaped("resources/read", {"contents": [content]}, version)["contents"][0]["_meta"] == {"ui": {"csp": {}}}
+
+
+@pytest.mark.parametrize("version", [V2024_11_05, V2025_03_26], ids=str)
+def test_nothing_else_stays_in_meta_before_that_came(version):
+    assert "_meta" not in shaped("tools/list", FULL["tools/list"], version)["tools"][0]
+    assert "_meta" not in shaped("resources/read", FULL["resources/read"], version)["contents"][0]
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=str)

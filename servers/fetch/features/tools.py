@@ -6,13 +6,18 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from shared import CallToolResult, Features, ImageContent, Text, TextContent, ToolError
+from shared.extensions.apps import show, shows_apps
 
 from ..errors import FetchError
+from ..pages.contents import view_of
 from ..pages.snapshots import Wanted, fetch_all
 from ..pages.texts import cut, facts_of, join_pages, text_of
 from ..read.page import Format
 from .reports import report_cut
 from .state import Ctx, State, kept_snapshot, snapshot_of
+
+PAGE_APP = "ui://fetch/page"
+"""The page that shows a page."""
 
 features = Features[State]()
 
@@ -43,7 +48,7 @@ SectionArgument = Annotated[
 RefreshArgument = Annotated[bool, Field(description="ask the site again, past the cache")]
 
 
-@features.tool(title="Fetch a page", read_only=True, open_world=True)
+@features.tool(title="Fetch a page", read_only=True, open_world=True, app=PAGE_APP)
 async def fetch(
     ctx: Ctx,
     url: UrlArgument,
@@ -71,6 +76,8 @@ async def fetch(
         if len(image) * 4 / 3 > room:
             raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may have")
         blocks.append(ImageContent.of(image, snapshot.page.image_type))
+    if shows_apps(ctx):
+        show(ctx, view_of(wanted, snapshot, piece))
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece))
 
 

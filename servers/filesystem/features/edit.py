@@ -18,6 +18,7 @@ from ..read.pages import fit, json_size
 from ..settings import Settings
 from . import consent
 from .arguments import Ctx, EditOperation, FileToEdit, IfMatch, PathArgument, read_budget
+from .views import EDIT_APP, show_edit
 
 tools = Features[Files]()
 
@@ -49,7 +50,7 @@ async def write_file(
     return f"{did} {quoted(path)}: {written.size:,} bytes, etag {written.etag}"
 
 
-@tools.tool(title="Edit file", unavailable=read_only)
+@tools.tool(title="Edit file", unavailable=read_only, app=EDIT_APP)
 async def edit_file(
     ctx: Ctx,
     path: PathArgument | None = None,
@@ -73,6 +74,7 @@ async def edit_file(
     async with ctx.turn():
         edited = await to_thread.run_sync(edit.edit_files, ctx.state.beneath, wanted, *options)
     ctx.state.wrote(*(one.place for one in wanted))
+    show_edit(ctx, [one.path for one in files], edited, applied=not dryRun)
     parts = [
         f"{quoted(file.path)}: {one.size:,} bytes, etag {one.etag}\n{unbroken(one.diff) or 'no change'}"
         for file, one in zip(files, edited, strict=True)

@@ -22,6 +22,7 @@ from ..search.summaries import content_text, info_text, listing_text, search_tex
 from ..search.tree import Limits
 from .arguments import Ctx, CursorArgument, IncludeIgnored, LimitArgument, PathArgument, Patterns
 from .reports import report_stopped
+from .views import FILES_APP, cursor_before, show_listing, show_tree
 
 tools = Features[Files]()
 
@@ -48,7 +49,7 @@ async def list_directory(
     return listing_text(found)
 
 
-@tools.tool(title="List directory with sizes", read_only=True)
+@tools.tool(title="List directory with sizes", read_only=True, app=FILES_APP)
 async def list_directory_with_sizes(
     ctx: Ctx,
     path: PathArgument,
@@ -57,13 +58,14 @@ async def list_directory_with_sizes(
     cursor: CursorArgument = None,
 ) -> str:
     """List what is in a directory, with the size of each file, sorted by name or by size."""
-    place, page = ctx.state.place(path), _page(ctx, limit, cursor)
+    place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), cursor_before(ctx)
     async with ctx.turn(brief=True):
         found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, sortBy == "size")
+    show_listing(ctx, place, found, since)
     return sized_text(found)
 
 
-@tools.tool(title="Directory tree", read_only=True)
+@tools.tool(title="Directory tree", read_only=True, app=FILES_APP)
 async def directory_tree(
     ctx: Ctx,
     path: PathArgument,
@@ -71,11 +73,12 @@ async def directory_tree(
     maxDepth: Annotated[int, Field(ge=1, description="levels to show")] = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
 ) -> str:
     """Show everything below a directory as a tree. Links are shown and not followed. What does not fit is marked."""
-    beneath, place = ctx.state.beneath, ctx.state.place(path)
+    beneath, place, since = ctx.state.beneath, ctx.state.place(path), cursor_before(ctx)
     limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.result_bytes - _FRAME_BYTES)
     found = await _searched(
         ctx, lambda control: tree.directory_tree(beneath, place, excludePatterns, limits, control)
     )
+    show_tree(ctx, place, found, since)
     return tree_text(found)
 
 

@@ -109,6 +109,11 @@ class Journal:
         self.on_wrote: Callable[[Place], None] = _ignore
         """Told of each place where this server itself wrote. It must not wait."""
 
+    @property
+    def cursor(self) -> str | None:
+        """From which all is read that is noticed from now on; None where nothing is watched."""
+        return f"{self._run}-{self._last}" if self._trees else None
+
     async def run(self) -> None:
         """End the watch when nobody has read for a while; until cancelled."""
         while True:

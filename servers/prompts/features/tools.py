@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from shared import CallToolResult, Features, PromptMessage, TextContent
+from shared.extensions.apps import show, shows_apps
 from shared.kit.text import join_lines, marks
 
 from ..arguments import parse_values
@@ -21,6 +22,11 @@ from ..templates.rendering import Rendered
 from ..write import saving
 from .context import Ctx, Opened
 from .prompts import make_message
+
+PROMPT_APP = "ui://prompts/prompt"
+"""The page that shows a prompt, rendered."""
+_GIVEN = 10_000
+"""Characters of arguments that the page is told."""
 
 features = Features[Opened]()
 
@@ -73,7 +79,7 @@ async def search_prompts(
     return "\n".join([head, before, *map(_format_prompt, found.prompts), after])
 
 
-@features.tool(title="Render prompt", read_only=True)
+@features.tool(title="Render prompt", read_only=True, app=PROMPT_APP)
 async def render_prompt(
     ctx: Ctx,
     name: NameArgument,
@@ -81,7 +87,9 @@ async def render_prompt(
 ) -> CallToolResult:
     """Give the messages of a prompt with its arguments filled in."""
     async with ctx.turn():
-        messages = await to_thread.run_sync(_render, ctx.state.libraries, name, arguments)
+        prompt, messages = await to_thread.run_sync(_render, ctx.state.libraries, name, arguments)
+    if shows_apps(ctx):
+        show(ctx, _make_view(prompt, arguments))
     return CallToolResult(content=_mark([make_message(name, one) for one in messages]))
 
 
@@ -128,12 +136,31 @@ def _format_argument(argument: Argument) -> str:
     return argument.name + ("*" if argument.required else "") + values
 
 
-def _render(libraries: Libraries, name: str, arguments: Sequence[GivenArgument]) -> tuple[Rendered, ...]:
+def _render(libraries: Libraries, name: str, arguments: Sequence[GivenArgument]) -> tuple[Prompt, Sequence[Rendered]]:
     given = {one["name"]: one["value"] for one in arguments}
     if len(given) < len(arguments):
         raise PromptError("bad_arguments", "an argument is given twice")
     rendering = libraries.rendering(name)
-    return rendering.render(parse_values(rendering.prompt, given))
+    return rendering.prompt, rendering.render(parse_values(rendering.prompt, given))
+
+
+def _make_view(prompt: Prompt, arguments: Sequence[GivenArgument]) -> dict[str, Any]:
+    """What it takes to fill the prompt in again: its arguments, and what was given for them."""
+    view = {
+        "name": prompt.name,
+        "title": prompt.title,
+        "description": join_lines(prompt.description),
+        "arguments": [_describe_argument(one) for one in prompt.arguments],
+    }
+    given = {one["name"]: one["value"] for one in arguments}
+    # What is longer the page has from its host, which knows what it called the tool with.
+    return {**view, "given": given} if sum(map(len, given.values())) <= _GIVEN else view
+
+
+def _describe_argument(one: Argument) -> dict[str, Any]:
+    told = {"name": one.name, "title": one.title, "description": one.description, "type": one.type}
+    more = {"default": one.default, "enum": list(one.enum) or None, "examples": list(one.examples) or None}
+    return {name: value for name, value in (told | more).items() if value is not None} | {"required": one.required}
 
 
 def _mark(messages: Sequence[PromptMessage]) -> list[Any]:

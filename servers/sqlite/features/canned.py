@@ -21,7 +21,7 @@ from ..query.values import decode_value
 from ..watch.watch import watch_events
 from ..write.execution import WriteResult
 from ..write.statements import Statement
-from .context import Ctx, CursorArgument, MaxRowsArgument, Opened
+from .context import RESULT_APP, Ctx, CursorArgument, MaxRowsArgument, Opened
 from .query import QueryResult, answer_query
 from .write import execute_statements
 
@@ -114,7 +114,10 @@ class _Canned:
 
 def _make_tool(definition: Definition) -> RegisteredTool:
     parameters = [_make_parameter(one) for one in definition.parameters]
-    options = ToolOptions(description=definition.description, read_only=not definition.writable, task="optional")
+    app = None if definition.writable else RESULT_APP
+    options = ToolOptions(
+        description=definition.description, read_only=not definition.writable, task="optional", app=app
+    )
     if definition.writable:
         function = signed(partial(_change, definition), definition.name, parameters, Data[WriteResult])
     else:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LOGGER = "sqlite"
 """Who speaks in log messages."""
+RESULT_APP, SCHEMA_APP = "ui://sqlite/result", "ui://sqlite/schema"
+"""The pages that show rows, and a database."""
 _REPORT_EVERY = 0.5
 """Seconds between two reports of progress."""
 

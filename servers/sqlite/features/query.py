@@ -19,6 +19,7 @@ from ..query.snapshots import Found
 from ..texts import NOTE, fence, format_row
 from .context import (
     LOGGER,
+    RESULT_APP,
     Ctx,
     CursorArgument,
     DatabaseArgument,
@@ -51,7 +52,7 @@ class QueryResult(TypedDict):
     rows: list[tuple[Any, ...]]
 
 
-@features.tool(title="Read query", read_only=True, task="optional")
+@features.tool(title="Read query", read_only=True, task="optional", app=RESULT_APP)
 async def read_query(
     ctx: Ctx,
     query: QueryArgument,

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from shared import Features
+from shared.extensions.apps import show, shows_apps
 
 from ..engine.database import Database
 from ..errors import SqliteError
@@ -22,6 +23,7 @@ from ..schema.overview import (
 from ..schema.overview import list_tables as listed_tables
 from ..schema.table import TableRequest, describe, format_table
 from .context import (
+    SCHEMA_APP,
     Ctx,
     DatabaseArgument,
     Opened,
@@ -67,7 +69,7 @@ async def describe_table(
         return format_table(await source.read(partial(describe, wanted, limit_answer(ctx, None))))
 
 
-@features.tool(title="Describe database", read_only=True)
+@features.tool(title="Describe database", read_only=True, app=SCHEMA_APP)
 async def describe_database(
     ctx: Ctx,
     max_bytes: Annotated[int, Field(ge=2_000, description="how long the answer may be")] = _OVERVIEW,
@@ -81,18 +83,22 @@ async def describe_database(
     chosen = list(databases) if database is None else [databases.get(database)]
     left = min(max_bytes, limit_answer(ctx, None).bytes)
     summaries: list[DatabaseSummary] = []
+    # A diagram is of one database.
+    drawn = len(chosen) == 1 and shows_apps(ctx)
     for index, one in enumerate(chosen):
         budget = ByteBudget(left // (len(chosen) - index))
         left -= budget.left
         async with turn_to_read(ctx, one):
-            summaries.append(await _summarize(one, budget, alone=len(chosen) == 1))
+            summaries.append(await _summarize(one, budget, alone=len(chosen) == 1, drawn=drawn))
         left += max(budget.left, 0)
+    if (diagram := summaries[0]["diagram"]) is not None:
+        show(ctx, diagram)
     return format_overview(summaries)
 
 
-async def _summarize(database: Database, budget: ByteBudget, *, alone: bool) -> DatabaseSummary:
+async def _summarize(database: Database, budget: ByteBudget, *, alone: bool, drawn: bool) -> DatabaseSummary:
     try:
-        return await database.read(partial(summarize, database.name, database.writable, budget))
+        return await database.read(partial(summarize, database.name, database.writable, budget, drawn))
     except SqliteError as error:
         if alone:
             raise

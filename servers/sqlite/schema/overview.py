@@ -14,7 +14,14 @@ from typing_extensions import TypedDict
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.errors import SqliteError
 from servers.sqlite.schema import lines
-from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
+from servers.sqlite.schema.columns import (
+    TableColumn,
+    read_columns,
+    read_foreign_keys,
+    read_indexes,
+    read_row_estimates,
+)
+from servers.sqlite.schema.diagram import Diagram, draw
 from servers.sqlite.schema.entries import Entry, Kind, hold_snapshot, list_entries
 from servers.sqlite.schema.lines import ByteBudget
 from servers.sqlite.texts import fence, format_name
@@ -127,12 +134,51 @@ class DatabaseSummary(TypedDict):
     """How many of each there was no room for."""
     problem: str | None
     """Why the database can't be read."""
+    diagram: Diagram | None
+    """The same for a view that draws it, where that is wanted."""
+
+
+class _Columns:
+    """The columns of tables, each read once, and the time that there is for it."""
+
+    def __init__(self, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
+        self._connection = connection
+        # A view may take a second to be compiled, and SQLite can't be stopped then.
+        self._until = time.monotonic() + deadline.seconds * _SHARE
+        self._known: dict[str, list[TableColumn]] = {}
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() > self._until
+
+    def read(self, name: str) -> list[TableColumn]:
+        """The columns of that table or view, however late it is."""
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = read_columns(self._connection, name)[0]
+        return known
+
+    def read_in_time(self, name: str) -> list[TableColumn]:
+        """The same; none where it is too late, or they can't be read: what is said without them is the same."""
+        if name not in self._known and self.is_late:
+            return []
+        try:
+            return self.read(name)
+        except sqlite3.Error:
+            return []
 
 
 def summarize(
-    name: str, writable: bool, budget: ByteBudget, connection: sqlite3.Connection, deadline: StatementDeadline
+    name: str,
+    writable: bool,
+    budget: ByteBudget,
+    drawn: bool,
+    connection: sqlite3.Connection,
+    deadline: StatementDeadline,
 ) -> DatabaseSummary:
-    """The summary of the database called `name`, in which the tables that others refer to most come first."""
+    """The summary of the database called `name`, in which the tables that others refer to most come first. Where it
+    is to be `drawn`, it has a diagram as well."""
     with hold_snapshot(connection, deadline):
         keys = read_foreign_keys(connection)
         degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
@@ -141,7 +187,8 @@ def summarize(
         )
         budget.left -= _FRAME
         for_names = budget.share(_NAMES_SHARE)
-        tables, others = _describe_tables(found, budget, connection, deadline)
+        columns, estimates = _Columns(connection, deadline), read_row_estimates(connection)
+        tables, others = _describe_tables(found, budget, estimates, columns)
         budget.left += for_names.left
         names, unnamed = budget.fitting(others, format_name)
         shown_keys, more_keys = budget.fitting(map(lines.format_foreign_key, keys), str)
@@ -152,6 +199,7 @@ def summarize(
             if table in shown_tables and index["origin"] != "PRIMARY KEY"
         )
         shown_indexes, more_indexes = budget.fitting(known, str)
+        diagram = draw(name, found, keys, estimates, columns.read_in_time) if drawn else None
     left_out = {"tables": unnamed, "foreign_keys": more_keys, "indexes": more_indexes}
     return {
         "database": name,
@@ -162,6 +210,7 @@ def summarize(
         "indexes": shown_indexes,
         "left_out": {what: count for what, count in left_out.items() if count},
         "problem": None,
+        "diagram": diagram,
     }
 
 
@@ -176,6 +225,7 @@ def describe_unreadable(name: str, writable: bool, problem: str) -> DatabaseSumm
         "indexes": [],
         "left_out": {},
         "problem": problem,
+        "diagram": None,
     }
 
 
@@ -188,26 +238,23 @@ def _format_table(table: TableSummary) -> str:
 
 
 def _describe_tables(
-    found: Sequence[Entry], budget: ByteBudget, connection: sqlite3.Connection, deadline: StatementDeadline
+    found: Sequence[Entry], budget: ByteBudget, estimates: dict[str, int], columns: _Columns
 ) -> tuple[list[TableSummary], list[str]]:
     """Those that there is room and time for, and the names of the others."""
-    estimates = read_row_estimates(connection)
-    # A view may take a second to be compiled, and SQLite can't be stopped then.
-    until = time.monotonic() + deadline.seconds * _SHARE
     tables: list[TableSummary] = []
     others: list[str] = []
     failed = 0
     for one in found:
-        if failed == _TRIES or time.monotonic() > until:
+        if failed == _TRIES or columns.is_late:
             others.append(one.name)
             continue
-        columns, _ = read_columns(connection, one.name)
+        known = columns.read(one.name)
         table: TableSummary = {
             "name": one.name,
             "kind": one.kind,
             "rows_estimated": estimates.get(one.name),
-            "columns": [lines.format_column(column) for column in columns[:_COLUMNS]],
-            "more_columns": max(len(columns) - _COLUMNS, 0),
+            "columns": [lines.format_column(column) for column in known[:_COLUMNS]],
+            "more_columns": max(len(known) - _COLUMNS, 0),
         }
         if budget.takes(_format_table(table)):
             tables.append(table)

@@ -27,6 +27,7 @@ from ...protocol.shaping import CachedResult
 from ...protocol.signing import Signer
 from ...protocol.types.tools import TaskSupport
 from ...server.context import Context
+from .apps import page_of, shared_pages, with_page
 from .part import Part
 from .roll import PROMPTS, TEMPLATES, TOOLS, Kind, Roll, Told
 
@@ -57,9 +58,11 @@ class Roster:
         self._entries: list[dict[str, Any]] = []
         counts = Counter(entry[kind.key] for _, told in lists for entry in told.entries)
         shared = {name for name, count in counts.items() if prefix == "always" or count > 1}
+        pages = shared_pages(told.entries for _, told in lists) if kind is TOOLS else set()
         for part, told in lists:
             for entry in told.entries:
-                self._enter(part, entry, shared)
+                page_uri = page_of(entry) if pages else None
+                self._enter(part, with_page(entry, part, page_uri) if page_uri in pages else entry, shared)
 
     def _enter(self, part: Part, entry: dict[str, Any], shared: set[str]) -> None:
         own = entry[self._kind.key]

@@ -1,6 +1,6 @@
 """Methods that are not the protocol's: each goes to the server that what it names belongs to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,13 +32,18 @@ def rows_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
     return list(rows.values())
 
 
+ToolsOf = Callable[[Context[Any]], Directory]
+"""Where the tools stand as the client of a call is told them."""
+
+
 class Foreign:
     """Hands on what no method of the protocol is."""
 
-    def __init__(self, parts: Sequence[Part], directory: Directory, owners: Owners) -> None:
+    def __init__(self, parts: Sequence[Part], directory: Directory, owners: Owners, tools_of: ToolsOf) -> None:
         self._parts = parts
         self._directory = directory
         self._owners = owners
+        self._tools_of = tools_of
 
     async def handle(self, running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         """A list goes on from server to server; what names a resource, a prompt or a tool goes to the owner of that,
@@ -61,7 +66,8 @@ class Foreign:
             cursor = _validated(row, raw).cursor
             return await pages.page(context, name, cursor, size=running.page_size, signer=running.signer)
         if isinstance(called := raw.get("name"), str):
-            place = self._directory.known(PROMPTS, called, context) or self._directory.known(TOOLS, called, context)
+            tools = self._tools_of(context)
+            place = self._directory.known(PROMPTS, called, context) or tools.known(TOOLS, called, context)
             if place is not None and (own_row := place.part.row(context, name)) is not None:
                 return await place.part.hand_on(context, own_row, _validated(own_row, {**raw, "name": place.own}))
         return await part.hand_on(context, row, _validated(row, raw))

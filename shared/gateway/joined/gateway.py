@@ -31,6 +31,7 @@ from ...server.features import Handler
 from ...server.running import Opening, Running
 from ...server.server import Server
 from ...version import __version__
+from .apps import own_page, with_uri
 from .directory import Place, Prefix
 from .joined import Joined
 from .part import Member, Part, absent
@@ -98,7 +99,8 @@ def _handing_on() -> Extension[Joined]:
 
 def _listing(kind: Kind) -> Handler:
     async def list_all(running: Running[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
-        return await context.state.directory.page(kind, context, params.cursor)
+        directory = context.state.tools_of(context) if kind is TOOLS else context.state.directory
+        return await directory.page(kind, context, params.cursor)
 
     return list_all
 
@@ -110,7 +112,7 @@ async def _list_resources(running: Running[Any], context: Context[Joined], param
 
 
 async def _call_tool(running: Running[Any], context: Context[Joined], params: CallToolParams) -> dict[str, Any]:
-    directory = context.state.directory
+    directory = context.state.tools_of(context)
     place = directory.known(TOOLS, params.name, context)
     if place is not None:
         try:
@@ -126,7 +128,7 @@ async def _call_tool(running: Running[Any], context: Context[Joined], params: Ca
 
 
 async def _task_support(running: Running[Any], context: Context[Joined], name: str) -> ToolTasks:
-    directory = context.state.directory
+    directory = context.state.tools_of(context)
     if not any(part.has_tasks for part in context.state.parts):
         return None
     place = directory.known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
@@ -157,7 +159,12 @@ async def _read_resource(
     async def read(part: Part) -> dict[str, Any]:
         return await part.hand_on(context, context.call.method, params)
 
-    return await context.state.owners.first(context, params.uri, read)
+    page = own_page(context.state.parts, params.uri)
+    if page is None:
+        return await context.state.owners.first(context, params.uri, read)
+    part, own = page
+    result = await part.hand_on(context, context.call.method, params.model_copy(update={"uri": own}))
+    return with_uri(result, own, params.uri)
 
 
 async def _complete(running: Running[Any], context: Context[Joined], params: CompleteParams) -> dict[str, Any]:

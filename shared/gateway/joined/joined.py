@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+from ...extensions.apps import shows_apps
 from ...kit.tasks import Crew
 from ...protocol.identity import LogMessage
 from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
 from ...protocol.types.resources import Resource
 from ...server.connection import Connection
+from ...server.context import Context
 from ...server.running import Opening, Running
 from .description import capabilities_of, instructions_of, log_level_of, spans_of
 from .directory import Directory, Prefix
@@ -37,8 +39,9 @@ class Joined:
     def __init__(self, opening: Opening, members: Sequence[Member], prefix: Prefix) -> None:
         self.parts = [Part(member, opening.settings.principals) for member in members]
         self.directory = Directory(self.parts, prefix, self._returned)
+        self._of_hosts = Directory(self.parts, prefix, self._returned)
         self.owners = Owners(self.parts, self.directory)
-        self.foreign = Foreign(self.parts, self.directory, self.owners)
+        self.foreign = Foreign(self.parts, self.directory, self.owners, self.tools_of)
         self.resources = Pages(self.parts, self._list_resources)
         self.subscriptions = Subscriptions(self.owners, opening.changes.resource)
         self._opening = opening
@@ -61,6 +64,11 @@ class Joined:
             self._opening.greet(self.greet)
             yield
 
+    def tools_of(self, context: Context[Any]) -> Directory:
+        """Where the tools stand as the client of `context` is told them: to one that shows pages a server may list
+        others, or say more of them, and no other client is to see that."""
+        return self._of_hosts if shows_apps(context) else self.directory
+
     async def want_resources(self) -> None:
         """A client takes an interest in the list of resources: so do we at each server, and at those that come."""
         self._is_wanted = True
@@ -70,7 +78,7 @@ class Joined:
 
     def came(self, part: Part) -> None:
         """`part` is open now, another one than before, or not open any more."""
-        self.directory.forget(part, _ALL)
+        self._forget(part, _ALL)
         self.owners.forget()
         self._describe()
         changes = self._opening.changes
@@ -84,7 +92,7 @@ class Joined:
         if change.uri is not None:
             self.subscriptions.changed(part, change.uri, change.part)
         elif change.what in LISTS:
-            self.directory.forget(part, _KINDS[change.what])
+            self._forget(part, _KINDS[change.what])
             if change.what == "resources":
                 self.owners.forget()
             # Who has other tools may be another server by now, where it is one of others.
@@ -104,6 +112,10 @@ class Joined:
     def _list_resources(self, part: Part, page: dict[str, Any]) -> None:
         page["resources"] = sound(Resource, page.get("resources") or ())
         self.owners.learn(part, page["resources"])
+
+    def _forget(self, part: Part, whats: Sequence[str]) -> None:
+        for directory in (self.directory, self._of_hosts):
+            directory.forget(part, whats)
 
     def _returned(self, what: str) -> None:
         changes = self._opening.changes

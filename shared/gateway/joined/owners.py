@@ -135,7 +135,9 @@ class Owners:
 
 def _declares(part: Part, uri: str) -> bool:
     running = part.running
-    return running is not None and running.features.resources.knows(uri)
+    if running is None:
+        return False
+    return running.features.resources.knows(uri) or any(uri in one.open_resources for one in running.extensions)
 
 
 def _is_missing(error: McpError) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import McpError, RpcError, ToolError, UnknownTool
+from ...extensions.apps import without_view
 from ...protocol.methods import REQUESTS, Method
 from ...protocol.types.tools import CallToolParams, ListParams
 from ...server.context import Context
@@ -152,7 +153,7 @@ def _limited(handler: Handler, method: Method, seconds: float | None, most: int 
         if most is None:
             return result
         try:
-            return within_bytes(result, most)
+            return within_bytes(without_view(result, most), most)
         except ToolError as error:
             raise refused(error) from None
 

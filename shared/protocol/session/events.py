@@ -61,6 +61,8 @@ class Call:
     """The context that it came in, while it waits for a place."""
     task: Any = None
     """What makes a task of it, and then stands for its peer; None where it can become none."""
+    view: Any = None
+    """What a page that shows the result needs besides, until the result has it."""
     began: float | None = None
     """When the work on it began, by the clock of the event loop."""
     _progress: float | None = None

@@ -1,0 +1,73 @@
+// An edit as its diff: what a dry run shows is applied when the reader says so.
+
+import { answerView } from "../../web/answers.js";
+import { clear, h, visible } from "../../web/dom.js";
+import { DiffView } from "../../web/diff.js";
+import { resultText } from "../../web/view.js";
+
+const MOST_SAID = 2_000;
+
+/** What edit_file is called with to make the changes that a dry run showed, while the file is still the same one. */
+export function argumentsToApply(args, etag) {
+  const { dryRun: _dropped, ...wanted } = args;
+  // Of several files each has a precondition of its own, or none.
+  return etag && wanted.path && !wanted.if_match ? { ...wanted, if_match: etag } : wanted;
+}
+
+/** Shows the result of edit_file; `args` are what the tool was called with, or null where the host did not tell. */
+export function showEdit(root, host, result, args) {
+  const view = answerView(result);
+  const diff = view.diff ?? resultText(result);
+  const applied = view.applied ?? args?.dryRun !== true;
+  const state = h("span", { class: "badge", text: applied ? "Applied" : "Not applied yet" });
+  const said = h("p", { role: "status", class: "edit-said" });
+  const shown = new DiffView();
+  const bar = h("div", { class: "toolbar" }, h("h1", { text: visible(titleOf(view, args), 300) }), state);
+  if (!applied && diff && args) {
+    const apply = h("button", { type: "button", class: "primary", text: "Apply" });
+    apply.addEventListener(
+      "click",
+      () => void applyEdit({ host, apply, state, said }, argumentsToApply(args, view.etag)),
+    );
+    bar.append(apply);
+  }
+  clear(root, bar, said, diff ? shown : h("p", { class: "muted", text: "The edits change nothing." }));
+  if (diff) {
+    shown.show(diff);
+  }
+}
+
+async function applyEdit({ host, apply, state, said }, args) {
+  apply.disabled = true;
+  said.className = "edit-said";
+  said.textContent = "Applying …";
+  try {
+    const result = await host.callTool("edit_file", args);
+    const text = resultText(result);
+    if (result.isError) {
+      throw new Error(text);
+    }
+    state.textContent = "Applied";
+    apply.hidden = true;
+    said.textContent = `Applied. ${visible(text.slice(0, Math.max(text.indexOf("\n"), 0)), MOST_SAID)}`;
+    await tellModel(host, args);
+  } catch (error) {
+    said.className = "edit-said error";
+    said.textContent = `Not applied: ${visible(error.message, MOST_SAID)}`;
+    apply.disabled = false;
+  }
+}
+
+async function tellModel(host, args) {
+  const paths = args.path ? [args.path] : (args.files ?? []).map((one) => one.path);
+  if (host.can("updateModelContext")) {
+    await host.updateContext(
+      `The user applied the edit of ${paths.join(", ")} that edit_file had shown by a dry run.`,
+    );
+  }
+}
+
+function titleOf(view, args) {
+  const paths = (args?.files ?? []).map((one) => one.path);
+  return view.path ?? args?.path ?? (paths.length > 0 ? paths.join(", ") : "Edit");
+}

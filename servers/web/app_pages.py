@@ -1,0 +1,17 @@
+"""The pages of apps, which are put together when a client first reads them: a server that starts needs none."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["read_later"]
+
+
+def read_later(path: Path) -> Callable[[], str]:
+    """What gives the whole page whose HTML file is at `path`. It raises PageError."""
+
+    def read() -> str:
+        from .pages import assemble
+
+        return assemble(path).html
+
+    return read

@@ -1,0 +1,215 @@
+"""MCP Apps: pages that a host shows in place of a tool's text (the extension io.modelcontextprotocol/ui, SEP-1865).
+
+    server = Server(..., extensions=[apps(App("ui://weather/days", read_page))])
+
+    @server.tool(read_only=True, app="ui://weather/days")
+    async def forecast(ctx: Context[State], city: str) -> str:
+        \"\"\"Tell the weather of the next days.\"\"\"
+        days = ...
+        if shows_apps(ctx):
+            show(ctx, {"days": days})
+        return text_of(days)
+
+A result says the same to every client: what only the page needs is in the result's `_meta.view`, and there only for
+clients that declared that they show such pages. Nobody else is told of them, or sees other lists than before.
+
+A page holds no data. So whoever names it may read it, declared or not, and whatever a token allows: who may call a
+tool sees its page as well.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Literal
+
+from anyio import to_thread
+
+from ..errors import DeclarationError
+from ..protocol.identity import declared
+from ..protocol.methods import Method
+from ..protocol.records import record
+from ..protocol.shaping import CachedResult
+from ..protocol.types.resources import ETAG, ReadResourceParams
+from ..protocol.wire.jsonrpc import json_of
+from ..server.conditional_reads import held_etag, tagged
+from ..server.context import Context
+from ..server.extension import Capability, Extension
+from ..server.features import Handler
+from ..server.handlers import FRESH_MS
+from ..server.running import Running
+
+__all__ = ["MAX_VIEW", "MIME_TYPE", "UI", "App", "Permission", "apps", "show", "shows_apps", "without_view"]
+
+UI = "io.modelcontextprotocol/ui"
+"""The name of the extension."""
+MIME_TYPE = "text/html;profile=mcp-app"
+"""The media type of a page, exactly as hosts compare it."""
+MAX_VIEW = 100_000
+"""Bytes of JSON that `_meta.view` of a result has at most."""
+
+_SCHEME = "ui://"
+_MOST_TYPES = 100
+"""Media types of a client that are looked at: a message may have a million of them."""
+
+Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
+"""What a page may ask of the host's browser besides."""
+
+
+@record
+class App:
+    """One page, which tools name by its URI. Raises DeclarationError for a URI that is none of a page."""
+
+    uri: str
+    page: Callable[[], str]
+    """Reads the page, one whole HTML document. It is called in a thread, when a client first reads it."""
+    border: bool = True
+    """Whether the host should draw a border and a background around it."""
+    permissions: Sequence[Permission] = ()
+    """What the page works better with; a host need not allow it."""
+
+    def __post_init__(self) -> None:
+        if not self.uri.startswith(_SCHEME) or self.uri == _SCHEME:
+            raise DeclarationError(f"an app's URI begins with {_SCHEME}: {self.uri!r}")
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What a host is told of how to show the page: it may load nothing from anywhere."""
+        wanted: dict[str, Any] = {"permissions": {name: {} for name in self.permissions}} if self.permissions else {}
+        return {"ui": {"csp": {}, **wanted, "prefersBorder": self.border}}
+
+
+def shows_apps(context: Context[Any]) -> bool:
+    """Whether the client shows pages, so that it is worth while to say what they need."""
+    types = declared(context.peer.capabilities, ("extensions", UI, "mimeTypes"))
+    return isinstance(types, list) and MIME_TYPE in types[:_MOST_TYPES]
+
+
+def show(context: Context[Any], view: Mapping[str, Any]) -> None:
+    """Gives the page of the tool that is called what it needs besides the result; ask `shows_apps` before. It is left
+    out where it has more than `MAX_VIEW` bytes, or the whole result more than a call may give."""
+    context.call.view = view
+
+
+def without_view(result: dict[str, Any], most: int) -> dict[str, Any]:
+    """A result of a tool without what is for its page alone, where it has more than `most` bytes with that."""
+    meta = result.get("_meta")
+    if not isinstance(meta, dict) or "view" not in meta or len(json_of(result)) <= most:
+        return result
+    kept = {name: value for name, value in meta.items() if name != "view"}
+    return {**{name: value for name, value in result.items() if name != "_meta"}, **({"_meta": kept} if kept else {})}
+
+
+def apps(*pages: App) -> Extension[Any]:
+    """The extension that serves these pages, and links the tools to them that name one of them as their `app`."""
+    served = _Apps(pages)
+    extension = Extension[Any](
+        UI,
+        around=served.around,
+        declares=[Capability(("extensions", UI), lambda _: {}), Capability(("resources",), _resources)],
+    )
+    # What a tool gives is whole before anything else that is around it sees it, such as a task that it becomes.
+    extension.outermost = -1
+    extension.lifespan = served.checked
+    extension.open_resources = served.uris
+    return extension
+
+
+def _resources(running: Running[Any]) -> dict[str, Any] | None:
+    # Pages are read as resources are, also where there are no others.
+    return None if len(running.features.resources) else {}
+
+
+class _Apps:
+    """The pages of a server, by their URIs."""
+
+    def __init__(self, pages: Sequence[App]) -> None:
+        self._apps = {app.uri: app for app in pages}
+        self._read: dict[str, CachedResult] = {}
+        self.uris = frozenset(self._apps)
+        if len(self._apps) < len(pages):
+            raise DeclarationError("two apps have one URI")
+
+    def checked(self, running: Running[Any]) -> AbstractAsyncContextManager[None]:
+        """Raises DeclarationError where a tool names a page that there is not."""
+        for tool in running.features.tools.all():
+            if tool.options.app is not None and tool.options.app not in self._apps:
+                raise DeclarationError(f"tool {tool.name!r}: there is no app {tool.options.app!r}")
+        return nullcontext()
+
+    def around(self, method: Method, handler: Handler) -> Handler:
+        """The handler of `method` with what it does for clients that show pages; for others it does nothing more."""
+        match method.handler:
+            case "tools/list":
+                return _for_hosts(handler, self._linking)
+            case "tools/call":
+                return _for_hosts(handler, _showing)
+            case "resources/read":
+                return self._reading(handler)
+            case _:
+                return handler
+
+    async def _linking(
+        self, running: Running[Any], context: Context[Any], listing: Awaitable[dict[str, Any]]
+    ) -> dict[str, Any]:
+        result = await listing
+
+        def linked() -> dict[str, Any]:
+            # Another client must not have it from a cache: it may have declared nothing.
+            return {**result, "tools": [_linked(running, tool) for tool in result["tools"]], "cacheScope": "private"}
+
+        return result.variant(UI, linked) if isinstance(result, CachedResult) else linked()
+
+    def _reading(self, handler: Handler) -> Handler:
+        def read(
+            running: Running[Any], context: Context[Any], params: ReadResourceParams
+        ) -> Awaitable[dict[str, Any]]:
+            app = self._apps.get(params.uri)
+            return handler(running, context, params) if app is None else self._page(app, context, params)
+
+        return read
+
+    async def _page(self, app: App, context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
+        held = held_etag(context.peer, params.meta)
+        made = self._read.get(app.uri)
+        if made is None:
+            text = await to_thread.run_sync(app.page)
+            content = {"uri": app.uri, "mimeType": MIME_TYPE, "text": text, "_meta": app.meta}
+            result = tagged({"contents": [content], "ttlMs": FRESH_MS, "cacheScope": "public"}, None)
+            made = self._read[app.uri] = CachedResult(result)
+        return tagged(made, held) if held == made["_meta"][ETAG] else made
+
+
+_ForHosts = Callable[[Running[Any], Context[Any], Awaitable[dict[str, Any]]], Coroutine[Any, Any, dict[str, Any]]]
+"""Does something more with what comes of a call."""
+
+
+def _for_hosts(handler: Handler, more: _ForHosts) -> Handler:
+    """`handler`, and for clients that show pages what `more` makes of its result. Others wait no longer."""
+
+    def handle(running: Running[Any], context: Context[Any], params: Any) -> Awaitable[dict[str, Any]]:
+        working = handler(running, context, params)
+        return more(running, context, working) if shows_apps(context) else working
+
+    return handle
+
+
+def _linked(running: Running[Any], listed: dict[str, Any]) -> dict[str, Any]:
+    """A tool of a list with the URI of its page. The flat form is deprecated, and hosts still read it."""
+    tool = running.features.tools.get(listed["name"])
+    uri = None if tool is None else tool.options.app
+    if uri is None:
+        return listed
+    return {**listed, "_meta": {**listed.get("_meta", {}), "ui": {"resourceUri": uri}, "ui/resourceUri": uri}}
+
+
+async def _showing(
+    running: Running[Any], context: Context[Any], working: Awaitable[dict[str, Any]]
+) -> dict[str, Any]:
+    result = await working
+    view, context.call.view = context.call.view, None
+    if view is None:
+        return result
+    size = len(json_of(view))
+    # Before the view it was within its bounds.
+    if size > MAX_VIEW or size + len(json_of(result)) > context.budget.result_bytes:
+        return result
+    return {**result, "_meta": {**result.get("_meta", {}), "view": view}}

@@ -1,0 +1,131 @@
+"""What the pages of files and edits are given: entries with sizes and times, and diffs."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from servers.filesystem.server import app
+from shared.extensions.apps import MAX_VIEW
+from tests.server.peer import ERAS
+from tests.servers.hosts import shown, size_of, view_of
+
+each_era = pytest.mark.parametrize("era", ERAS)
+
+
+def filled(root: Path) -> Path:
+    (root / "src").mkdir()
+    (root / "src" / "a.py").write_text("pass\n")
+    (root / "b.txt").write_text("one\n")
+    (root / "link").symlink_to("b.txt")
+    os.utime(root / "b.txt", (1_700_000_000, 1_700_000_000))
+    return root
+
+
+@each_era
+async def test_a_directory_has_entries_with_sizes_and_times(tmp_path: Path, era: str) -> None:
+    async with shown(app, filled(tmp_path), era=era) as (host, _):
+        view = await view_of(host, "list_directory_with_sizes", path=".")
+    entries = {entry["path"]: entry for entry in view["entries"]}
+    assert (view["path"], view["more"]) == (str(tmp_path.resolve()), False)
+    assert entries["b.txt"] == {"path": "b.txt", "kind": "file", "size": 4, "modified": 1_700_000_000}
+    assert (entries["src"]["kind"], entries["link"]["kind"]) == ("directory", "link")
+    assert "size" not in entries["src"]
+
+
+@each_era
+async def test_a_tree_has_all_entries_by_their_paths(tmp_path: Path, era: str) -> None:
+    async with shown(app, filled(tmp_path), era=era) as (host, _):
+        view = await view_of(host, "directory_tree", path=str(tmp_path))
+    assert view["entries"] == [
+        {"path": "b.txt", "kind": "file"},
+        {"path": "link", "kind": "link"},
+        {"path": "src", "kind": "directory"},
+        {"path": "src/a.py", "kind": "file"},
+    ]
+
+
+async def test_a_directory_that_was_cut_is_left_to_the_page(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+    async with shown(app, tmp_path) as (host, _):
+        view = await view_of(host, "directory_tree", path=".", maxDepth=2)
+    assert [entry["path"] for entry in view["entries"]] == ["a", "b", "a/deep", "b/deep"]
+    assert view["more"] is True
+
+
+async def test_a_directory_without_room_for_all_its_entries_has_none(tmp_path: Path) -> None:
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few" / "one").touch()
+    (tmp_path / "many").mkdir()
+    for number in range(2_000):
+        (tmp_path / "many" / f"file number {number}").touch()
+    async with shown(app, tmp_path) as (host, _):
+        tree = await view_of(host, "directory_tree", path=".")
+        listing = await view_of(host, "list_directory_with_sizes", path="many")
+    assert [entry["path"] for entry in tree["entries"]] == ["few", "many", "few/one"]
+    assert 500 < len(listing["entries"]) < 2_000
+    for view in (tree, listing):
+        assert view["more"] is True
+        assert size_of(view) <= MAX_VIEW
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such names elsewhere")
+async def test_what_has_another_name_than_is_shown_has_its_uri(tmp_path: Path) -> None:
+    odd = tmp_path / "a\nb"
+    odd.mkdir()
+    (odd / "c d").touch()
+    async with shown(app, tmp_path) as (host, _):
+        tree = await view_of(host, "directory_tree", path=".")
+        (listed,) = (await view_of(host, "list_directory_with_sizes", path="."))["entries"]
+        inside = await view_of(host, "directory_tree", path=odd.as_uri())
+    uri = odd.resolve().as_uri()
+    assert (listed["path"], listed["uri"]) == ("a\\nb", uri)
+    assert tree["entries"] == [
+        {"path": "a\\nb", "kind": "directory", "uri": uri},
+        {"path": "a\\nb/c d", "kind": "file", "uri": f"{uri}/c%20d"},
+    ]
+    assert inside["path"] == uri
+
+
+async def test_changes_are_asked_for_from_the_list_on_where_they_are_watched(tmp_path: Path) -> None:
+    async with shown(app, tmp_path) as (host, other):
+        assert "cursor" not in await view_of(host, "list_directory_with_sizes", path=".")
+        await other.call("changes")
+        view = await view_of(host, "list_directory_with_sizes", path=".")
+        (tmp_path / "new.txt").touch()
+        text = await host.text("changes", cursor=view["cursor"], wait=30)
+    assert " created " in text
+    assert "new.txt" in text
+
+
+@each_era
+@pytest.mark.parametrize("dry", [True, False])
+async def test_an_edit_is_shown_as_its_diff(tmp_path: Path, era: str, dry: bool) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    edits = [{"oldText": "one", "newText": "<b>two</b>"}]
+    async with shown(app, "--allow-write", tmp_path, era=era) as (host, _):
+        view = await view_of(host, "edit_file", path="a.txt", edits=edits, dryRun=dry)
+        etag = (await host.call("get_file_info", path="a.txt"))["result"]["structuredContent"]["etag"]
+    assert view["diff"].splitlines()[-2:] == ["-one", "+<b>two</b>"]
+    assert (view["path"], view["applied"], view["etag"], view["more"]) == ("a.txt", not dry, etag, False)
+
+
+async def test_edits_of_several_files_are_one_diff(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("one\n")
+    edits = [{"oldText": "one", "newText": "two"}]
+    files = [{"path": name, "edits": edits} for name in ("a.txt", "b.txt")]
+    async with shown(app, "--allow-write", tmp_path) as (host, _):
+        view = await view_of(host, "edit_file", files=files, dryRun=True)
+    assert view["diff"].count("+two") == 2
+    assert "path" not in view
+
+
+async def test_a_long_diff_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("line\n" * 30_000)
+    async with shown(app, "--allow-write", tmp_path) as (host, _):
+        edits = [{"oldText": "line", "newText": "other", "count": 0}]
+        view = await view_of(host, "edit_file", path="a.txt", edits=edits, dryRun=True)
+    assert view["more"] is True
+    assert size_of(view) <= MAX_VIEW

@@ -1,0 +1,50 @@
+"""Clients that show pages, and such that don't, of one server."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from shared import Server
+from shared.extensions.apps import MIME_TYPE, UI
+from shared.program.options import Group, OptionParser, read_options
+from tests.server.peer import Peer, talking
+from tests.wire import NEWEST_HANDSHAKE
+
+HOST: dict[str, Any] = {"extensions": {UI: {"mimeTypes": [MIME_TYPE]}}}
+
+
+@asynccontextmanager
+async def shown(
+    app: Server[Any], *options: str | Path, era: str = NEWEST_HANDSHAKE
+) -> AsyncIterator[tuple[Peer, Peer]]:
+    """A client that shows pages, and one that does not, of one running server."""
+    parser = OptionParser("test", [Group(app.settings_model.model_fields)])
+    settings = read_options(app.settings_model, parser.read([str(option) for option in options]))
+    async with (
+        app.open(settings) as running,
+        talking(running, era, HOST) as host,
+        talking(running, era) as other,
+    ):
+        yield host, other
+
+
+async def view_of(peer: Peer, tool: str, **arguments: Any) -> Any:
+    """What the page of a tool is given."""
+    answer = await peer.call(tool, **arguments)
+    assert not answer["result"].get("isError"), answer
+    return answer["result"]["_meta"]["view"]
+
+
+def size_of(view: Any) -> int:
+    """How many bytes of JSON that is."""
+    return len(json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def without_marks(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without what is another one each time: the marks around foreign text, and how long it took."""
+    texts = [re.sub(r"-[0-9a-f]{8}>", ">", one.get("text", "")) for one in result["content"]]
+    data = {name: value for name, value in (result.get("structuredContent") or {}).items() if name != "elapsed_ms"}
+    return {"texts": [re.sub(r"[\d.e-]+ ms", "", text) for text in texts], "data": data}

@@ -1,0 +1,128 @@
+"""The pages of the four servers, through the front door: who is told of them, what they are, and that nobody's
+results are other ones for it."""
+
+import re
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from servers.fetch.server import app as fetch
+from servers.filesystem.server import app as filesystem
+from servers.prompts.server import app as prompts
+from servers.sqlite.server import app as sqlite
+from shared import Server
+from shared.extensions.apps import MIME_TYPE
+from tests.server.peer import ERAS
+from tests.servers.hosts import HOST, shown, without_marks
+from tests.servers.prompts.folders import SIMPLE
+from tests.wire import Wire
+
+LINKED = {
+    "fetch": {"fetch": "ui://fetch/page"},
+    "filesystem": {
+        "directory_tree": "ui://filesystem/files",
+        "list_directory_with_sizes": "ui://filesystem/files",
+        "edit_file": "ui://filesystem/edit",
+    },
+    "prompts": {"render_prompt": "ui://prompts/prompt"},
+    "sqlite": {
+        "describe_database": "ui://sqlite/schema",
+        "read_query": "ui://sqlite/result",
+        "count_numbers": "ui://sqlite/result",
+    },
+}
+CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "filesystem": [
+        ("directory_tree", {"path": "."}),
+        ("list_directory_with_sizes", {"path": "."}),
+        ("edit_file", {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two"}], "dryRun": True}),
+    ],
+    "prompts": [("render_prompt", {"name": "greet"})],
+    "sqlite": [("describe_database", {}), ("read_query", {"query": "SELECT 1 AS n"}), ("count_numbers", {})],
+}
+
+
+class Served(NamedTuple):
+    """A server, and the options that it is started with."""
+
+    name: str
+    app: Server[Any]
+    options: tuple[str | Path, ...]
+
+
+@pytest.fixture(params=LINKED)
+def served(request: pytest.FixtureRequest, tmp_path: Path) -> Served:
+    name: str = request.param
+    folder = tmp_path / "served"
+    folder.mkdir()
+    if name == "filesystem":
+        (folder / "a.txt").write_text("one\n")
+        return Served(name, filesystem, ("--allow-write", folder))
+    if name == "prompts":
+        (folder / "greet.md").write_text(SIMPLE)
+        return Served(name, prompts, (folder,))
+    if name == "sqlite":
+        (folder / "count_numbers.sql").write_text(
+            "---\ndescription: Count the numbers.\n---\nSELECT count(*) AS n FROM numbers"
+        )
+        with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
+            connection.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
+        return Served(name, sqlite, ("--queries", folder, tmp_path / "data.db"))
+    return Served(name, fetch, ())
+
+
+each_era = pytest.mark.parametrize("era", ERAS)
+
+
+@each_era
+async def test_a_host_is_told_which_page_shows_a_tool(served: Served, era: str) -> None:
+    async with shown(served.app, *served.options, era=era) as (host, _):
+        tools = (await host.request("tools/list"))["result"]["tools"]
+    links = {tool["name"]: tool["_meta"] for tool in tools if "ui" in tool.get("_meta", {})}
+    assert links == {
+        name: {"ui": {"resourceUri": uri}, "ui/resourceUri": uri} for name, uri in LINKED[served.name].items()
+    }
+
+
+@each_era
+async def test_nobody_else_is_told_anything(served: Served, era: str) -> None:
+    async with shown(served.app, *served.options, era=era) as (host, other):
+        with_links, tools = [(await peer.request("tools/list"))["result"]["tools"] for peer in (host, other)]
+        assert "ui://" not in str((await other.request("resources/list"))["result"])
+    assert "ui://" not in str(tools)
+    assert [{name: value for name, value in tool.items() if name != "_meta"} for tool in with_links] == tools
+
+
+@each_era
+async def test_a_page_is_one_document_that_loads_nothing(served: Served, era: str) -> None:
+    async with shown(served.app, *served.options, era=era) as (host, _):
+        for uri in sorted(set(LINKED[served.name].values())):
+            (content,) = (await host.request("resources/read", {"uri": uri}))["result"]["contents"]
+            assert (content["uri"], content["mimeType"]) == (uri, MIME_TYPE)
+            assert content["_meta"]["ui"]["csp"] == {}
+            assert content["text"].startswith("<!doctype html>")
+            assert not re.search(r"<(link|script|img)[^>]+(src|href)=", content["text"])
+
+
+@each_era
+async def test_a_result_says_the_same_to_everybody(served: Served, era: str) -> None:
+    async with shown(served.app, *served.options, era=era) as (host, other):
+        for tool, arguments in CALLS.get(served.name, []):
+            with_view, without = [(await peer.call(tool, **arguments))["result"] for peer in (host, other)]
+            assert without_marks(with_view) == without_marks(without)
+            assert "view" not in without.get("_meta", {})
+
+
+@pytest.mark.slow
+async def test_a_process_serves_its_pages_as_well(tmp_path: Path) -> None:
+    (tmp_path / "data.db").touch()
+    async with Wire([sys.executable, "-m", "servers.sqlite", str(tmp_path / "data.db")]) as wire:
+        await wire.initialize("2025-03-26", HOST)
+        tools = {tool["name"]: tool for tool in (await wire.request("tools/list"))["result"]["tools"]}
+        assert tools["read_query"]["_meta"]["ui"] == {"resourceUri": "ui://sqlite/result"}
+        answer = await wire.request("resources/read", {"uri": "ui://sqlite/result"})
+        assert answer["result"]["contents"][0]["text"].startswith("<!doctype html>")
