@@ -63,6 +63,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/bundle/remote.py": "what obtains tokens is an extra, loaded where the user has logged in somewhere",
     "servers/bundle/accounts.py": "keyring is an extra, and takes a while to find what a system has",
     "servers/bundle/commands/serve.py": "it says which extra is missing, or starts workers, without a web server",
+    "servers/bundle/commands/open.py": "it says which extra is missing, without a web server",
     "shared/transports/http/endpoint.py": "websockets takes 5 ms to load, and most clients speak HTTP",
     "shared/transports/http/probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
     "servers/bundle/doctor/logins.py": "httpx is an extra, loaded where a server wants a login",

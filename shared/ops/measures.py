@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from .metrics import Figures
+from .readiness import Phase
 
 __all__ = ["BY", "DURATION", "MEASURES", "Measure"]
 
@@ -17,6 +18,8 @@ DURATION = ("mcp.request.duration", "Time from a request to its answer.")
 """The name and the meaning of the histogram of latencies, in seconds."""
 
 _LIMITS = ("attempts", "bytes", "calls", "rate", "sessions")
+_STATES = tuple(one.value for one in Phase if one is not Phase.DEGRADED)
+"""A check says whether a server is degraded, and nobody who reads counts has one run."""
 
 Samples = Iterator[tuple[tuple[str, ...], float]]
 
@@ -68,6 +71,15 @@ def _store_lost(one: Figures) -> Samples:
         yield (one.server,), one.store_lost
 
 
+def _about(one: Figures) -> Samples:
+    yield (one.server, one.path, one.version), 1
+
+
+def _state(one: Figures) -> Samples:
+    for state in _STATES:
+        yield (one.server, state), int(one.state == state)
+
+
 def _now(name: str, text: str, value: Callable[[Figures], float]) -> Measure:
     """What is so at the moment."""
 
@@ -112,6 +124,10 @@ MEASURES = (
         ("server",),
         _store_up,
         only_grows=False,
+    ),
+    Measure("mcp.server.info", "Where the server is, and its version.", ("server", "path", "version"), _about, False),
+    Measure(
+        "mcp.server.state", "How far the server is: 1 for what it is, else 0.", ("server", "state"), _state, False
     ),
     _now("mcp.server.up", "Whether the server takes requests.", lambda one: int(one.up)),
     _now("mcp.sessions", "Sessions that are open.", lambda one: one.sessions),

@@ -9,8 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .metrics import Figures, Labels, Series
+from .readiness import Phase
 
 __all__ = ["from_json", "merged", "past", "to_json"]
+
+
+READY = Phase.READY.value
 
 
 def merged(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
@@ -24,7 +28,9 @@ def merged(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
 
 def past(figures: Sequence[Figures]) -> list[Figures]:
     """What stays of the figures of a process that has ended: what it counted, but nothing that it held open."""
-    return [one._replace(up=True, store_up=None, sessions=0, streams=0, subscriptions=0) for one in figures]
+    return [
+        one._replace(up=True, state=READY, store_up=None, sessions=0, streams=0, subscriptions=0) for one in figures
+    ]
 
 
 def to_json(figures: Sequence[Figures]) -> list[Any]:
@@ -60,6 +66,9 @@ def _merged(server: str, figures: Sequence[Figures]) -> Figures:
         limited=limited,
         store_up=all(store_up) if store_up else None,
         store_lost=sum(store_lost) if store_lost else None,
+        path=next((one.path for one in figures if one.path), ""),
+        version=next((one.version for one in figures if one.version), ""),
+        state=next((one.state for one in figures if one.state != READY), READY),
     )
 
 

@@ -161,6 +161,12 @@ class Figures(NamedTuple):
     """Whether what the replicas share can be reached; None where nothing is shared."""
     store_lost: int | None = None
     """How often this replica has lost its lease; None where nothing is shared."""
+    path: str = ""
+    """Where it is at its listener; empty where it has none."""
+    version: str = ""
+    """Its own, as far as that is known."""
+    state: str = "ready"
+    """How far it is."""
 
 
 class Meter:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -224,8 +225,8 @@ async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path
 @pytest.mark.slow
 def test_without_a_configuration_it_serves_at_once(tmp_path: Path) -> None:
     with serving(tmp_path, "prompts", "sqlite") as (process, url):
-        page = httpx.get(url, timeout=PATIENCE, trust_env=False)
-        assert (page.status_code, f"{url}/sqlite/mcp" in page.text, "filesystem" in page.text) == (200, True, False)
+        told = httpx.get(f"{url}/metrics", timeout=PATIENCE, trust_env=False).text
+        assert set(re.findall(r'mcp_server_info{path="(.*?)"', told)) == {"/prompts/mcp", "/sqlite/mcp"}
         process.process.terminate()
         assert process.wait() == 0
         assert process.stderr() == ""

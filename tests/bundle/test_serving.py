@@ -1,21 +1,14 @@
-"""What `serve` serves: the file of settings, the servers that are chosen, and the page that names them."""
+"""What `serve` serves: the file of settings, and the servers that are chosen."""
 
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.requests import Request
 
 from servers.bundle.catalog import CATALOG, Catalog, load_catalog
 from servers.bundle.serve.choice import DEFAULTS, Chosen, choose
 from servers.bundle.serve.configuration import OPTIONS, Configuration, read_configuration
-from servers.bundle.serve.page import Page
-from shared import Implementation, Server
-from shared.protocol.http.rules import refuse
-from shared.transports.http.limits import EndpointLimits
-from shared.transports.http.mount import Mount
-from shared.transports.http.protection import Issuers
 
 OURS = load_catalog(CATALOG)
 
@@ -41,13 +34,15 @@ def settings(folder: Path, text: str) -> Any:
 
 
 def test_options_and_settings_stand_under_their_own_names(tmp_path: Path) -> None:
-    text = "port: 81\nlog-level: debug\nallowed_host: [a, b]\nservers:\n  sqlite: {demo: true, max-rows: 5}\n  fetch:"
+    text = "port: 81\nlog-level: debug\nno-page: true\nallowed_host: [a, b]\n"
+    text += "servers:\n  sqlite: {demo: true, max-rows: 5}\n  fetch:"
     read = read_configuration(written(tmp_path, text))
     assert {name: one.value for name, one in read.options.items()} == {
         "port": 81,
         "log_level": "debug",
         "allowed_host": ["a", "b"],
     }
+    assert {name: one.value for name, one in read.page.items()} == {"no_page": True}
     sqlite, fetch = chosen(tmp_path, text)
     assert (sqlite.name, fetch.name) == ("sqlite", "fetch")
     assert (sqlite.settings.demo, sqlite.settings.max_rows) == (True, 5)
@@ -205,70 +200,3 @@ def test_one_module_is_served_once(tmp_path: Path) -> None:
     catalog = others(tmp_path, ("one", "servers.everything"), ("two", "servers.everything"))
     with pytest.raises(ValueError, match=r"servers\.everything can be served once only"):
         choose([], catalog, Configuration())
-
-
-# The page
-
-
-def request(**headers: str) -> Request:
-    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Request({"type": "http", "method": "GET", "path": "/", "headers": sent, "query_string": b""})
-
-
-def page(name: str = "one", *, asks_for_token: bool = False, issuers: Issuers | None = None, **texts: str) -> Page:
-    app = Server[Any](Implementation(name="one", version="1", **texts))
-    mount = Mount(app, f"/{name}/mcp", EndpointLimits(), None, name)
-    return Page([mount], asks_for_token=asks_for_token, issuers=issuers)
-
-
-async def test_the_page_says_what_runs_and_how_to_connect() -> None:
-    answer = await page(title="One", description="Does one thing.")(request(host="localhost:8000"), None)
-    text = bytes(answer.body).decode()
-    for part in ("One", "Does one thing.", "starting", "http://localhost:8000/one/mcp", "mcpServers", "/readyz"):
-        assert part in text, part
-    assert "YOUR_TOKEN" not in text
-
-
-async def test_the_page_says_how_the_token_is_sent() -> None:
-    answer = await page(asks_for_token=True)(request(host="localhost"), None)
-    assert "Bearer YOUR_TOKEN" in bytes(answer.body).decode()
-
-
-async def test_the_page_says_who_issues_tokens() -> None:
-    shown = page(asks_for_token=True, issuers=Issuers(("https://issuer.example",), "https://mcp.example/tools"))
-    for refusal in (None, refuse(401, "no token")):
-        text = bytes((await shown(request(host="localhost"), refusal)).body).decode()
-        assert "https://issuer.example" in text
-        assert "YOUR_TOKEN" not in text
-        assert ("https://mcp.example/tools/one/mcp" in text) == (refusal is None)
-
-
-async def test_behind_a_proxy_that_speaks_tls_the_page_says_so() -> None:
-    answer = await page()(request(host="mcp.example", x_forwarded_proto="https"), None)
-    assert "https://mcp.example/one/mcp" in bytes(answer.body).decode()
-
-
-async def test_without_a_token_the_page_names_nothing() -> None:
-    refusal = refuse(401, "a bearer token is required", WWW_Authenticate="Bearer")
-    answer = await page("shop", asks_for_token=True, title="Shop")(request(host="localhost"), refusal)
-    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
-    assert "shop" not in bytes(answer.body).decode().lower()
-
-
-async def test_what_others_wrote_is_text_on_the_page() -> None:
-    evil = "<script>alert(1)</script>\"'&"
-    answer = await page(title=evil, description=evil)(request(host=f'a"{evil}'), None)
-    text = bytes(answer.body).decode()
-    assert "<script" not in text
-    assert "&lt;script&gt;" in text
-
-
-async def test_the_page_may_load_nothing() -> None:
-    answer = await page()(request(host="localhost"), None)
-    policy = answer.headers["content-security-policy"]
-    assert policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert "unsafe" not in policy
-    text = bytes(answer.body).decode()
-    assert "<script" not in text
-    assert "src=" not in text
-    assert "href=" not in text

@@ -16,6 +16,7 @@ from ..catalog import CATALOG, load_catalog
 from ..program import program_name
 from ..serve.choice import EPILOG, choose_joined
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
+from ..workbench.options import PageOptions
 
 
 class _Own(BaseModel):
@@ -43,6 +44,7 @@ def main(argv: Sequence[str]) -> int:
         configuration = Configuration() if own.config is None else read_configuration(own.config)
         # What is said of one server alone has no meaning here.
         options = read_options(Options, {**given, "transport": "http"}, os.environ, "MCP", configuration.options)
+        page = read_options(PageOptions, given, file=configuration.page)
         choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, given)
         foreign = sorted(configuration.foreign().keys() & {one.name for one in choice.servers})
         if options.workers > 1 and foreign:
@@ -59,14 +61,16 @@ def main(argv: Sequence[str]) -> int:
 
         return supervise(parser.program, options, exposed)
     from ..serve.running import run_all
+    from ..workbench.front import Workbench
 
-    return run_all(parser.program, options, choice, exposed)
+    return run_all(parser.program, options, choice, exposed, None if page.no_page else Workbench().answer)
 
 
 def _parser() -> OptionParser:
     return OptionParser(
         f"{program_name()} serve",
-        [Group(_Own.model_fields), Group(OPTIONS, "options of every server", "MCP")],
-        "Serve several servers on one port, each at /NAME/mcp. / says what runs and how to connect.",
+        [Group({**_Own.model_fields, **PageOptions.model_fields}), Group(OPTIONS, "options of every server", "MCP")],
+        "Serve several servers on one port, each at /NAME/mcp, and at / the workbench, a page that shows and "
+        "uses them.",
         EPILOG,
     )

@@ -25,6 +25,7 @@ from shared.program.process import Options
 from shared.program.settings_file import read_text, settings_in
 from shared.program.tables import TABLES, read_rules
 
+from ..workbench.options import PageOptions
 from .foreign import Foreign, is_foreign, read_foreign
 from .joining import Joining
 
@@ -43,6 +44,7 @@ class Configuration(NamedTuple):
     path: Path | None = None
     options: Mapping[str, Written] = {}
     joining: Mapping[str, Written] = {}
+    page: Mapping[str, Written] = {}
     servers: Mapping[str, Mapping[str, Any]] | None = None
     """The settings of each server as they were written; None where the file names no servers."""
     readable_by_others: bool = False
@@ -88,12 +90,13 @@ def read_configuration(path: Path) -> Configuration:
     written = content.pop("servers", None)
     servers = None if written is None else _mapping(written, f"{path}: servers")
     common = {"principal": TABLES["principal"]}
-    options = settings_in(content, {**OPTIONS, **Joining.model_fields, **common}, path)
+    options = settings_in(content, {**OPTIONS, **Joining.model_fields, **PageOptions.model_fields, **common}, path)
     principals = options.pop("principal", None)
     return Configuration(
         path,
         {name: one for name, one in options.items() if name in OPTIONS},
-        {name: one for name, one in options.items() if name not in OPTIONS},
+        {name: one for name, one in options.items() if name in Joining.model_fields},
+        {name: one for name, one in options.items() if name in PageOptions.model_fields},
         servers and {name: _mapping(one, f"{path}: servers.{name}") for name, one in servers.items()},
         readable_by_others,
         principals,

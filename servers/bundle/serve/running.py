@@ -4,7 +4,7 @@ They share the event loop and the threads: one that waits, fails or hangs harms 
 loop back would hold up all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from shared.program.process import (
 )
 from shared.program.replication import stores_of
 from shared.program.run import open_audit, open_trace
-from shared.transports.http.app import HttpOptions
+from shared.transports.http.app import Front, HttpOptions
 from shared.transports.http.mount import Mount
 from shared.transports.http.server import run_mounts
 
@@ -36,12 +36,19 @@ from .choice import Choice, Chosen
 from .foreign_server import hear_commands
 from .joined import joined_server, kept_apart, settled
 from .joining import JOINED
-from .page import Page
 
 
-def run_all(program: str, options: Options, choice: Choice, exposed: str | None) -> int:
-    """Serves what is chosen, each server at `/NAME/mcp`, and those that are joined as one at `/mcp`; the exit code.
-    Ends the program where it can't start."""
+def run_all(
+    program: str,
+    options: Options,
+    choice: Choice,
+    exposed: str | None,
+    front: Front | None,
+    started: Callable[[str], None] | None = None,
+) -> int:
+    """Serves what is chosen, each server at `/NAME/mcp`, those that are joined as one at `/mcp`, and `front` at `/`;
+    the exit code. `started` is told the URL, in place of whoever reads stderr. Ends the program where it can't
+    start."""
     try:
         trace, audit = open_trace(options), open_audit(options)
         telemetry = open_telemetry(options, "mcp-servers")
@@ -57,7 +64,7 @@ def run_all(program: str, options: Options, choice: Choice, exposed: str | None)
     for mount in mounts:
         mount.stores = None if stores is None else stores(mount.name)
     try:
-        return run_to_the_end(program, partial(_run, mounts, options, http), fast=True)
+        return run_to_the_end(program, partial(_run, mounts, http, front, started, options), fast=True)
     finally:
         for records in filter(None, (trace, audit, telemetry)):
             records.close()
@@ -90,19 +97,28 @@ def _united(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
     return sorted({scope for one in supported for scope in one}), sorted({scope for one in first for scope in one})
 
 
-async def _run(mounts: Sequence[Mount], options: Options, http: HttpOptions) -> None:
+async def _run(
+    mounts: Sequence[Mount],
+    http: HttpOptions,
+    front: Front | None,
+    told: Callable[[str], None] | None,
+    options: Options,
+) -> None:
     # Each server has as many threads on average as it would have alone.
     to_thread.current_default_thread_limiter().total_tokens *= len(mounts)
     paths = ", ".join(mount.path.removeprefix("/") for mount in mounts)
 
     def started(host: str, port: int) -> None:
-        announce(options, f"listening on {address(host, port)}/ ({paths})")
+        url = f"{address(host, port)}/"
+        if told is None:
+            announce(options, f"listening on {url} ({paths})")
+        else:
+            told(url)
 
-    page = Page(mounts, asks_for_token=bool(http.authenticator), issuers=http.issuers)
     drain_seconds = max(mount.drain_seconds for mount in mounts)
     async with anyio.create_task_group() as tasks:
         with bound(options, tasks, drain_seconds) as stop:
-            ended = await run_mounts(mounts, http, page, started=started, stop=stop)
+            ended = await run_mounts(mounts, http, front, started=started, stop=stop)
         if not ended:
             leave_behind()
         tasks.cancel_scope.cancel()

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -62,6 +62,12 @@ __all__ = ["Front", "HttpApp", "HttpOptions"]
 _METHODS = ("GET", "POST", "DELETE")
 _EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After", "ETag")
 """What pages of an allowed origin may send, and which headers of the answers they may see."""
+_CORS: dict[str, Any] = {
+    "allow_origins": ["*"],
+    "allow_headers": ["*"],
+    "allow_methods": _METHODS,
+    "expose_headers": _EXPOSED,
+}
 _PROBED = frozenset({HEALTH, READY, METRICS})
 _RESOURCE = "mcp.resource"
 """Where it says what a token has to be for."""
@@ -71,7 +77,9 @@ _LISTENER = "http"
 
 _UNWRITTEN = refuse(503, "the audit log can't be written, so no work is taken on; try again later", Retry_After="5")
 
-Front = Callable[[Request, Refusal | None], Awaitable[Response]]
+Front = Callable[[Request], Awaitable[Response]]
+"""Answers at `/` whoever is let in by host and origin, also without a token: what it says has to be for everybody."""
+_Told = Callable[[Request, Refusal | None], Awaitable[Response]]
 """Answers a request, knowing the refusal of whoever may not use the servers."""
 
 
@@ -124,7 +132,7 @@ class HttpApp:
     """
 
     def __init__(self, mounts: Sequence[Mount], options: HttpOptions, front: Front | None = None) -> None:
-        """`front` answers at `/`, where there are several servers. Raises ValueError for unusable options."""
+        """`front` answers at `/`, where there is a page. Raises ValueError for unusable options."""
         self.mounts = tuple(mounts)
         self.left_behind = False
         """Whether a server did not end when it should have."""
@@ -139,6 +147,7 @@ class HttpApp:
         self._open = frozenset[str]().union(
             *(one.paths for one in (self._protection, self._cards) if one is not None)
         )
+        self._known_to_all = self._open | ({"/"} if front is not None else set())
         self._attempts = _limit(self.mounts, options, self._authenticator)
         self._audit = audit = options.audit
         if audit is not None:
@@ -150,13 +159,7 @@ class HttpApp:
         self._gates = {path: _Gate(mount) for mount in self.mounts for path in mount.paths}
         routes = self._routes(options, front)
         # Other origins have been refused by then. A preflight carries no token, so this comes before the gate.
-        cors = Middleware(
-            CORSMiddleware,
-            allow_origins=["*"],
-            allow_headers=["*"],
-            allow_methods=_METHODS,
-            expose_headers=_EXPOSED,
-        )
+        cors = Middleware(CORSMiddleware, **_CORS)
         self._rest = Starlette(
             routes=routes,
             middleware=[cors],
@@ -165,12 +168,12 @@ class HttpApp:
         )
         self._rest.router.redirect_slashes = False
         self._nowhere = self._rest.router.default = _Nowhere([mount.path for mount in self.mounts])
-        self._pages = {*_PROBED, STATE, *self._open, *(() if front is None else ("/",))}
+        self._pages = {*_PROBED, STATE, *self._known_to_all}
 
     def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
         is_exposed = self._is_open_to_all and bool(options.trusted_proxies or not is_loopback(options.host))
-        probes = Probes(self.mounts, alone=front is None, is_exposed=is_exposed, siblings=options.siblings)
-        fronts = [] if front is None else [Route("/", self._admitted(front), methods=["GET"])]
+        probes = Probes(self.mounts, is_exposed=is_exposed, siblings=options.siblings)
+        fronts = [] if front is None else [Route("/", front, methods=["GET"])]
         return [
             *(Route(path, gate) for path, gate in self._gates.items()),
             *(() if self._protection is None else self._protection.routes()),
@@ -241,7 +244,7 @@ class HttpApp:
         return refusal
 
     async def _authenticate(self, scope: Scope, headers: Headers, gate: "_Gate | None") -> Principal | Refusal | None:
-        if self._is_open_to_all or scope["path"] in self._open:
+        if self._is_open_to_all or scope["path"] in self._known_to_all:
             return None
         address, query = address_of(scope), scope["query_string"]
         # What is no server's own can only be read.
@@ -253,7 +256,7 @@ class HttpApp:
             sender = await self._attempts.authenticate(request)
         return sender.refusal() if isinstance(sender, Denial) else sender
 
-    def _admitted(self, answer: Front) -> Callable[[Request], Awaitable[Response]]:
+    def _admitted(self, answer: _Told) -> Callable[[Request], Awaitable[Response]]:
         """`answer` as Starlette calls it."""
 
         async def respond(request: Request) -> Response:

@@ -34,6 +34,9 @@ from .reply import Http
 
 __all__ = ["Mount"]
 
+_LONGEST_VERSION = 100
+"""Characters of what a server says its version is."""
+
 
 class Mount:
     """One server at its path. It lives from `open` to `close`."""
@@ -52,6 +55,8 @@ class Mount:
         self.paths = (path, *sse_paths(path))
         """Where it answers."""
         self.name = name or self.server.implementation.name
+        self.is_alone = settings is None
+        """Whether it is the whole program, and not one of several."""
         self.trace: Observer | None = None
         """Who sees what it receives and sends, where it is opened here."""
         self.before: Callable[[], Awaitable[None]] | None = None
@@ -67,9 +72,9 @@ class Mount:
         self.endpoint = Endpoint(limits, path)
         self.readiness = Readiness()
         self.metrics = Metrics()
-        self.serve = self.endpoint.serve if settings is None else self._serve
+        self.serve = self.endpoint.serve if self.is_alone else self._serve
         """Serves one request, which has passed the guards."""
-        self.supervised = Supervised(self.name, self._run, alone=settings is None)
+        self.supervised = Supervised(self.name, self._run, alone=self.is_alone)
         """Its life, which others may watch who offer what it has elsewhere."""
         self.supervised.watch(self._heard)
         self._served = served
@@ -109,13 +114,15 @@ class Mount:
 
     async def state(self) -> State:
         """How the server is now. Takes two seconds at most, and raises nothing."""
-        if self._settings is not None:
+        if not self.is_alone:
             server_name.set(self.name)
         return await self.readiness.state()
 
     def figures(self) -> Figures:
         """What there is to tell of the server at this moment."""
         endpoint, running = self.endpoint, self.running
+        # One that stands for another says what that is, as long as it knows.
+        implementation = (self.server if running is None else running.identity).implementation
         replica = None if running is None else running.replica
         return Figures(
             server=self.name,
@@ -129,6 +136,9 @@ class Mount:
             limited={} if endpoint.allowances is None else endpoint.allowances.refused,
             store_up=None if replica is None else replica.reason is None,
             store_lost=self.metrics.losses,
+            path=self.path,
+            version=implementation.version[:_LONGEST_VERSION],
+            state=self.readiness.phase.value,
         )
 
     @property
@@ -141,7 +151,7 @@ class Mount:
     async def open(self) -> None:
         """Begins to serve; returns at once where the server has yet to be opened."""
         self.supervised.start()
-        if self._settings is None:
+        if self.is_alone:
             await self._is_open.wait()
 
     async def close(self) -> bool:

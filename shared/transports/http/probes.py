@@ -35,13 +35,10 @@ _UNTOLD = refuse(503, "the other processes can't be asked now; try again in a mo
 class Probes:
     """The answers of one listener. Each is told the refusal of whoever has no right to more."""
 
-    def __init__(
-        self, mounts: Sequence[Mount], *, alone: bool, is_exposed: bool, siblings: Siblings | None = None
-    ) -> None:
-        """`alone` where the one server is the whole program; `is_exposed` where nobody needs a token, and others than
-        this machine may reach it; `siblings` where other processes serve the same port."""
+    def __init__(self, mounts: Sequence[Mount], *, is_exposed: bool, siblings: Siblings | None = None) -> None:
+        """`is_exposed` where nobody needs a token, and others than this machine may reach it; `siblings` where other
+        processes serve the same port."""
         self._mounts = mounts
-        self._alone = alone
         self._is_exposed = is_exposed
         self._siblings = siblings
         self._which = {} if siblings is None else {"worker": siblings.number}
@@ -57,7 +54,7 @@ class Probes:
         for mount in self._mounts:
             counts.update(sessions=mount.endpoint.sessions, streams=mount.endpoint.streams)
         running = self._mounts[0].running
-        if self._alone and running is not None:
+        if self._mounts[0].is_alone and running is not None:
             return JSONResponse({**health(running, **counts), **self._which})
         return JSONResponse({"status": "ok", "version": __version__, **counts, **self._which})
 

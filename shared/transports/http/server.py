@@ -55,13 +55,13 @@ async def run_http(
 async def run_mounts(
     mounts: Sequence[Mount],
     options: HttpOptions,
-    front: Front,
+    front: Front | None,
     *,
     started: Started | None = None,
     stop: anyio.Event | None = None,
 ) -> bool:
-    """Serves several servers, each of which is opened and ended here; `front` answers at `/`. Otherwise as
-    `run_http`. Whether all of them did end."""
+    """Serves several servers, each of which is opened and ended here; `front` answers at `/`, if there is one.
+    Otherwise as `run_http`. Whether all of them did end."""
     asgi = HttpApp(mounts, options, front)
     await _run(asgi, options, started, stop)
     return not asgi.left_behind

@@ -14,7 +14,6 @@ from starlette.responses import PlainTextResponse, Response
 
 from shared.errors import InvalidParams
 from shared.ops import readiness, supervised
-from shared.protocol.http.rules import Refusal
 from shared.protocol.types.base import Implementation
 from shared.server.limits import Limits
 from shared.server.server import NoSettings, Server
@@ -92,8 +91,8 @@ def failing(when: anyio.Event) -> Opening:
     return open_and_fail
 
 
-async def front(_request: Request, refusal: Refusal | None) -> Response:
-    return PlainTextResponse("front" if refusal is None else "locked")
+async def front(_request: Request) -> Response:
+    return PlainTextResponse("front")
 
 
 @asynccontextmanager
@@ -496,12 +495,11 @@ async def test_the_token_is_needed_for_all_of_them() -> None:
             await site.client.get("/metrics"),
         ):
             assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
-        assert (await site.client.get("/")).text == "locked"
+        assert (await site.client.get("/")).text == "front"
         assert (await site.client.get("/healthz")).status_code == 200
         ready = await site.client.get("/readyz")
         assert "servers" not in ready.json()
         headers = {"Authorization": "Bearer secret"}
-        assert (await site.client.get("/", headers=headers)).text == "front"
         assert (await site.client.get("/two/mcp", headers=headers)).status_code == 404
         while (await echoed(site.at("one"), **headers)).status_code != 200:
             await anyio.lowlevel.checkpoint()

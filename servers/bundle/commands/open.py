@@ -1,0 +1,82 @@
+"""`python -m servers open`: the configured servers on this machine, and the workbench of them in the browser."""
+
+import os
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from shared.kit.program import exit_with_error, needs_extra
+from shared.program.options import Group, OptionParser, option, positional, read_options
+from shared.program.process import Options, missing_extra, open_standard_streams
+
+from ..catalog import CATALOG, load_catalog
+from ..program import program_name
+from ..serve.choice import EPILOG, choose_joined
+from ..serve.configuration import OPTIONS, Configuration, read_configuration
+
+_SETTLED = {"host": "127.0.0.1", "port": "0", "workers": "1"}
+"""What a configuration says of these is for its operator's `serve`, which may run at the same time."""
+
+
+class _Own(BaseModel):
+    names: list[str] = positional("server to open (default: all that are configured)", "NAME")
+    port: int = Field(0, ge=0, le=65535, description="port to bind (default: a free one)")
+    no_browser: bool = Field(False, description="only print the URL")
+    config: Path | None = option(
+        None, "YAML file of options and of the settings of each server, as `serve` takes it", "FILE"
+    )
+    catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
+    join: bool = Field(False, description="offer all of them as one server as well, at /mcp")
+    prefix: Literal["auto", "always"] = Field(
+        "auto", description="when names there begin with that of their server: always, or only where two are the same"
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serves until a signal ends it; the exit code."""
+    open_standard_streams()
+    parser = _parser()
+    given = parser.read(argv)
+    try:
+        own = read_options(_Own, given)
+        configuration = Configuration() if own.config is None else read_configuration(own.config)
+        said = {**_SETTLED, **given, "transport": "http"}
+        options = read_options(Options, said, os.environ, "MCP", configuration.options)
+        choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, given)
+        if missing_extra():
+            raise ValueError(needs_extra("http"))
+    except ValueError as error:
+        exit_with_error(parser.program, str(error))
+    secrets = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in choice.servers)]
+    from ..serve.running import run_all
+    from ..workbench.front import Workbench
+
+    def started(url: str) -> None:
+        print(f"the workbench is at {url}; Ctrl+C ends it", file=sys.stderr, flush=True)  # noqa: T201 - for people
+        if not own.no_browser:
+            # One in the terminal lasts until the person leaves it.
+            Thread(target=_browse, args=[url], daemon=True).start()
+
+    exposed = next(filter(None, secrets), None)
+    return run_all(parser.program, options, choice, exposed, Workbench().answer, started)
+
+
+def _browse(url: str) -> None:
+    if not webbrowser.open(url):
+        print(f"no browser could be opened here: open {url} in one", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _parser() -> OptionParser:
+    others = {name: field for name, field in OPTIONS.items() if name not in _SETTLED}
+    return OptionParser(
+        f"{program_name()} open",
+        [Group(_Own.model_fields), Group(others, "options of every server", "MCP")],
+        "Serve several servers to this machine alone, and open the workbench, where they are seen and used, in the "
+        "browser.",
+        EPILOG,
+    )

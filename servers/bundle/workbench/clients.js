@@ -1,0 +1,78 @@
+// The clients, as servers/bundle/hosts/clients.py knows them: a test compares the two.
+
+/** How each client names a server in its file, and where that is. */
+export const CLIENT_FORMS = [
+  {
+    name: "claude-desktop",
+    title: "Claude Desktop",
+    path: "claude_desktop_config.json",
+    key: "mcpServers",
+    http: null,
+    renewal: "quit Claude Desktop and start it again",
+  },
+  {
+    name: "claude-code",
+    title: "Claude Code",
+    path: "~/.claude.json, or .mcp.json of a project",
+    key: "mcpServers",
+    http: { fixed: { type: "http" }, variable: "${}" },
+    renewal: "start a new session of Claude Code",
+  },
+  {
+    name: "vscode",
+    title: "VS Code",
+    path: "mcp.json of the user, or .vscode/mcp.json of a project",
+    key: "servers",
+    http: { fixed: { type: "http" }, variable: "${env:}" },
+    renewal: "run 'MCP: List Servers' in VS Code and start it there",
+  },
+  {
+    name: "cursor",
+    title: "Cursor",
+    path: "~/.cursor/mcp.json, or .cursor/mcp.json of a project",
+    key: "mcpServers",
+    http: { variable: "${env:}" },
+    renewal: "switch it on in Cursor's settings, under MCP",
+  },
+  {
+    name: "windsurf",
+    title: "Windsurf",
+    path: "~/.codeium/windsurf/mcp_config.json",
+    key: "mcpServers",
+    http: { url: "serverUrl", variable: "${env:}" },
+    renewal: "press Refresh in Windsurf, under MCP servers",
+  },
+  {
+    name: "zed",
+    title: "Zed",
+    path: "settings.json of Zed, or .zed/settings.json of a project",
+    key: "context_servers",
+    http: {},
+    renewal: "Zed starts it at once",
+  },
+  {
+    name: "cline",
+    title: "Cline",
+    path: "cline_mcp_settings.json",
+    key: "mcpServers",
+    http: { fixed: { type: "streamableHttp" } },
+    renewal: "Cline starts it at once",
+  },
+  {
+    name: "gemini",
+    title: "Gemini CLI",
+    path: "~/.gemini/settings.json, or .gemini/settings.json of a project",
+    key: "mcpServers",
+    http: { url: "httpUrl", variable: "${}" },
+    renewal: "start Gemini CLI again, in a folder that it trusts",
+  },
+  {
+    name: "codex",
+    title: "Codex CLI",
+    path: "~/.codex/config.toml, or .codex/config.toml of a project",
+    key: "mcp_servers",
+    format: "toml",
+    http: { bearer: "bearer_token_env_var" },
+    renewal: "start Codex again",
+  },
+];

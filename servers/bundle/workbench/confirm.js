@@ -1,0 +1,34 @@
+// Asks before something is changed.
+import { h, visible } from "../../web/dom.js";
+import { foldingJson } from "./contents.js";
+import { actionButton, toolbar } from "./pieces.js";
+
+/** Whether a tool may be called with these arguments: one that only reads may, of all others the user is asked. */
+export function confirmCall(tool, given) {
+  if (tool.annotations?.readOnlyHint === true) return true;
+  return new Promise((resolve) => {
+    const dialog = h(
+      "dialog",
+      { "aria-labelledby": "confirm-title" },
+      h("h2", { id: "confirm-title", text: visible(`Run ${tool.title || tool.name}?`, 200) }),
+      h("p", {
+        text: "The server does not say that it only reads: it may change something. It gets these arguments:",
+      }),
+      foldingJson(given),
+    );
+    const end = (answer) => {
+      dialog.close();
+      dialog.remove();
+      resolve(answer);
+    };
+    dialog.append(
+      toolbar(
+        actionButton("Run it", () => end(true), "primary"),
+        actionButton("Don’t", () => end(false)),
+      ),
+    );
+    dialog.addEventListener("cancel", (event) => (event.preventDefault(), end(false)));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

@@ -1,0 +1,104 @@
+// The tools of a server: found, filled in, called.
+import { h, clear, visible } from "../../web/dom.js";
+import { actionButton, problem, remark, toolbar } from "./pieces.js";
+import { toolCall } from "./tool_call.js";
+import { serverHash } from "./overview.js";
+
+/** The panel of the tools of `server`; `app.item` names the one that is shown. */
+export function toolsPanel(app, server) {
+  const filter = h("input", { type: "search", placeholder: "Filter tools", "aria-label": "Filter tools" });
+  const list = h("ul", { class: "plain-list tool-list", "aria-label": "Tools" });
+  const detail = h("div", { class: "detail" });
+  const panel = h(
+    "section",
+    { class: "panel sides", "data-panel": "tools" },
+    h("nav", { "aria-label": "Tools" }, filter, list),
+    detail,
+  );
+  const views = new Map();
+  let tools = [];
+  let last = null;
+  const show = () => {
+    const wanted = filter.value.toLowerCase();
+    const found = tools.filter((tool) =>
+      `${tool.name} ${tool.title ?? ""} ${tool.description ?? ""}`.toLowerCase().includes(wanted),
+    );
+    clear(list, ...found.map((tool) => toolLink(app, server, tool)));
+    if (!found.length) list.append(h("li", {}, remark(tools.length ? "No tool fits." : "The server has no tools.")));
+    const tool = tools.find(({ name }) => name === (app.item ?? last)) ?? found[0] ?? tools[0];
+    if (!tool) return;
+    last = tool.name;
+    if (!views.has(tool.name)) views.set(tool.name, toolView(app, server, tool));
+    const view = views.get(tool.name);
+    if (detail.firstChild !== view) clear(detail, view);
+    for (const link of list.querySelectorAll("a")) {
+      link.toggleAttribute("aria-current", false);
+      if (link.dataset.tool === tool.name) link.setAttribute("aria-current", "true");
+    }
+  };
+  const load = async () => {
+    try {
+      const client = await app.client(server);
+      tools = await client.list("tools/list", "tools");
+      show();
+    } catch (error) {
+      clear(detail, problem(error), actionButton("Try again", load));
+    }
+  };
+  filter.addEventListener("input", show);
+  panel.shown = () => tools.length && show();
+  app.client(server).then(
+    (client) => {
+      client.addEventListener("notification", ({ detail: message }) => {
+        if (message.method !== "notifications/tools/list_changed") return;
+        views.clear();
+        load();
+      });
+    },
+    () => {},
+  );
+  clear(detail, remark("Loading…"));
+  load();
+  return panel;
+}
+
+function toolLink(app, server, tool) {
+  const text = visible(tool.title || tool.annotations?.title || tool.name, 200);
+  const kind = toolBadges(tool)[0];
+  return h(
+    "li",
+    {},
+    h(
+      "a",
+      { href: serverHash(server, "tools", tool.name), "data-tool": tool.name, class: "choice" },
+      h("span", { text }),
+      kind,
+    ),
+  );
+}
+
+/** What a tool says of itself: whether it reads or changes. */
+function toolBadges({ annotations = {}, execution }) {
+  const badge = (text, kind = "") => h("span", { class: `badge ${kind}`, text });
+  const changes = annotations?.destructiveHint === false ? badge("adds", "warn") : badge("changes", "danger");
+  return [
+    annotations?.readOnlyHint === true ? badge("reads", "ok") : changes,
+    annotations?.openWorldHint === false ? null : badge("reaches out"),
+    execution?.taskSupport && execution.taskSupport !== "forbidden" ? badge("task") : null,
+  ].filter(Boolean);
+}
+
+function toolView(app, server, tool) {
+  const title = visible(tool.title || tool.annotations?.title || tool.name, 200);
+  return h(
+    "article",
+    { class: "tool", "data-tool": tool.name },
+    toolbar(
+      h("h3", { text: title }),
+      h("code", { class: "muted", text: visible(tool.name, 200) }),
+      ...toolBadges(tool),
+    ),
+    h("p", { class: "description", text: visible(tool.description ?? "", 5_000) }),
+    toolCall(app, server, tool),
+  );
+}
