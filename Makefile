@@ -8,7 +8,7 @@ CODE := shared servers tests docker
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check conformance bench mutants lint types format serve clean
+.PHONY: help setup demo test check conformance bench mutants screenshots lint types format serve clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -37,6 +37,9 @@ bench: .venv/.stamp ## Measure our server beside its peers
 
 mutants: .venv/.stamp ## Change the code of AREA in small ways, and list what no test noticed
 	@$(BIN)/python -m tests.mutation.run $(AREA)
+
+screenshots: .venv/.stamp ## Take pictures of the workbench and of the apps, in tests/browser/pictures
+	$(BIN)/python -m tests.browser.screenshots
 
 lint: .venv/.stamp ## Check style and format
 	$(BIN)/ruff check $(CODE)

@@ -1,7 +1,7 @@
 """`make bench`: our servers beside others: the official ones, dbhub, FastMCP, and the least that Python needs.
 
 python -m tests.benchmarks.run [--rounds N] [--articles FOLDER] [--json FILE]
-    [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway|replicas]
+    [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway|replicas|browser]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.benchmarks import (
+    browser_rows,
     client_rows,
     fetch_peers,
     gateway_rows,
@@ -119,6 +120,9 @@ SERIES = (
     Series("replicas", replica_rows.store_rows, targets.STORED, (OURS,)),
     Series("replicas", replica_rows.worker_rows, targets.WORKERS, (OURS,)),
     Series("replicas", replica_rows.session_rows, targets.REPLICA_SESSIONS, (OURS,)),
+    Series("browser", browser_rows.size_rows, targets.PAGE_SIZES, (OURS,)),
+    Series("browser", browser_rows.load_rows, targets.PAGE_LOADS, (OURS,)),
+    Series("browser", browser_rows.table_rows, targets.PAGE_TABLES, (OURS,)),
 )
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
 

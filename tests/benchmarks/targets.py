@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-LESS_IS_BETTER = {"ms", "KiB", "MiB", "errors", "times"}
+LESS_IS_BETTER = {"ms", "KiB", "MiB", "errors", "times", "elements"}
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,19 @@ REPLICA_SESSIONS = (
     Measure("replicas: death of one to the answer of another, lease 6 s", "ms", (Bound(10_000),)),
 )
 
+APPS = ("result", "schema", "files", "page", "prompt")
+PAGE_SIZES = (
+    Measure("browser: the workbench, all of it as it is sent", "KiB", (Bound(150),)),
+    Measure("browser: the workbench, unpacked", "KiB"),
+    *(Measure(f"browser: the app `{name}`", "KiB", (Bound(100),)) for name in APPS),
+)
+PAGE_LOAD = Measure("browser: the workbench loads", "ms", (Bound(300),))
+PAGE_READY = Measure("browser: the workbench shows its servers", "ms")
+FIRST_TABLE = Measure("browser: 10,000 rows to the first table", "ms")
+LONG_NODES = Measure("browser: elements of a table of 100,000 rows", "elements", (Bound(2_000),))
+LONGEST_TASK = Measure("browser: longest task while that is scrolled", "ms", (Bound(50),))
+WIDE_NODES = Measure("browser: elements of a table of 10,000 columns", "elements", (Bound(2_000),))
+
 STDIO = (
     START,
     RESIDENT,
@@ -212,4 +225,7 @@ GATEWAY = (*DOORS, JOINED_ENTRY, CONNECTED, WATCHERS)
 STORED = (*STORE_32, *STORE_1)
 WORKERS = (ONE_WORKER, TWO_WORKERS, WORKERS_TIMES)
 REPLICAS = (*STORED, *WORKERS, *REPLICA_SESSIONS)
-MEASURES = (*SERVERS, *CLIENT, *GATEWAY, *REPLICAS)
+PAGE_LOADS = (PAGE_LOAD, PAGE_READY)
+PAGE_TABLES = (FIRST_TABLE, LONG_NODES, LONGEST_TASK, WIDE_NODES)
+BROWSER = (*PAGE_SIZES, *PAGE_LOADS, *PAGE_TABLES)
+MEASURES = (*SERVERS, *CLIENT, *GATEWAY, *REPLICAS, *BROWSER)
