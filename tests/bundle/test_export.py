@@ -199,7 +199,8 @@ def test_the_bundle_asks_for_what_the_project_asks_for(entry: Entry, exported: P
 def test_the_bundle_holds_one_server_and_what_it_stands_on(entry: Entry, exported: Path) -> None:
     names = opened(exported, entry).namelist()
     tops = {"/".join(Path(name).parts[:2]) for name in names if name.startswith("servers/")}
-    assert tops == {"servers/__init__.py", "servers/start.py", f"servers/{entry.name}"}
+    pages = {"servers/web"} if entry.name != "everything" else set()
+    assert tops == {"servers/__init__.py", "servers/start.py", f"servers/{entry.name}", *pages}
     assert {"shared/protocol/versions.py", "LICENSE"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
     beside_it = {"manifest.json", "pyproject.toml", "main.py", "LICENSE", "icon.png"}

@@ -177,13 +177,13 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
 
 
 def _imported(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) -> Iterator[Path]:
-    """The modules of the folder that one of the sources imports by its whole name."""
+    """The files of the modules and packages of the folder that one of the sources imports by their whole names."""
     above = re.escape(entry.module.rpartition(".")[0])
     texts = [path.read_bytes() for _, path in roots if path.suffix == ".py"]
-    for path in folder.glob("*.py"):
+    for path in (*folder.glob("*.py"), *(one.parent for one in folder.glob("*/__init__.py"))):
         line = re.compile(rf"^[ \t]*(?:from|import) {above}\.{re.escape(path.stem)}\b".encode(), re.MULTILINE)
         if any(line.search(text) for text in texts):
-            yield path
+            yield from _files(path) if path.is_dir() else (path,)
 
 
 def _has_neighbours(entry: Entry, catalog: Catalog) -> bool:
