@@ -183,5 +183,8 @@ async def test_each_of_several_servers_is_a_resource_of_its_own(tmp_path: Path) 
         challenge = refused.headers["www-authenticate"]
         assert (refused.status_code, 'scope="everything:write"' in challenge) == (403, True)
         assert f'resource_metadata="{site.url}{WELL_KNOWN}/mcp"' in challenge
+        # The page says nothing of servers or issuers, and learns from what it asks for that a login is needed.
         page = await site.client.get(f"{site.url}/")
-        assert (page.status_code, site.issuer.url in page.text) == (401, True)
+        assert (page.status_code, site.issuer.url in page.text) == (200, False)
+        figures = await site.client.get(f"{site.url}/metrics")
+        assert (figures.status_code, "resource_metadata=" in figures.headers["www-authenticate"]) == (401, True)
