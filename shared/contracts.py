@@ -343,6 +343,9 @@ class SessionStore(Protocol):
     def delete(self, id: str) -> None:
         """Ends a session. The other replicas that have it are told, by their bus. Never waits."""
 
+    async def settle(self) -> None:
+        """Returns when all replicas go by what was said before. Raises Unavailable where that is not known."""
+
 
 class Bus(Protocol):
     """What one replica hears of the others, in the order in which each of them says it."""

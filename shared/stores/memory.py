@@ -251,6 +251,9 @@ class MemorySessions:
         if session is not None:
             self._stores.tell(session, News(id), self._number)
 
+    async def settle(self) -> None:
+        """Nothing is under way here."""
+
 
 class MemoryBus:
     """What one replica hears of the others."""

@@ -116,6 +116,10 @@ class RedisSessions:
         self._known.pop(id, None)
         self._link.tell("delete", id)
 
+    async def settle(self) -> None:
+        """Returns when Redis has all that it was told before."""
+        await self._link.ask("look")
+
     # What its replica does
 
     def release_all(self) -> None:

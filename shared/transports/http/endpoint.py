@@ -350,6 +350,10 @@ class Endpoint:
         if isinstance(session, Refusal):
             return session
         sessions.end(session)
+        try:
+            await sessions.settle()
+        except OSError:  # the other replicas may not know
+            return LOST
         await http.reply.json(200, b"")
         return None
 

@@ -191,6 +191,10 @@ class Sessions:
         self._note_end(session.id)
         self._end(session)
 
+    async def settle(self) -> None:
+        """Returns when no replica serves what was ended here. Raises Unavailable where that is not known."""
+        await self._store.settle()
+
     def end_all(self, *, orderly: bool) -> None:
         """Ends every session, or where there are other replicas what is here of it; lets each finish what is under
         way, if `orderly`, else cancels it."""

@@ -609,3 +609,34 @@ async def test_a_stream_that_could_not_begin_before_the_replica_was_lost_is_refu
         refused = await here.post(call(here, "be_lost", "b"), await here.initialize())
         assert refused.status_code == 503
         assert refused.json()["error"]["data"]["mayHaveRun"] is True
+
+
+@pytest.mark.parametrize(("is_lost", "status"), [(False, 200), (True, 503)])
+async def test_the_end_of_a_session_is_answered_when_the_others_know(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, is_lost: bool, status: int
+) -> None:
+    async with replicas(app(), 1, InRedis(redis_server)) as (one,), listening(one) as here:
+        session, link = await here.initialize(), one.replica.link
+        send, held, release = link._send, anyio.Event(), anyio.Event()
+        answers: list[httpx.Response] = []
+
+        async def hold(batch: list[Any]) -> Any:
+            if any(operation.name == "delete" for operation in batch):
+                held.set()
+                await release.wait()
+            return await send(batch)
+
+        async def end() -> None:
+            answers.append(await here.client.delete("/mcp", headers=merged(session)))
+
+        monkeypatch.setattr(link, "_send", hold)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end)
+            await held.wait()
+            await here.health()
+            await quiet()
+            assert not answers
+            if is_lost:
+                link.lose("for the test")
+            release.set()
+    assert answers[0].status_code == status
