@@ -4,37 +4,27 @@ import os
 import sys
 import webbrowser
 from collections.abc import Sequence
-from pathlib import Path
 from threading import Thread
-from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from shared.kit.program import exit_with_error, needs_extra
-from shared.program.options import Group, OptionParser, option, positional, read_options
+from shared.program.options import Group, OptionParser, read_options
 from shared.program.process import Options, missing_extra, open_standard_streams
 
 from ..catalog import CATALOG, load_catalog
 from ..program import program_name
 from ..serve.choice import EPILOG, choose_joined
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
+from ..serve.selection import Selection
 
 _SETTLED = {"host": "127.0.0.1", "port": "0", "workers": "1"}
 """What a configuration says of these is for its operator's `serve`, which may run at the same time."""
 
 
-class _Own(BaseModel):
-    names: list[str] = positional("server to open (default: all that are configured)", "NAME")
+class _Own(Selection):
     port: int = Field(0, ge=0, le=65535, description="port to bind (default: a free one)")
     no_browser: bool = Field(False, description="only print the URL")
-    config: Path | None = option(
-        None, "YAML file of options and of the settings of each server, as `serve` takes it", "FILE"
-    )
-    catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
-    join: bool = Field(False, description="offer all of them as one server as well, at /mcp")
-    prefix: Literal["auto", "always"] = Field(
-        "auto", description="when names there begin with that of their server: always, or only where two are the same"
-    )
 
 
 def main(argv: Sequence[str]) -> int:

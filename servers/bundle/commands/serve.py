@@ -2,13 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel, Field
 
 from shared.kit.program import exit_with_error, needs_extra
-from shared.program.options import Group, OptionParser, option, positional, read_options
+from shared.program.options import Group, OptionParser, read_options
 from shared.program.process import Options, missing_extra, open_standard_streams
 from shared.program.worker import has_workers
 
@@ -16,22 +12,8 @@ from ..catalog import CATALOG, load_catalog
 from ..program import program_name
 from ..serve.choice import EPILOG, choose_joined
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
+from ..serve.selection import Selection
 from ..workbench.options import PageOptions
-
-
-class _Own(BaseModel):
-    names: list[str] = positional("server to serve (default: all that are configured)", "NAME")
-    config: Path | None = option(
-        None,
-        "YAML file of these options by their names, such as log-level, and of the settings of each "
-        "server under servers: NAME:; paths begin at its directory",
-        "FILE",
-    )
-    catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
-    join: bool = Field(False, description="offer all of them as one server as well, at /mcp")
-    prefix: Literal["auto", "always"] = Field(
-        "auto", description="when names there begin with that of their server: always, or only where two are the same"
-    )
 
 
 def main(argv: Sequence[str]) -> int:
@@ -40,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     parser = _parser()
     given = parser.read(argv)
     try:
-        own = read_options(_Own, given)
+        own = read_options(Selection, given)
         configuration = Configuration() if own.config is None else read_configuration(own.config)
         # What is said of one server alone has no meaning here.
         options = read_options(Options, {**given, "transport": "http"}, os.environ, "MCP", configuration.options)
@@ -69,7 +51,10 @@ def main(argv: Sequence[str]) -> int:
 def _parser() -> OptionParser:
     return OptionParser(
         f"{program_name()} serve",
-        [Group({**_Own.model_fields, **PageOptions.model_fields}), Group(OPTIONS, "options of every server", "MCP")],
+        [
+            Group({**Selection.model_fields, **PageOptions.model_fields}),
+            Group(OPTIONS, "options of every server", "MCP"),
+        ],
         "Serve several servers on one port, each at /NAME/mcp, and at / the workbench, a page that shows and "
         "uses them.",
         EPILOG,

@@ -85,7 +85,7 @@ class Cards:
         return {"specVersion": "1.0", "entries": entries}
 
     def _card(self, base: str, mount: Mount) -> dict[str, Any]:
-        implementation = _implementation(mount)
+        implementation = mount.implementation
         said = implementation.to_wire()
         remote = {
             "type": "streamable-http",
@@ -120,11 +120,6 @@ class _Answer:
         return Response(self._body, 200, self._headers)
 
 
-def _implementation(mount: Mount) -> Any:
-    # One that stands for another says what that is, as long as it knows.
-    return (mount.server if mount.running is None else mount.running.identity).implementation
-
-
 def _domain(base: str) -> str:
     """Whose servers they are; an address belongs to nobody, and its numbers can't be read backwards."""
     host = urlsplit(base).hostname or ""
@@ -137,7 +132,7 @@ def _name(mount: Mount) -> str:
 
 
 def _title(mount: Mount) -> str:
-    return _cut(_implementation(mount).title or mount.name)
+    return _cut(mount.implementation.title or mount.name)
 
 
 def _cut(text: str) -> str:

@@ -24,6 +24,7 @@ from ...ops.metrics import Figures, Metrics
 from ...ops.readiness import Phase, Readiness, State
 from ...ops.supervised import Supervised
 from ...protocol.http.rules import Refusal, refuse
+from ...protocol.types.base import Implementation
 from ...server.extension import Extension
 from ...server.running import Running
 from ...server.server import Server
@@ -94,6 +95,12 @@ class Mount:
         """The server while it runs."""
         return self._served if isinstance(self._served, Running) else self.supervised.running
 
+    @property
+    def implementation(self) -> Implementation:
+        """What the server is. One that stands for another says what that is, as long as it knows."""
+        running = self.running
+        return (self.server if running is None else running.identity).implementation
+
     async def _serve(self, method: str, http: Http) -> None:
         server_name.set(self.name)
         await self.endpoint.serve(method, http)
@@ -121,8 +128,6 @@ class Mount:
     def figures(self) -> Figures:
         """What there is to tell of the server at this moment."""
         endpoint, running = self.endpoint, self.running
-        # One that stands for another says what that is, as long as it knows.
-        implementation = (self.server if running is None else running.identity).implementation
         replica = None if running is None else running.replica
         return Figures(
             server=self.name,
@@ -137,7 +142,7 @@ class Mount:
             store_up=None if replica is None else replica.reason is None,
             store_lost=self.metrics.losses,
             path=self.path,
-            version=implementation.version[:_LONGEST_VERSION],
+            version=self.implementation.version[:_LONGEST_VERSION],
             state=self.readiness.phase.value,
         )
 
