@@ -17,7 +17,7 @@ A page holds no data. So whoever names it may read it, declared or not, and what
 tool sees its page as well.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Literal
 
@@ -28,8 +28,8 @@ from ..protocol.identity import declared
 from ..protocol.methods import Method
 from ..protocol.records import record
 from ..protocol.shaping import CachedResult
+from ..protocol.types.base import Params
 from ..protocol.types.resources import ETAG, ReadResourceParams
-from ..protocol.wire.jsonrpc import json_of
 from ..server.conditional_reads import held_etag, tagged
 from ..server.context import Context
 from ..server.extension import Capability, Extension
@@ -37,14 +37,12 @@ from ..server.features import Handler
 from ..server.handlers import FRESH_MS
 from ..server.running import Running
 
-__all__ = ["MAX_VIEW", "MIME_TYPE", "UI", "App", "Permission", "apps", "show", "shows_apps", "without_view"]
+__all__ = ["MIME_TYPE", "UI", "App", "Permission", "apps", "show", "shows_apps"]
 
 UI = "io.modelcontextprotocol/ui"
 """The name of the extension."""
 MIME_TYPE = "text/html;profile=mcp-app"
 """The media type of a page, exactly as hosts compare it."""
-MAX_VIEW = 100_000
-"""Bytes of JSON that `_meta.view` of a result has at most."""
 
 _SCHEME = "ui://"
 _MOST_TYPES = 100
@@ -84,18 +82,10 @@ def shows_apps(context: Context[Any]) -> bool:
 
 
 def show(context: Context[Any], view: Mapping[str, Any]) -> None:
-    """Gives the page of the tool that is called what it needs besides the result; ask `shows_apps` before. It is left
-    out where it has more than `MAX_VIEW` bytes, or the whole result more than a call may give."""
-    context.call.view = view
-
-
-def without_view(result: dict[str, Any], most: int) -> dict[str, Any]:
-    """A result of a tool without what is for its page alone, where it has more than `most` bytes with that."""
-    meta = result.get("_meta")
-    if not isinstance(meta, dict) or "view" not in meta or len(json_of(result)) <= most:
-        return result
-    kept = {name: value for name, value in meta.items() if name != "view"}
-    return {**{name: value for name, value in result.items() if name != "_meta"}, **({"_meta": kept} if kept else {})}
+    """Gives the page of the tool that is called what it needs besides the result. It is left out where the client
+    shows no pages, where it has more than `MAX_VIEW` bytes, or the whole result more than a call may give."""
+    if shows_apps(context):
+        context.call.view = view
 
 
 def apps(*pages: App) -> Extension[Any]:
@@ -106,7 +96,7 @@ def apps(*pages: App) -> Extension[Any]:
         around=served.around,
         declares=[Capability(("extensions", UI), lambda _: {}), Capability(("resources",), _resources)],
     )
-    # What a tool gives is whole before anything else that is around it sees it, such as a task that it becomes.
+    # Tools are linked by the names that they were declared with, before anything renames them.
     extension.outermost = -1
     extension.lifespan = served.checked
     extension.open_resources = served.uris
@@ -139,24 +129,26 @@ class _Apps:
         """The handler of `method` with what it does for clients that show pages; for others it does nothing more."""
         match method.handler:
             case "tools/list":
-                return _for_hosts(handler, self._linking)
-            case "tools/call":
-                return _for_hosts(handler, _showing)
+                return self._listing(handler)
             case "resources/read":
                 return self._reading(handler)
             case _:
                 return handler
 
-    async def _linking(
-        self, running: Running[Any], context: Context[Any], listing: Awaitable[dict[str, Any]]
-    ) -> dict[str, Any]:
-        result = await listing
+    def _listing(self, handler: Handler) -> Handler:
+        async def listed(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+            result = await handler(running, context, params)
+            if not shows_apps(context):
+                return result
 
-        def linked() -> dict[str, Any]:
-            # Another client must not have it from a cache: it may have declared nothing.
-            return {**result, "tools": [_linked(running, tool) for tool in result["tools"]], "cacheScope": "private"}
+            def linked() -> dict[str, Any]:
+                tools = [_linked(running, tool) for tool in result["tools"]]
+                # Another client must not have it from a cache: it may have declared nothing.
+                return {**result, "tools": tools, "cacheScope": "private"}
 
-        return result.variant(UI, linked) if isinstance(result, CachedResult) else linked()
+            return result.variant(UI, linked) if isinstance(result, CachedResult) else linked()
+
+        return listed
 
     def _reading(self, handler: Handler) -> Handler:
         def read(
@@ -178,20 +170,6 @@ class _Apps:
         return tagged(made, held) if held == made["_meta"][ETAG] else made
 
 
-_ForHosts = Callable[[Running[Any], Context[Any], Awaitable[dict[str, Any]]], Coroutine[Any, Any, dict[str, Any]]]
-"""Does something more with what comes of a call."""
-
-
-def _for_hosts(handler: Handler, more: _ForHosts) -> Handler:
-    """`handler`, and for clients that show pages what `more` makes of its result. Others wait no longer."""
-
-    def handle(running: Running[Any], context: Context[Any], params: Any) -> Awaitable[dict[str, Any]]:
-        working = handler(running, context, params)
-        return more(running, context, working) if shows_apps(context) else working
-
-    return handle
-
-
 def _linked(running: Running[Any], listed: dict[str, Any]) -> dict[str, Any]:
     """A tool of a list with the URI of its page. The flat form is deprecated, and hosts still read it."""
     tool = running.features.tools.get(listed["name"])
@@ -199,17 +177,3 @@ def _linked(running: Running[Any], listed: dict[str, Any]) -> dict[str, Any]:
     if uri is None:
         return listed
     return {**listed, "_meta": {**listed.get("_meta", {}), "ui": {"resourceUri": uri}, "ui/resourceUri": uri}}
-
-
-async def _showing(
-    running: Running[Any], context: Context[Any], working: Awaitable[dict[str, Any]]
-) -> dict[str, Any]:
-    result = await working
-    view, context.call.view = context.call.view, None
-    if view is None:
-        return result
-    size = len(json_of(view))
-    # Before the view it was within its bounds.
-    if size > MAX_VIEW or size + len(json_of(result)) > context.budget.result_bytes:
-        return result
-    return {**result, "_meta": {**result.get("_meta", {}), "view": view}}

@@ -7,6 +7,7 @@ since hosts differ in which of the two the model sees. `Data(value, text)` choos
 text with notes for the program beside the model.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
@@ -19,10 +20,12 @@ from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import json_of
 from .functions import is_data, output_schema
 
-__all__ = ["Data", "Result", "Text", "content_of", "within_bytes"]
+__all__ = ["MAX_VIEW", "Data", "Result", "Text", "content_of", "with_view", "within_bytes", "without_view"]
 
 Value = TypeVar("Value")
 
+MAX_VIEW = 100_000
+"""Bytes of JSON that `_meta.view` of a result has at most: what only the page needs that shows it."""
 _LONGEST_ESCAPE = 6
 """Bytes that one character of text can take in JSON."""
 
@@ -110,3 +113,20 @@ def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
     if size > limit:
         raise ToolError(f"the result has {size:,} bytes, over the limit of {limit:,} a call; ask for a part of it")
     return result
+
+
+def with_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> dict[str, Any]:
+    """`result` of a tool, which is within `limit` bytes, with what is for its page alone, where that has room."""
+    size = len(json_of(view))
+    if size > MAX_VIEW or size + len(json_of(result)) > limit:
+        return result
+    return {**result, "_meta": {**result.get("_meta", {}), "view": view}}
+
+
+def without_view(result: dict[str, Any], limit: int) -> dict[str, Any]:
+    """`result` of a tool without what is for its page alone, where it has more than `limit` bytes with that."""
+    meta = result.get("_meta")
+    if not isinstance(meta, dict) or "view" not in meta or len(json_of(result)) <= limit:
+        return result
+    kept = {name: value for name, value in meta.items() if name != "view"}
+    return {**{name: value for name, value in result.items() if name != "_meta"}, **({"_meta": kept} if kept else {})}

@@ -13,7 +13,7 @@ from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import CallToolParams, TaskSupport, Tool, ToolAnnotations, ToolExecution
 from .context import Context
 from .functions import Function
-from .results import Result
+from .results import Result, with_view
 
 if TYPE_CHECKING:
     from .features import Handler
@@ -187,7 +187,9 @@ async def call_tool(running: "Running[Any]", context: Context[Any], params: Call
     else:
         with spans.span(f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}):
             value = await tool.function.call(**arguments)
-    return tool.result.to_wire(value, context.budget.result_bytes)
+    result = tool.result.to_wire(value, context.budget.result_bytes)
+    view = context.call.view
+    return result if view is None else with_view(result, view, context.budget.result_bytes)
 
 
 def signed(

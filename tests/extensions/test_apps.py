@@ -10,12 +10,13 @@ from shared import Context, Server
 from shared.auth.policy import Policy, Rules
 from shared.errors import DeclarationError
 from shared.extensions.access import access
-from shared.extensions.apps import MAX_VIEW, MIME_TYPE, UI, App, apps, show, shows_apps
+from shared.extensions.apps import MIME_TYPE, UI, App, apps, show, shows_apps
 from shared.extensions.tasks import tasks
 from shared.protocol.identity import Principal
 from shared.protocol.types.resources import CONDITIONAL_READS, ETAG
 from shared.protocol.versions import VERSIONS
 from shared.server.limits import CallLimits
+from shared.server.results import MAX_VIEW
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
 
 DAYS, MAP = "ui://weather/days", "ui://weather/map"

@@ -13,13 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import McpError, RpcError, ToolError, UnknownTool
-from ...extensions.apps import without_view
 from ...protocol.methods import REQUESTS, Method
 from ...protocol.types.tools import CallToolParams, ListParams
 from ...server.context import Context
 from ...server.extension import Extension
 from ...server.features import Handler
-from ...server.results import within_bytes
+from ...server.results import within_bytes, without_view
 from ...server.running import Running
 from .guard import Guard, Listing, Tools
 from .names import Rules

@@ -6,7 +6,7 @@ import pytest
 
 from servers.fetch.pages.contents import list_headings, list_links
 from servers.fetch.server import app
-from shared.extensions.apps import MAX_VIEW
+from shared.server.results import MAX_VIEW
 from tests.server.peer import ERAS
 from tests.servers.hosts import shown, size_of, view_of
 

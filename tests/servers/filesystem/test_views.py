@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from servers.filesystem.server import app
-from shared.extensions.apps import MAX_VIEW
+from shared.server.results import MAX_VIEW
 from tests.server.peer import ERAS
 from tests.servers.hosts import shown, size_of, view_of
 

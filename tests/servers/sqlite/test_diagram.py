@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from servers.sqlite.server import app
-from shared.extensions.apps import MAX_VIEW
+from shared.server.results import MAX_VIEW
 from tests.server.peer import ERAS
 from tests.servers.hosts import shown, size_of, view_of, without_marks
 from tests.servers.sqlite.schemas import HOSTILE, SHOP, hostile, made
