@@ -30,10 +30,11 @@ def test_it(number, record_property):
 def test_a_table_has_what_each_test_recorded_once(tmp_path: Path, workers: int) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(TESTS)
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", str(workers), "--dist", "loadfile"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n", str(workers), "--dist", "loadfile"]
+    # Plugins that this needs none of take most of its time to load, in two processes.
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [*command, "--rootdir", "."], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+        [*command, "--rootdir", "."], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300
     )
     assert "table: [('of', 0), ('of', 1), ('of', 2)]" in done.stdout.splitlines(), done.stdout + done.stderr
 

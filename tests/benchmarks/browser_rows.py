@@ -146,7 +146,7 @@ def _table_page(browser: Browser, folder: Path) -> Iterator[Page]:
 def _browser() -> Iterator[Browser]:
     program = locate_chromium()
     if program is None:
-        raise Unavailable(f"none of {', '.join(NAMES)} is installed (Debian: apt install chromium)")
+        raise Unavailable(f"none of {', '.join(NAMES)} is installed (Debian: apt install chromium-headless-shell)")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
         yield browser

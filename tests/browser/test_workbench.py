@@ -207,7 +207,7 @@ async def test_an_image_is_seen_and_a_link_leads_to_its_resource(page: Page, wor
 
 async def test_progress_is_shown_and_a_call_is_cancelled(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "long_call", seconds="40", steps="400")
-    await expect(view.locator(".status")).to_contain_text("step 2 of 400")
+    await expect(view.locator(".status")).to_contain_text(re.compile(r"step \d+ of 400"))
     bar = view.get_by_role("progressbar")
     await expect(bar).to_have_attribute("max", "400")
     await view.get_by_role("button", name="Cancel").click()
