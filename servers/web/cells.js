@@ -5,13 +5,13 @@ import { cellText, h, visible } from "./dom.js";
 const CUT_AT = 200;
 const CELL_CHARACTER_PX = 7;
 
-/** The cell of a column's name and type; `sort` is {column, down} or null. */
-export function gridHeader({ name, type }, { id, column, sort }) {
+/** The cell of a column's name and type, above its numbers where it has some; `sort` is {column, down} or null. */
+export function gridHeader({ name, type }, { id, column, sort, isNumeric }) {
   const direction = sort?.down ? "descending" : "ascending";
   const text = visible(name, CUT_AT);
   const props = {
     id: `${id}-${column}`,
-    class: "grid-cell",
+    class: isNumeric ? "grid-cell grid-number" : "grid-cell",
     role: "columnheader",
     title: text,
     "aria-colindex": column + 1,
@@ -27,7 +27,7 @@ export function gridHeader({ name, type }, { id, column, sort }) {
 export function gridCell(value, { id, row, column, width }) {
   const isNull = value === null || value === undefined;
   const text = isNull ? "NULL" : knownText(value);
-  const kind = isNull ? "grid-null" : ["number", "bigint"].includes(typeof value) ? "grid-number" : "";
+  const kind = isNull ? "grid-null" : isNumber(value) ? "grid-number" : "";
   const props = {
     id: `${id}-${column}`,
     class: `grid-cell ${kind}`,
@@ -39,6 +39,11 @@ export function gridCell(value, { id, row, column, width }) {
   const isCut = text.length * CELL_CHARACTER_PX > width || text.includes("\n");
   const shown = h("bdi", { text: visible(text, CUT_AT).replaceAll("\n", "↵") });
   return h("div", props, shown, isCut ? wholeButton() : null);
+}
+
+/** Whether a value is written as numbers are, with its last digit at the right. */
+export function isNumber(value) {
+  return typeof value === "number" || typeof value === "bigint";
 }
 
 function wholeButton() {

@@ -1,5 +1,6 @@
 // Comma-separated values (RFC 4180), safe to open in a spreadsheet.
 
+import { isNumber } from "./cells.js";
 import { cellText } from "./dom.js";
 
 // What a spreadsheet takes for a formula; a number may start with a minus all the same.
@@ -14,7 +15,6 @@ export function toCsv(columns, rows) {
 
 function csvField(value) {
   const text = cellText(value);
-  const isNumber = typeof value === "number" || typeof value === "bigint";
-  const safe = !isNumber && FORMULA.test(text) ? `'${text}` : text;
+  const safe = !isNumber(value) && FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

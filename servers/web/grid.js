@@ -3,7 +3,7 @@
 // The focus stays on the grid itself, and `aria-activedescendant` names the cell that keys are about: that cell may
 // scroll out of sight, and its element with it. Row -1 is the header.
 
-import { gridCell, gridHeader } from "./cells.js";
+import { gridCell, gridHeader, isNumber } from "./cells.js";
 import { columnAt, columnStarts } from "./columns.js";
 import { clear, h } from "./dom.js";
 
@@ -96,7 +96,10 @@ export class Grid {
     this.#shown.clear();
     clear(this.body);
     const id = `${this.#id}-head`;
-    const header = (column) => gridHeader(this.#columns[column], { id, column, sort: this.#sort });
+    const header = (column) => {
+      const isNumeric = isNumber(this.#rows.slice(0, MOST_ROWS).find((row) => row[column] != null)?.[column]);
+      return gridHeader(this.#columns[column], { id, column, sort: this.#sort, isNumeric });
+    };
     clear(this.head, this.#cells(header));
     this.#paint();
   }

@@ -48,6 +48,15 @@ async def test_it_shows_columns_types_and_rows(show: Show) -> None:
     await expect(status(page)).to_have_text("5 rows")
 
 
+@pytest.mark.full
+async def test_numbers_and_the_head_above_them_end_at_the_right(show: Show) -> None:
+    page = await shown(show, [[None, None], ["Ada", 36]], ["name", "age"])
+    for role in ("columnheader", "gridcell"):
+        cells = page.get_by_role(role)
+        aligned = await cells.evaluate_all("(all) => all.slice(-2).map((one) => getComputedStyle(one).textAlign)")
+        assert aligned == ["start", "end"]
+
+
 async def test_a_click_on_a_header_sorts_and_a_third_one_ends_it(show: Show) -> None:
     page = await shown(show, PEOPLE)
     age = page.get_by_role("columnheader", name="age")

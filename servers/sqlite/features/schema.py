@@ -91,7 +91,7 @@ async def describe_database(
         async with turn_to_read(ctx, one):
             summaries.append(await _summarize(one, budget, alone=len(chosen) == 1, drawn=drawn))
         left += max(budget.left, 0)
-    if (diagram := summaries[0]["diagram"]) is not None:
+    if drawn and (diagram := summaries[0]["diagram"]) is not None:
         show(ctx, diagram)
     return format_overview(summaries)
 
