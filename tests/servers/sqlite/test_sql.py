@@ -35,6 +35,16 @@ def test_the_types_are_those_of_the_tables(file: Path, query: str, types: list[s
     assert left == (0,)
 
 
+def test_the_types_follow_a_schema_that_another_process_changes(file: Path) -> None:
+    connection = open_database(OpenOptions(file, "views", Limits()), lambda: False)
+    with closing(connection), closing(sqlite3.connect(file)) as other:
+        for kind in ("TEXT", "VARCHAR(30)"):
+            with other:
+                other.execute("DROP TABLE IF EXISTS t")
+                other.execute(f"CREATE TABLE t (a {kind})")
+            assert find_declared_types("SELECT a FROM t", connection, StatementDeadline(1, 1)) == [kind]
+
+
 def test_the_connection_for_views_changes_no_database(file: Path) -> None:
     before = file.read_bytes()
     connection = open_database(OpenOptions(file, "views", Limits()), lambda: False)
