@@ -92,7 +92,7 @@ class HostedCall:
 
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
         """The task is kept for so many `seconds`."""
-        self.id = secrets.token_urlsafe(24)
+        self.id = secrets.token_hex(24)
         now = time.time()
         self._tasks = tasks
         self._context = context
