@@ -30,9 +30,9 @@ def select(what: str, table: str, rest: str) -> str:
 
 def find_declared_types(query: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str | None]:
     """The declared type of each column of `query`, None for an expression; nothing where it can't be a view."""
-    # A view is made of the schema that SQLite remembers, which only who reads the database looks at again.
-    retry_locked(deadline, partial(connection.execute, "SELECT 1 FROM main.sqlite_schema LIMIT 1")).fetchall()
     try:
+        # A view is made of the schema that SQLite remembers, which only who reads the database looks at again.
+        retry_locked(deadline, partial(connection.execute, "SELECT 1 FROM main.sqlite_schema LIMIT 1")).fetchall()
         retry_locked(
             deadline, partial(connection.execute, f"CREATE TEMP VIEW declared AS {replace_parameters(query)}")
         )

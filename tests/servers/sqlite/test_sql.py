@@ -45,6 +45,15 @@ def test_the_types_follow_a_schema_that_another_process_changes(file: Path) -> N
             assert find_declared_types("SELECT a FROM t", connection, StatementDeadline(1, 1)) == [kind]
 
 
+def test_a_database_that_is_locked_by_then_costs_the_types_alone(tmp_path: Path) -> None:
+    file = tmp_path / "locked.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("CREATE TABLE t (a TEXT)")
+        with closing(open_database(OpenOptions(file, "views", Limits()), lambda: False)) as connection:
+            other.execute("BEGIN EXCLUSIVE")
+            assert find_declared_types("SELECT a FROM t", connection, StatementDeadline(1, 0)) == []
+
+
 def test_the_connection_for_views_changes_no_database(file: Path) -> None:
     before = file.read_bytes()
     connection = open_database(OpenOptions(file, "views", Limits()), lambda: False)
