@@ -1,7 +1,7 @@
 """What texts can hold, and how those that others wrote stand in ours."""
 
+import os
 import re
-import secrets
 from collections.abc import Iterable
 
 __all__ = [
@@ -19,6 +19,10 @@ __all__ = [
 _FORGING = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _WORDS = re.compile(r'[\s"]')
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+_DRAWN_AT_ONCE = 256
+_drawn: list[str] = []
+"""Words that were drawn and not given yet; several threads take of them."""
 
 
 def is_unicode(text: str) -> bool:
@@ -49,8 +53,20 @@ def marks(kind: str, said: str) -> tuple[str, str]:
     Both have a word that nobody can know beforehand, so what stands between them can't end them and go on as if the
     server spoke.
     """
-    mark = f"{kind}-{secrets.token_hex(4)}"
+    mark = f"{kind}-{_draw_word()}"
     return f"<{mark}> {said}", f"</{mark}>"
+
+
+def _draw_word() -> str:
+    """Eight hexadecimal digits that nobody can guess, and nobody else is given."""
+    try:
+        return _drawn.pop()
+    except IndexError:
+        # To ask the system is slow, and takes as long for many as for one.
+        digits = os.urandom(4 * _DRAWN_AT_ONCE).hex()
+        word, *rest = (digits[start : start + 8] for start in range(0, len(digits), 8))
+        _drawn.extend(rest)
+        return word
 
 
 def code_block(text: str, language: str = "") -> str:

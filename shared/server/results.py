@@ -17,7 +17,7 @@ from ..errors import DeclarationError, ToolError
 from ..protocol.records import record
 from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
-from ..protocol.wire.jsonrpc import json_of
+from ..protocol.wire.jsonrpc import Prepared, json_of
 from .functions import is_data, output_schema
 
 __all__ = ["MAX_VIEW", "Data", "Result", "Text", "content_of", "with_view", "within_bytes", "without_view"]
@@ -36,6 +36,8 @@ class Data(Generic[Value]):
 
     value: Value
     text: str
+    is_json: bool = False
+    """Whether the value is made of dicts, lists and what else JSON has, so that nothing has to be made of it."""
 
 
 @record
@@ -84,6 +86,8 @@ class Result:
             return {"content": content_of(value.text), "_meta": value.meta}
         if not self._is_data:
             return {"content": content_of(value)}
+        if isinstance(value, Data) and value.is_json:
+            return {"content": [{"type": "text", "text": value.text}], "structuredContent": value.value}
         text = value.text if isinstance(value, Data) else None
         data = self._adapter.dump_python(
             value.value if isinstance(value, Data) else value, mode="json", by_alias=True
@@ -108,11 +112,12 @@ def content_of(value: Any) -> list[dict[str, Any]]:
 
 
 def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
-    """`result` of a tool. Raises ToolError where it has more than `limit` bytes of JSON."""
-    size = len(json_of(result))
+    """`result` of a tool, with its JSON. Raises ToolError where that has more than `limit` bytes."""
+    prepared = Prepared(result)
+    size = len(prepared.json)
     if size > limit:
         raise ToolError(f"the result has {size:,} bytes, over the limit of {limit:,} a call; ask for a part of it")
-    return result
+    return prepared
 
 
 def with_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> dict[str, Any]:

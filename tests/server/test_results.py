@@ -145,3 +145,15 @@ def test_text_where_the_schema_allows_it_is_data_too() -> None:
 def test_text_that_is_no_unicode_can_be_sent(value, returns):
     """A result of any size is measured as it is sent."""
     assert json.loads(encode(Response(1, sent(value, returns))))["result"]["content"][0]["text"].count("\ufffd")
+
+
+def test_data_that_is_json_already_is_sent_as_it_is():
+    value = {"rows": [[1, None, "x"]]}
+    result = sent(Data(value, "1 row", is_json=True), Data[dict])
+    assert result["structuredContent"] is value
+
+
+def test_the_json_that_was_measured_is_the_json_that_is_sent():
+    result = sent(Size(width=1), Size)
+    assert encode(Response(1, result)) == b'{"jsonrpc":"2.0","id":1,"result":%b}' % result.json
+    assert json.loads(result.json) == result

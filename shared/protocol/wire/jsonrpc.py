@@ -122,7 +122,7 @@ Message = Request | Notification | Response | Failure | Malformed | Batch | Unan
 
 
 class Prepared(dict[str, Any]):
-    """A result that is sent many times: `json` is made when it is. Must not be changed."""
+    """A result with its JSON, which is made with it. Must not be changed."""
 
     __slots__ = ("json",)
 
