@@ -5,16 +5,17 @@ in memory, and a small shop for first steps.
 import sqlite3
 import stat
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.limits import Job, Limits
 from servers.sqlite.engine.opening import Mode
 from servers.sqlite.engine.pool import Pool
+from servers.sqlite.engine.quick import QuickReader
 from servers.sqlite.engine.sql import find_declared_types
 from servers.sqlite.errors import SqliteError
 
@@ -58,6 +59,8 @@ class Database:
         self.openings = 0
         """Grows when another file has taken the place of this one: a part of the key of what is remembered of it."""
         self.readers = self._pool("ro", readers)
+        self.quick = QuickReader(source.path, limits)
+        """Does what is over at once, and was learned."""
         self._writers = self._pool("rw", 1)
         self._declarers = self._pool("views", 1)
         self.onlookers = self._writers if source.writable else self._pool("ro", 1)
@@ -72,6 +75,11 @@ class Database:
         """Does `work` with a connection that can't change the database. Raises SqliteError."""
         async with self.readers.lent() as connection:
             return await connection.run(work, job=job)
+
+    async def learn(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any], seconds: float) -> None:
+        """Has `quick` know a statement, where that is worth while; all of it was read in `seconds` by a reader."""
+        if self.readers.is_free and self.quick.wants(statement, seconds):
+            await self.quick.learn(statement, parameters, self.read)
 
     async def find_declared_types(self, query: str, schema_version: int) -> Sequence[str | None]:
         """The declared types of the columns of `query`, as `find_declared_types` finds them; each is found once."""
@@ -111,6 +119,7 @@ class Database:
 
     async def close(self) -> None:
         """Closes all connections."""
+        self.quick.close()
         for pool in self.pools:
             await pool.close()
 

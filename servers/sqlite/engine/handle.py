@@ -42,9 +42,14 @@ class Handle:
         self._file = file
         return self.connection
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file, or none, is in the place of the one that is open."""
+        return _identify(self._opening.path) != self._file
+
     def follow(self) -> bool:
         """Opens another file that is in the place of this one by now; whether there was one. Raises SqliteError."""
-        if _identify(self._opening.path) == self._file:
+        if not self.is_replaced:
             return False
         left = self.connection
         self.open()

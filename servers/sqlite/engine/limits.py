@@ -15,6 +15,8 @@ _SQL_BYTES = 1_000_000
 _EXPRESSION_DEPTH = 200
 _LIKE_PATTERN = 1_000
 """Bytes of a pattern. Matching takes as long as its length times that of the text, and can't be stopped."""
+_QUICK_VALUE, _QUICK_PATTERN = 16_384, 50
+"""Bytes of a value and of a pattern where a statement holds up all others: the longest match takes a millisecond."""
 _COLUMNS = 2_000
 _COMPOUND_SELECT = 500
 _VARIABLES = 32_766
@@ -53,6 +55,12 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
     ):
         connection.setlimit(category, limit)
     connection.execute(f"PRAGMA hard_heap_limit = {limits.memory_mebibytes * _MEBIBYTE}")
+
+
+def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
+    """Has no single instruction take long, besides what `impose_limits` does."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(_QUICK_VALUE, limits.value_bytes))
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _QUICK_PATTERN)
 
 
 class Reached(NamedTuple):

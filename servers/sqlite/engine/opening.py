@@ -9,13 +9,23 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from servers.sqlite.engine.limits import Limits, StatementDeadline, impose_limits, retry_locked
-from servers.sqlite.engine.policy import Policy, find_closed_modules, find_uninterruptible_tables
+from servers.sqlite.engine.limits import (
+    Limits,
+    StatementDeadline,
+    impose_limits,
+    impose_quick_limits,
+    retry_locked,
+)
+from servers.sqlite.engine.policy import Policy, find_closed_modules, find_uninterruptible_tables, find_virtual_tables
+from servers.sqlite.engine.quick_policy import QuickPolicy
 from servers.sqlite.errors import SqliteError, from_sqlite
 
-Mode = Literal["ro", "rw", "rwc", "views"]
-"""`rwc` makes the file where there is none. `views` reads, and may make temporary views."""
+Mode = Literal["ro", "rw", "rwc", "views", "quick"]
+"""`rwc` makes the file where there is none. `views` reads, and may make temporary views. `quick` reads what is over
+at once."""
 
+_RUNS_READS = ("ro", "quick")
+"""Where statements of clients are run that only read."""
 _CACHED_STATEMENTS = 128
 _DEFENSIVE = 1010
 """SQLITE_DBCONFIG_DEFENSIVE, which `sqlite3` names from Python 3.12 on."""
@@ -76,14 +86,14 @@ def recover(path: Path, deadline: StatementDeadline) -> None:
 
 def _connect(path: Path, mode: Mode) -> GuardedConnection:
     _require_regular(path)
-    uri = f"{path.absolute().as_uri()}?mode={'ro' if mode == 'views' else mode}"
+    uri = f"{path.absolute().as_uri()}?mode={mode if mode in ('rw', 'rwc') else 'ro'}"
     try:
         return _first_look(uri, mode)
     except sqlite3.OperationalError as error:
         # A database in WAL mode needs a file of shared memory beside it. On read-only media there can be none, and
         # nobody can change the database either. SQLite then looks at the file alone, which is not all of the database
         # where there is a journal or a log.
-        if mode not in ("ro", "views") or not path.is_file() or os.access(path.parent, os.W_OK):
+        if mode in ("rw", "rwc") or not path.is_file() or os.access(path.parent, os.W_OK):
             raise
         if is_unrecovered(error):
             raise
@@ -121,7 +131,7 @@ def _first_look(uri: str, mode: Mode) -> GuardedConnection:
         uri=True,
         timeout=0,
         isolation_level=None,
-        cached_statements=_CACHED_STATEMENTS if mode == "ro" else 0,
+        cached_statements=_CACHED_STATEMENTS if mode in _RUNS_READS else 0,
         factory=GuardedConnection,
     )
     with _closed_unless_good(connection):
@@ -138,13 +148,21 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
             connection.setconfig(_DEFENSIVE, True)
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
-        if mode == "ro":
+        if mode in _RUNS_READS:
             connection.execute("PRAGMA query_only = ON")
-        elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection)
-        closed = find_closed_modules(connection)
-        connection.policy = Policy(mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere)
+        connection.policy = _make_policy(connection, opening)
+        if mode == "quick":
+            impose_quick_limits(connection, opening.limits)
         connection.set_authorizer(connection.policy)
     return connection
+
+
+def _make_policy(connection: sqlite3.Connection, opening: OpenOptions) -> Policy:
+    mode, closed = opening.mode, find_closed_modules(connection)
+    elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection)
+    if mode == "quick":
+        return QuickPolicy(closed | find_virtual_tables(connection), elsewhere or ())
+    return Policy(mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere)
 
 
 def _connect_recovering(opening: OpenOptions) -> GuardedConnection:

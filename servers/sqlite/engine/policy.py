@@ -113,6 +113,8 @@ class Policy:
         self._closed_modules = frozenset(closed_modules)
         self._lifted = False
         self._only_tables = False
+        self.acts = 0
+        """What SQLite has asked about since `forget`: nothing, where it had compiled the statement before."""
         self.refused: str | None = None
         """Why the last statement that was refused was."""
         self.uninterruptible = False
@@ -124,7 +126,7 @@ class Policy:
 
     def forget(self) -> None:
         """Begins with a new statement."""
-        self.refused, self.uninterruptible, self.defines, self.changed = None, False, False, set()
+        self.acts, self.refused, self.uninterruptible, self.defines, self.changed = 0, None, False, False, set()
 
     def closes(self, table: str) -> bool:
         """Whether no statement may read the table of that name."""
@@ -161,6 +163,7 @@ class Policy:
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
         """Whether SQLite may do this."""
+        self.acts += 1
         if self._lifted:
             return sqlite3.SQLITE_OK
         if self._elsewhere is not None and self._belongs_elsewhere(action, first or "", second or ""):
@@ -231,6 +234,14 @@ def find_closed_modules(connection: sqlite3.Connection) -> set[str]:
     closed = {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}
     virtual = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")
     return closed | {str(name).lower() for name, sql in virtual if not _is_open(str(sql))}
+
+
+def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
+    """The virtual tables: those in the database, and those that this SQLite brings, if no table has such a name."""
+    modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
+    entries = connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table'").fetchall()
+    tables = {str(name).lower() for name, _ in entries}
+    return modules - tables | {str(name).lower() for name, page in entries if not page}
 
 
 def find_uninterruptible_tables(connection: sqlite3.Connection) -> set[str]:

@@ -3,6 +3,7 @@ lines of a text.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from typing_extensions import TypedDict
@@ -14,7 +15,8 @@ from shared import (
 
 from ..engine.database import Database
 from ..engine.spans import statement_span
-from ..query.query import Query, bind
+from ..query.pages import AnswerLimits
+from ..query.query import Query, bind, run_at_once
 from ..query.snapshots import Found
 from ..texts import NOTE, fence, format_row
 from .context import (
@@ -49,7 +51,7 @@ class QueryResult(TypedDict):
     """The type that each column was declared with; None for an expression."""
     types: list[str]
     """The storage classes of each column's values."""
-    rows: list[tuple[Any, ...]]
+    rows: list[list[Any]]
 
 
 @features.tool(title="Read query", read_only=True, task="optional", app=RESULT_APP)
@@ -74,15 +76,37 @@ async def answer_query(
 ) -> Data[QueryResult]:
     """The next rows of a query, in both forms. Raises SqliteError."""
     limits = limit_answer(ctx, max_rows)
-    async with turn_to_read(ctx, source):
-        with statement_span(query.sql, source.name):
-            found = await ctx.state.snapshots.read(source, query, limits, ctx.owner, cursor, job_of(ctx))
+    found = _read_at_once(source, query, limits) if cursor is None else None
+    if found is not None:
         declared = await source.find_declared_types(query.sql, found.answer.schema_version)
+    else:
+        found, declared = await _read_in_turn(ctx, source, query, limits, cursor)
     result = make_result(found, declared)
     count = len(result["rows"])
     if result["truncated"] and (max_rows is None or count < max_rows):
         await ctx.log("info", f"a result of the database {source.name!r} was cut: {count:,} rows shown", LOGGER)
-    return Data(result, format_result(result))
+    return Data(result, format_result(result), is_json=True)
+
+
+def _read_at_once(source: Database, query: Query, limits: AnswerLimits) -> Found | None:
+    """All rows, where that needs no thread, and so no turn; else None."""
+    if not source.quick.knows(query.sql):
+        return None
+    with statement_span(query.sql, source.name):
+        answer = source.quick.run(query.sql, partial(run_at_once, query, limits))
+    return None if answer is None else Found(answer, None, False)
+
+
+async def _read_in_turn(
+    ctx: Ctx, source: Database, query: Query, limits: AnswerLimits, cursor: str | None
+) -> tuple[Found, Sequence[str | None]]:
+    """The next rows, read by a thread, and the declared types of their columns. Raises SqliteError."""
+    async with turn_to_read(ctx, source):
+        with statement_span(query.sql, source.name):
+            found = await ctx.state.snapshots.read(source, query, limits, ctx.owner, cursor, job_of(ctx))
+        if cursor is None and not found.answer.more:
+            await source.learn(query.sql, query.parameters, found.answer.seconds)
+        return found, await source.find_declared_types(query.sql, found.answer.schema_version)
 
 
 def make_result(found: Found, declared: Sequence[str | None]) -> QueryResult:
@@ -97,7 +121,7 @@ def make_result(found: Found, declared: Sequence[str | None]) -> QueryResult:
         "columns": names,
         "declared": declared if len(declared) == len(names) else [None] * len(names),
         "types": [", ".join(sorted(types)) for types in page.types],
-        "rows": page.rows,
+        "rows": list(map(list, page.rows)),
     }
 
 

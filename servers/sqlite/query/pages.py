@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.values import encode_cells, find_types
+from servers.sqlite.query.values import encode_cells, encode_row, find_types
 
 Row = tuple[Any, ...]
 
@@ -109,4 +109,6 @@ def _fit(rows: Sequence[Row], cell_bytes: int, left: int, *, alone: bool) -> tup
 
 
 def _encode(rows: Sequence[Row], cell_bytes: int) -> list[Row]:
+    if len(rows) == 1:
+        return [encode_row(rows[0], cell_bytes)]
     return list(zip(*[encode_cells(values, cell_bytes) for values in zip(*rows, strict=True)], strict=True))

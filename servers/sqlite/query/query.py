@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -94,6 +94,17 @@ def run_query(
         if kept is not None:
             unless_kept.pop_all()
     return Answer(names, page, rest is not None, kept, schema_version, data_version, time.monotonic() - began)
+
+
+def run_at_once(
+    query: Query, limits: AnswerLimits, connection: sqlite3.Connection, schema_version: int
+) -> Answer | None:
+    """All rows of the query; None where that is more than one answer may have."""
+    began = time.monotonic()
+    with closing(connection.execute(query.sql, query.parameters)) as cursor:
+        names = tuple(column[0] for column in cursor.description or ())
+        page, left = fill_page(names, cursor, limits)
+    return None if left else Answer(names, page, False, None, schema_version, 0, time.monotonic() - began)
 
 
 def resume(

@@ -26,6 +26,11 @@ def encode_cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
     return [_encode_cell(value, max_bytes) for value in values]
 
 
+def encode_row(values: Sequence[Any], max_bytes: int) -> tuple[Any, ...]:
+    """The `values` of a single row as JSON holds them; of each `max_bytes` bytes at most."""
+    return tuple([one if _is_plainly_plain(one, max_bytes) else _encode_cell(one, max_bytes) for one in values])
+
+
 def find_types(values: Iterable[Any]) -> set[str]:
     """The storage classes of values, in SQLite's words."""
     return {_TYPES[kind] for kind in set(map(type, values))}
@@ -61,6 +66,14 @@ def _decode_base64(data: str, kind: str) -> bytes | str:
         return raw.decode()
     except UnicodeError:
         raise SqliteError("bad_parameters", "a parameter is no UTF-8, so it can only be stored as a blob") from None
+
+
+def _is_plainly_plain(value: Any, max_bytes: int) -> bool:
+    """Whether JSON holds it as it is, as most values; where that takes long to tell, False."""
+    kind = type(value)
+    if kind is str:
+        return len(value) <= max_bytes and bool(value.isascii())
+    return value is None or (kind is int and -_EXACT <= value <= _EXACT)
 
 
 def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.values import decode_value, encode_cells
+from servers.sqlite.query.values import decode_value, encode_cells, encode_row
 from servers.sqlite.texts import format_row
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
@@ -26,6 +26,11 @@ def test_every_value_comes_back_through_json(values: list[Any]) -> None:
     back = [decode_value(cell) for cell in json.loads(format_row(encode_cells(values, 100_000)))]
     assert back == values
     assert [type(value) for value in back] == [type(value) for value in values]
+
+
+@given(st.lists(st.one_of(VALUES, st.text()), min_size=1), st.integers(16, 50))
+def test_a_single_row_is_as_columns_of_one_value(values: list[Any], max_bytes: int) -> None:
+    assert list(encode_row(values, max_bytes)) == [one(value, max_bytes) for value in values]
 
 
 @given(st.lists(VALUES, min_size=1))

@@ -32,13 +32,10 @@ async def test_generated_sql_changes_nothing_and_is_answered_in_time(
         await wire.initialize()
         for _ in range(statements):
             query = grammar.statement()
-            began = time.monotonic()
-            answer = await wire.request(
-                "tools/call", {"name": "read_query", "arguments": {"query": query}}, timeout=60
-            )
-            assert time.monotonic() - began < SECONDS + 10 * LATE, query
-            assert "error" not in answer, (query, answer)
-            answered += not answer["result"].get("isError", False)
+            first, second = [await _ask_in_time(wire, query) for _ in range(2)]
+            # What took nearly all its time once may be stopped another time.
+            assert first == second or "timeout" in (first, second), query
+            answered += isinstance(first, dict)
         assert "result" in await wire.request("ping")
     async with Wire([sys.executable, "-m", "servers.sqlite", str(database)]) as wire:
         await wire.initialize()
@@ -47,6 +44,18 @@ async def test_generated_sql_changes_nothing_and_is_answered_in_time(
     assert [file.name for file in tmp_path.iterdir()] == ["data.db"]
     # Otherwise it is a test of error messages.
     assert answered > statements / 4
+
+
+async def _ask_in_time(wire: Wire, query: str) -> Json | str:
+    """The data of an answer but for its time, or the code of an error: the second time it is read in another way."""
+    began = time.monotonic()
+    answer = await wire.request("tools/call", {"name": "read_query", "arguments": {"query": query}}, timeout=60)
+    assert time.monotonic() - began < SECONDS + 10 * LATE, query
+    assert "error" not in answer, (query, answer)
+    if answer["result"].get("isError", False):
+        return answer["result"]["content"][0]["text"].partition(":")[0]
+    data = answer["result"]["structuredContent"]
+    return {name: data[name] for name in data if name not in ("elapsed_ms", "next_cursor")}
 
 
 async def _rows(wire: Wire, query: str) -> list[Json]:

@@ -1,0 +1,55 @@
+"""What a statement may do that the event loop itself runs: only what is over at once, whatever the values are.
+
+SQLite is stopped between two instructions of its virtual machine. So the functions are those whose one call takes no
+longer than its values are long, and there is no instruction that goes through a whole table, as `count(*)` is one, or
+that belongs to a virtual table. What is refused here is no error: a thread does it.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+
+from servers.sqlite.engine.policy import Policy
+
+_MOST_ACTS = 500
+"""Of one statement: more take long to be compiled."""
+_OVER_AT_ONCE = frozenset(
+    {
+        *("abs", "avg", "ceil", "ceiling", "coalesce", "date", "datetime", "first_value", "floor", "glob", "hex"),
+        *("ifnull", "iif", "json_extract", "->", "->>", "json_type", "json_valid", "julianday", "lag", "last_value"),
+        *("lead", "length", "like", "lower", "max", "min", "nullif", "octet_length", "quote", "rank", "round"),
+        *("row_number", "sign", "strftime", "substr", "substring", "sum", "time", "total", "typeof", "unicode"),
+        *("unixepoch", "upper"),
+    }
+)
+
+
+class QuickPolicy(Policy):
+    """The authorizer of a connection for statements that are over at once.
+
+    `virtual_tables` and the tables of `elsewhere` are not read there.
+    """
+
+    def __init__(self, virtual_tables: Iterable[str], elsewhere: Iterable[str]) -> None:
+        super().__init__(False, virtual_tables, elsewhere=elsewhere)
+
+    def __call__(
+        self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
+    ) -> int:
+        """Whether SQLite may do this."""
+        verdict = super().__call__(action, first, second, schema, source)
+        if self.acts > _MOST_ACTS or not _is_over_at_once(action, (first or "").lower(), (second or "").lower()):
+            return sqlite3.SQLITE_DENY
+        return verdict
+
+
+def _is_over_at_once(action: int, first: str, second: str) -> bool:
+    match action:
+        case sqlite3.SQLITE_SELECT:
+            return True
+        case sqlite3.SQLITE_READ:
+            return not first.startswith("pragma_")
+        case sqlite3.SQLITE_FUNCTION:
+            return second in _OVER_AT_ONCE
+        case sqlite3.SQLITE_PRAGMA:
+            return first == "schema_version"
+    return False

@@ -1,0 +1,463 @@
+"""Reads that the event loop does itself: which they are, what ends them, and that nobody can tell them from others.
+
+What is read here in one go takes less instructions than are done between two looks at the clock, so that a machine
+that is busy elsewhere stops nothing.
+"""
+
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.sqlite.engine.database import Database, Source, open_databases
+from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.quick_policy import QuickPolicy
+from servers.sqlite.query.pages import AnswerLimits
+from servers.sqlite.query.query import Query, run_at_once
+from shared.kit import spans
+from tests.descriptors import descriptors
+from tests.servers.sqlite.malicious import BOMB, HOSTILE, Maker, made, two_thousand_tables, views_that_double
+from tests.servers.sqlite.serving import inside
+
+ROOM = AnswerLimits(10, 10_000, 1_000)
+ROW = "SELECT n, name FROM numbers WHERE n = 7"
+FOUND = [(7, "number 7")]
+ENDLESS = "SELECT sum(a.n * b.n * c.n) FROM numbers a, numbers b, numbers c"
+SOON = 0.5
+"""Seconds, five hundred times of what a read may take: a machine that is busy elsewhere is late."""
+
+
+@asynccontextmanager
+async def opened(file: Path, *, writable: bool = False) -> AsyncIterator[Database]:
+    async with open_databases([Source("data", file, writable)], Limits(), 2) as databases:
+        yield databases.get("data")
+
+
+async def learn(database: Database, *statements: str) -> None:
+    for statement in statements:
+        await database.learn(statement, [None] * statement.count("?"), 0.0)
+
+
+async def read(database: Database, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | None:
+    """The rows, where the event loop reads them, in a turn of its own."""
+    await anyio.lowlevel.checkpoint()
+    return read_now(database, statement, *parameters)
+
+
+def read_now(database: Database, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | None:
+    """The rows, where the event loop reads them now."""
+    answer = database.quick.run(statement, partial(run_at_once, Query(statement, parameters), ROOM))
+    return None if answer is None else answer.page.rows
+
+
+async def read_learned(file: Path, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | None:
+    async with opened(file) as database:
+        await learn(database, statement)
+        return await read(database, statement, *parameters)
+
+
+def spin(seconds: float, *_: object) -> str:
+    """Work that takes so long, whatever else the machine does."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+    return "done"
+
+
+@pytest.fixture
+def other(file: Path) -> Any:
+    """A connection of another process, as far as SQLite can tell."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        yield connection
+
+
+# Which statements are read here
+
+
+async def test_a_statement_that_was_learned_is_read_at_once(file: Path) -> None:
+    assert await read_learned(file, ROW) == FOUND
+
+
+async def test_a_statement_that_was_not_learned_is_not(file: Path) -> None:
+    async with opened(file) as database:
+        await learn(database, "SELECT 1")
+        assert await read(database, ROW) is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT max(n), sum(n), typeof(name) FROM numbers WHERE n < 3",
+        "SELECT upper(name) FROM numbers WHERE n < 4 AND name LIKE '%3'",
+        "WITH few AS (SELECT n FROM numbers WHERE n < 4) SELECT a.n FROM few a JOIN few b USING (n)",
+        "VALUES (1), (2)",
+        "SELECT type, name FROM sqlite_schema",
+        "SELECT * FROM few",
+    ],
+)
+async def test_what_is_over_at_once_is_read_at_once(file: Path, other: sqlite3.Connection, statement: str) -> None:
+    other.execute("CREATE VIEW few AS SELECT name FROM numbers WHERE n < 3")
+    assert await read_learned(file, statement) == other.execute(statement).fetchall()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT count(*) FROM numbers",
+        "SELECT replace(name, 'n', 'm') FROM numbers WHERE n = 7",
+        "SELECT group_concat(n) FROM numbers WHERE n < 7",
+        "SELECT printf('%.*c', 9000, 'x')",
+        "SELECT zeroblob(9000)",
+        f"{BOMB} LIMIT 1",
+        "SELECT value FROM json_each('[1]')",
+        "SELECT name FROM pragma_table_info('numbers')",
+        "SELECT * FROM words",
+        "SELECT * FROM made",
+        "SELECT x FROM counted",
+        "PRAGMA user_version",
+        "EXPLAIN QUERY PLAN DELETE FROM numbers",
+        "INSERT INTO numbers VALUES (-1, 'x') RETURNING n",
+        "BEGIN",
+        "ATTACH 'other.db' AS other",
+    ],
+)
+async def test_what_may_take_long_is_left_to_threads(file: Path, other: sqlite3.Connection, statement: str) -> None:
+    other.execute("CREATE VIRTUAL TABLE words USING fts5 (a)")
+    other.execute("CREATE TABLE made (a, b AS (replace(a, 'n', 'm')))")
+    other.execute("CREATE VIEW counted AS SELECT count(*) AS x FROM numbers")
+    assert await read_learned(file, statement) is None
+    assert other.execute("SELECT count(*) FROM numbers").fetchone() == (1_000,)
+
+
+async def test_a_statement_that_takes_long_to_be_compiled_is_not_learned(tmp_path: Path) -> None:
+    views = [f"CREATE VIEW v{n} AS SELECT a.x FROM v{n - 1} a, v{n - 1} b;" for n in range(1, 10)]
+    async with opened(made(tmp_path, f"CREATE VIEW v0 AS SELECT 1 AS x; {''.join(views)}")) as database:
+        await learn(database, "SELECT x FROM v9", "SELECT x FROM v1")
+        assert [database.quick.knows(f"SELECT x FROM v{n}") for n in (9, 1)] == [False, True]
+
+
+def test_a_statement_of_very_many_parts_is_left_to_threads() -> None:
+    policy = QuickPolicy((), ())
+    verdicts = [policy(sqlite3.SQLITE_SELECT, None, None, None, None) for _ in range(501)]
+    assert verdicts == [sqlite3.SQLITE_OK] * 500 + [sqlite3.SQLITE_DENY]
+
+
+async def test_a_database_with_a_long_schema_is_left_to_threads(tmp_path: Path) -> None:
+    async with opened(two_thousand_tables(tmp_path)) as database:
+        await learn(database, "SELECT 1")
+        assert not database.quick.knows("SELECT 1")
+
+
+async def test_a_statement_that_took_a_thread_long_once_is_never_learned(file: Path) -> None:
+    async with opened(file) as database:
+        for seconds in (1.0, 0.0):
+            await database.learn(ROW, [], seconds)
+        assert not database.quick.knows(ROW)
+
+
+async def test_a_long_statement_is_not_learned(file: Path) -> None:
+    statement = f"SELECT 1 -- {'x' * 10_000}"
+    async with opened(file) as database:
+        await learn(database, statement)
+        assert not database.quick.knows(statement)
+
+
+async def test_a_hundred_statements_are_known(file: Path) -> None:
+    statements = [f"SELECT {number}" for number in range(101)]
+    async with opened(file) as database:
+        await learn(database, *statements)
+        assert [database.quick.knows(one) for one in statements] == [False, *[True] * 100]
+
+
+async def test_of_the_known_statements_the_one_that_is_not_used_goes(file: Path) -> None:
+    statements = [f"SELECT {number}" for number in range(100)]
+    async with opened(file) as database:
+        await learn(database, *statements)
+        await read(database, statements[0])
+        await learn(database, ROW)
+        assert (database.quick.knows(statements[0]), database.quick.knows(statements[1])) == (True, False)
+
+
+# What ends them
+
+
+async def test_a_statement_that_takes_longer_another_time_is_stopped(file: Path) -> None:
+    statement = "SELECT sum(a.n * b.n * c.n) FROM numbers a, numbers b, numbers c WHERE a.n < ?"
+    async with opened(file) as database:
+        await learn(database, statement)
+        assert await read(database, statement, 0) == [(None,)]
+        began = time.monotonic()
+        assert await read(database, statement, 1_000) is None
+        assert time.monotonic() - began < SOON
+
+
+async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_threads(file: Path) -> None:
+    async with opened(file) as database:
+        await learn(database, ENDLESS)
+        known = []
+        for _ in range(3):
+            known.append(database.quick.knows(ENDLESS))
+            assert await read(database, ENDLESS) is None
+        await learn(database, ENDLESS)
+        assert (known, database.quick.knows(ENDLESS)) == ([True] * 3, False)
+
+
+async def test_a_statement_that_ended_has_all_its_tries_again(file: Path) -> None:
+    statement = "SELECT sum(a.n * b.n * c.n) FROM numbers a, numbers b, numbers c WHERE a.n < ?"
+    async with opened(file) as database:
+        await learn(database, statement)
+        for most in (1_000, 1_000, 0, 1_000, 1_000):
+            await read(database, statement, most)
+        assert database.quick.knows(statement)
+
+
+async def test_more_rows_than_an_answer_holds_are_left_to_threads(file: Path) -> None:
+    assert await read_learned(file, "SELECT n FROM numbers LIMIT 10") == [(n,) for n in range(10)]
+    assert await read_learned(file, "SELECT n FROM numbers LIMIT 11") is None
+
+
+async def test_a_row_that_no_answer_holds_is_left_to_threads(file: Path) -> None:
+    names = ", ".join(f"'{'x' * 900}'" for _ in range(900))
+    statement = f"SELECT {names[:9_000].rpartition(',')[0]}"
+    assert await read_learned(file, statement) is None
+
+
+async def test_a_large_value_is_left_to_threads(file: Path, other: sqlite3.Connection) -> None:
+    other.execute("INSERT INTO numbers VALUES (-1, hex(zeroblob(8000))), (-2, hex(zeroblob(8200)))")
+    statement = "SELECT upper(name) < 'a' FROM numbers WHERE n = ?"
+    async with opened(file) as database:
+        await learn(database, statement)
+        assert (await read(database, statement, -1), await read(database, statement, -2)) == ([(1,)], None)
+
+
+async def test_a_long_pattern_is_left_to_threads(file: Path) -> None:
+    statement = "SELECT n FROM numbers WHERE n = 7 AND name LIKE ?"
+    assert await read_learned(file, statement, f"n{'%' * 40}7") == [(7,)]
+    assert await read_learned(file, statement, f"n{'%' * 50}7") is None
+
+
+async def test_wrong_parameters_cost_a_statement_none_of_its_tries(file: Path) -> None:
+    statement = "SELECT ? + 1"
+    async with opened(file) as database:
+        await learn(database, statement)
+        for parameters in ([], [1, 2], [1 << 64], ["\ud800"]):
+            assert await read(database, statement, *parameters) is None
+        assert await read(database, statement, 1) == [(2,)]
+
+
+async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
+    async with opened(file) as database:
+        await learn(database, ROW, "SELECT 1")
+        assert database.quick.run("SELECT 1", partial(spin, 0.06)) == "done"
+        assert (await read(database, ROW), database.quick.wants("SELECT 2", 0.0)) == (None, False)
+
+
+async def test_reads_take_ten_milliseconds_of_one_turn_of_the_event_loop(file: Path) -> None:
+    async with opened(file) as database:
+        await learn(database, ROW, "SELECT 1")
+        database.quick.run("SELECT 1", partial(spin, 0.011))
+        assert (read_now(database, ROW), await read(database, ROW)) == (None, FOUND)
+
+
+@pytest.mark.slow
+# What those views take is to be compiled, which nobody stops: see above.
+@pytest.mark.parametrize("make", [one for one in HOSTILE if one is not views_that_double])
+async def test_a_hostile_file_holds_nobody_up(tmp_path: Path, make: Maker) -> None:
+    statements = ("SELECT * FROM hostile LIMIT 5", "SELECT x, y FROM hostile ORDER BY y DESC, x", "SELECT 1 + 1")
+    file = make(tmp_path)
+    try:
+        async with opened(file) as database:
+            for statement in statements:
+                await learn(database, statement)
+                began = time.monotonic()
+                found = await read(database, statement)
+                assert time.monotonic() - began < SOON
+                if found is not None:
+                    work = partial(run_at_once, Query(statement, []), ROOM)
+                    assert found == (await database.read(lambda one, _, work=work: work(one, 0))).page.rows
+    except ValueError:
+        return  # SQLite can't open it
+
+
+# That nobody can tell them from others
+
+
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+async def test_what_another_process_has_committed_is_seen(file: Path, other: sqlite3.Connection, mode: str) -> None:
+    other.execute(f"PRAGMA journal_mode = {mode}")
+    async with opened(file) as database:
+        await learn(database, ROW)
+        before = await read(database, ROW)
+        other.execute("UPDATE numbers SET name = 'another' WHERE n = 7")
+        assert (before, await read(database, ROW)) == (FOUND, [(7, "another")])
+
+
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+async def test_nobody_is_kept_from_writing_afterwards(file: Path, other: sqlite3.Connection, mode: str) -> None:
+    other.execute(f"PRAGMA journal_mode = {mode}")
+    async with opened(file) as database:
+        await learn(database, ROW)
+        assert await read(database, ROW) == FOUND
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("UPDATE numbers SET name = ''")
+        other.execute("COMMIT")
+
+
+async def test_a_locked_database_is_left_to_threads(file: Path, other: sqlite3.Connection) -> None:
+    other.execute("PRAGMA journal_mode = DELETE")
+    async with opened(file) as database:
+        await learn(database, ROW)
+        other.execute("BEGIN EXCLUSIVE")
+        locked = [await read(database, ROW) for _ in range(4)]
+        other.execute("COMMIT")
+        assert (locked, await read(database, ROW)) == ([None] * 4, FOUND)
+
+
+async def test_a_thread_waits_for_the_lock(file: Path, other: sqlite3.Connection) -> None:
+    other.execute("PRAGMA journal_mode = DELETE")
+    async with inside("--busy-timeout", "0.05", file) as peer:
+        await peer.data("read_query", query=ROW)
+        other.execute("BEGIN EXCLUSIVE")
+        assert (await peer.error("read_query", query=ROW)).startswith("busy: ")
+
+
+async def test_another_schema_is_noticed(file: Path, other: sqlite3.Connection) -> None:
+    statement = "SELECT * FROM numbers WHERE n = 7"
+    async with opened(file) as database:
+        await learn(database, statement)
+        assert await read(database, statement) == FOUND
+        other.execute("ALTER TABLE numbers ADD COLUMN more DEFAULT 'x'")
+        assert (await read(database, statement), database.quick.knows(statement)) == (None, False)
+        await learn(database, statement)
+        assert await read(database, statement) == [(*FOUND[0], "x")]
+
+
+async def test_another_schema_is_noticed_by_a_statement_that_was_not_run_yet(
+    file: Path, other: sqlite3.Connection
+) -> None:
+    async with opened(file) as database:
+        await learn(database, "SELECT 1", ROW)
+        other.execute("CREATE TABLE another (a)")
+        assert await read(database, ROW) is None
+        assert not database.quick.knows(ROW)
+
+
+async def test_a_schema_that_changes_while_a_statement_is_compiled_is_noticed(
+    file: Path, other: sqlite3.Connection
+) -> None:
+    def work(connection: sqlite3.Connection, _: int) -> list[tuple[Any, ...]]:
+        other.execute("CREATE TABLE another (a)")
+        return connection.execute(ROW).fetchall()
+
+    async with opened(file) as database:
+        await learn(database, ROW)
+        assert database.quick.run(ROW, work) is None
+        assert not database.quick.knows(ROW)
+
+
+async def test_declared_types_are_those_of_the_schema_that_the_rows_are_of(
+    file: Path, other: sqlite3.Connection
+) -> None:
+    async with inside(file) as peer:
+        types = [(await peer.data("read_query", query=ROW))["declared"] for _ in range(2)]
+        other.execute("ALTER TABLE numbers RENAME TO old")
+        other.execute("CREATE TABLE numbers (n TEXT, name BLOB)")
+        types += [(await peer.data("read_query", query=ROW))["declared"] for _ in range(2)]
+    assert types == [["INTEGER", "VARCHAR(20)"]] * 2 + [["TEXT", "BLOB"]] * 2
+
+
+async def test_another_file_in_its_place_is_noticed(file: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.db"
+    with closing(sqlite3.connect(new)) as connection:
+        connection.execute("CREATE TABLE numbers AS SELECT 7 AS n, 'new' AS name")
+    async with opened(file) as database:
+        await learn(database, ROW)
+        assert await read(database, ROW) == FOUND
+        new.replace(file)
+        assert await read(database, ROW) is None
+        await learn(database, ROW)
+        assert await read(database, ROW) == [(7, "new")]
+
+
+async def test_a_file_that_is_gone_is_told_by_a_thread(file: Path) -> None:
+    async with inside(file) as peer:
+        await peer.data("read_query", query=ROW)
+        file.unlink()
+        assert (await peer.error("read_query", query=ROW)).startswith("not_found: ")
+
+
+async def test_a_file_that_can_not_be_opened_is_not_tried_again_at_once(file: Path) -> None:
+    async with opened(file) as database:
+        file.unlink()
+        await learn(database, ROW)
+        assert not database.quick.knows(ROW)
+        assert not database.quick.wants(ROW, 0.0)
+
+
+async def test_what_the_server_itself_has_written_is_seen() -> None:
+    rows = []
+    async with inside("--allow-write", ":memory:") as peer:
+        await peer.call("write_query", query="CREATE TABLE t (a)")
+        for number in range(3):
+            await peer.call("write_query", query=f"INSERT INTO t VALUES ({number})")
+            rows.append((await peer.data("read_query", query="SELECT a FROM t"))["rows"])
+    assert rows == [[[0]], [[0], [1]], [[0], [1], [2]]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1 AS a, 2.5 AS a, NULL AS b, x'00ff' AS c, 'ä' AS d",
+        "SELECT 9007199254740993 AS big, 9e999 AS infinite, CAST(x'61ff' AS TEXT) AS broken",
+        "SELECT n, name FROM numbers WHERE n < 3",
+        "SELECT n FROM numbers WHERE n < 0",
+        "SELECT name || name || name || name || name || name || name || name AS long FROM numbers WHERE n = 7",
+    ],
+)
+async def test_the_second_answer_is_the_first_but_for_its_time_and_its_marks(file: Path, query: str) -> None:
+    async with inside("--max-cell", "100", file) as peer:
+        first, second = [await peer.call("read_query", query=query) for _ in range(2)]
+        assert peer.running.state.databases.get(None).quick.knows(query)
+    for one in (first, second):
+        one["structuredContent"].pop("elapsed_ms")
+        one["content"] = one["content"][0]["text"].splitlines()[2:-1]
+    assert first == second
+
+
+async def test_an_answer_that_is_cut_has_a_cursor_as_before(file: Path) -> None:
+    query = "SELECT n FROM numbers WHERE n < 5"
+    async with inside(file) as peer:
+        await peer.data("read_query", query=query)
+        first = await peer.data("read_query", query=query, max_rows=2)
+        rest = await peer.data("read_query", query=query, cursor=first["next_cursor"])
+    assert (first["rows"], rest["rows"]) == ([[0], [1]], [[2], [3], [4]])
+
+
+async def test_each_read_has_one_span(file: Path) -> None:
+    named = []
+
+    def collect(name: str, _: object, kind: str) -> Any:
+        named.append((name, kind))
+        return nullcontext()
+
+    async with inside(file) as peer:
+        spans.trace_by(collect)
+        try:
+            for _ in range(2):
+                await peer.data("read_query", query=ROW)
+        finally:
+            spans.trace_by(None)
+    assert named.count(("SELECT data", "client")) == 2
+
+
+async def test_the_file_is_closed_at_the_end(file: Path) -> None:
+    async with opened(file) as database:
+        await learn(database, ROW)
+        assert await read(database, ROW) == FOUND
+    assert not [link for link in descriptors() if str(file) in link]
