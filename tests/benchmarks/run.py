@@ -1,4 +1,4 @@
-"""`make bench`: our servers beside others: the official ones, dbhub, FastMCP, and the least that Python needs.
+"""`make bench`: our servers beside others: official ones, dbhub, Toolbox, FastMCP, and the least that Python needs.
 
 python -m tests.benchmarks.run [--rounds N] [--articles FOLDER] [--json FILE]
     [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway|replicas|browser]
@@ -50,7 +50,7 @@ from tests.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.benchmarks.report import table
 from tests.benchmarks.results import Results
 from tests.benchmarks.socket_rows import socket_rows
-from tests.benchmarks.sqlite_rows import busy_row, first_row, many_row, one_row, paged_row, sort_rows
+from tests.benchmarks.sqlite_rows import busy_row, first_row, many_rows, one_rows, paged_row, sort_rows
 from tests.benchmarks.sqlite_tables import make_databases
 from tests.benchmarks.stdio_rows import stdio_rows, subscription_rows
 from tests.benchmarks.targets import Measure
@@ -94,8 +94,13 @@ SERIES = (
     Series("files", fair_rows, targets.FAIR, (OURS_SHARED,)),
     # The SDK's server takes no subscriptions to files.
     Series("sessions", subscription_rows, targets.SUBSCRIBED, (OURS,)),
-    Series("sqlite", one_row, (targets.ONE_ROW,), (sqlite_peers.OURS, sqlite_peers.DBHUB, sqlite_peers.ARCHIVED)),
-    Series("sqlite", many_row, (targets.MANY_ROWS,), (sqlite_peers.OURS_WIDE, sqlite_peers.PLAIN)),
+    Series(
+        "sqlite",
+        one_rows,
+        targets.ONE_ROWS,
+        (sqlite_peers.OURS, sqlite_peers.DBHUB, sqlite_peers.ARCHIVED, sqlite_peers.TOOLBOX),
+    ),
+    Series("sqlite", many_rows, targets.MANY, (sqlite_peers.OURS_WIDE, sqlite_peers.PLAIN, sqlite_peers.TOOLBOX)),
     Series("sqlite", busy_row, (targets.BUSY,), (sqlite_peers.OURS_SHARED,)),
     Series("sqlite", first_row, (targets.FIRST,), (sqlite_peers.OURS_BIG, sqlite_peers.EMPTY)),
     Series("sqlite", sort_rows, targets.SQLITE_SORTS, (sqlite_peers.OURS_BIG,)),

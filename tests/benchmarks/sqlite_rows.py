@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,17 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import targets
-from tests.benchmarks.machine import Watch, apart, held, peak, resident
+from tests.benchmarks.machine import Watch, held, peak, resident
 from tests.benchmarks.messages import Ask
 from tests.benchmarks.peers import Peer
-from tests.benchmarks.pipes import Pipes, median_ms, sample
-from tests.benchmarks.sqlite_peers import DBHUB, PLAIN
+from tests.benchmarks.pipes import Pipes, median_ms, sample, start_ms
+from tests.benchmarks.sqlite_peers import DBHUB, PLAIN, TOOLBOX
 from tests.benchmarks.sqlite_tables import BENCH, LONG, ROWS, SHARED
 from tests.benchmarks.targets import Measure
 
 TIMES = 5
 """How often each call is made for one figure, which is the median."""
 READERS, TURNS = 8, 50
+WARM = 50
+"""Calls before the rates are measured."""
 
 _CURSOR = re.compile(rb'"next_cursor":"([^"]+)"')
 _ONE = "SELECT id, c6, c9 FROM wide WHERE id = 777"
@@ -33,36 +36,51 @@ _SHARED = "SELECT count(*), max(id) FROM wide"
 Figures = Iterator[tuple[Measure, float]]
 
 
-def one_row(peer: Peer, folder: Path) -> Figures:
-    """Queries of one row a second. Raises Unavailable where `peer` can't run here."""
-    with Pipes(peer.stdio(folder)) as server:
+def one_rows(peer: Peer, folder: Path) -> Figures:
+    """Queries of one row a second, what the server takes to start, and what it holds after them. Each server has all
+    cores, as one of them runs on several. Raises Unavailable where `peer` can't run here."""
+    command = peer.stdio(folder)
+    yield targets.SQL_START, statistics.median(start_ms(command) for _ in range(TIMES))
+    with Pipes(command) as server:
         server.greet()
-        ask = _execute_sql(_ONE) if peer is DBHUB else _query(_ONE, b"name 777")
-        with apart(server.pid):
-            yield targets.ONE_ROW, sample(partial(server.one_at_a_time, ask))
+        ask = (_execute_sql if peer in (DBHUB, TOOLBOX) else _query)(_ONE, b"name 777")
+        server.one_at_a_time(ask, WARM)
+        yield targets.ONE_ROW, sample(partial(server.one_at_a_time, ask))
+        yield targets.ONE_ROW_PIPELINED, sample(partial(server.pipelined, ask))
+        yield targets.SQL_RESIDENT, resident(server.pid)
 
 
-def _execute_sql(sql: str) -> Ask:
-    return Ask("tools/call", {"name": "execute_sql", "arguments": {"sql": sql}}, b"name 777")
+def _execute_sql(sql: str, expected: bytes) -> Ask:
+    return Ask("tools/call", {"name": "execute_sql", "arguments": {"sql": sql}}, expected)
 
 
-def many_row(peer: Peer, folder: Path) -> Figures:
-    """Milliseconds for a table of ten columns, all of it. Raises Unavailable."""
-    query = "SELECT * FROM wide"
+def many_rows(peer: Peer, folder: Path) -> Figures:
+    """Milliseconds for a table of ten columns, all of it, and KiB of what was sent. Raises Unavailable."""
+    query, last = "SELECT * FROM wide", f"name {ROWS}"
     if peer is PLAIN:
         with closing(sqlite3.connect(folder / BENCH)) as connection:
-            yield targets.MANY_ROWS, _ms(lambda: json.dumps(connection.execute(query).fetchall()))
+            yield from _many(lambda: [json.dumps(connection.execute(query).fetchall()).encode()])
         return
     with Pipes(peer.stdio(folder)) as server:
         server.greet()
-        yield targets.MANY_ROWS, _ms(lambda: _read_all(server, query, f"name {ROWS}"))
+        if peer is TOOLBOX:
+            yield from _many(lambda: [server.ask(_execute_sql(query, last.encode()))])
+        else:
+            yield from _many(lambda: _read_all(server, query, last))
 
 
-def _read_all(server: Pipes, query: str, last: str) -> None:
-    """Reads on until there is no cursor any more."""
+def _many(read: Callable[[], list[bytes]]) -> Figures:
+    yield targets.MANY_ROWS, _ms(read)
+    yield targets.MANY_BYTES, sum(map(len, read())) / 1_024
+
+
+def _read_all(server: Pipes, query: str, last: str) -> list[bytes]:
+    """Reads on until there is no cursor any more; the answers."""
     arguments: dict[str, Any] = {"query": query}
+    answers: list[bytes] = []
     while True:
         answer = server.ask(Ask("tools/call", {"name": "read_query", "arguments": arguments}, b'"rows"'))
+        answers.append(answer)
         # Found without decoding the answer: the client's time is not the server's.
         cursor = _CURSOR.search(answer)
         if cursor is None:
@@ -70,6 +88,7 @@ def _read_all(server: Pipes, query: str, last: str) -> None:
         arguments = {"query": query, "cursor": cursor[1].decode()}
     if last.encode() not in answer:
         raise ValueError(f"the last page is not the last one: {answer[-200:]!r}")
+    return answers
 
 
 def busy_row(peer: Peer, folder: Path) -> Figures:

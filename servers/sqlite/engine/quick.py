@@ -29,7 +29,7 @@ _SECONDS = 0.001
 """For one read, and for compiling its statement."""
 _MOST_BEFORE = 0.1
 """Seconds that a thread has taken at most for what is tried here: it may have waited for other threads."""
-_AT_ONCE = 0.01
+_AT_ONCE = 0.02
 """Seconds for all reads of one turn of the event loop."""
 _INSTRUCTIONS = 100
 """Of SQLite's virtual machine, between two looks at the clock."""
@@ -39,8 +39,9 @@ _MOST_KNOWN, _LONGEST_KNOWN = 100, 10_000
 """Statements, and characters of one. SQLite keeps more of them compiled."""
 _LONGEST_SCHEMA = 100_000
 """Characters of SQL. SQLite parses all of it whenever it has changed."""
-_LATE, _REST = 0.05, 5.0
-"""Seconds of a read after which none is tried for a while, and how long that is: the disk is slow, or the machine."""
+_LATE, _REST = 0.05, 10
+"""Seconds of a read after which none is tried for a while, and how many times as long that is: the disk is slow, or
+the machine."""
 _RETRY = 1.0
 """Seconds after which a file that could not be opened is tried again."""
 _NO_LOCK = -1.0
@@ -148,14 +149,13 @@ class QuickReader:
         self._handle = handle
 
     def _run(self, known: _Known, connection: GuardedConnection, work: Work[T | None]) -> T | None:
-        is_new = not known.is_compiled
-        if is_new and _read_schema_version(connection) != self._schema_version:
+        if not known.is_compiled and _read_schema_version(connection) != self._schema_version:
             self.close()
             return None
         connection.policy.forget()
         found = work(connection, self._schema_version)
-        # What is compiled for the first time may have met with the schema of a moment later.
-        if _read_schema_version(connection) != self._schema_version if is_new else connection.policy.acts:
+        # What was compiled just now may have met with the schema of a moment later.
+        if connection.policy.acts and _read_schema_version(connection) != self._schema_version:
             self.close()
             return None
         known.is_compiled = True
@@ -166,7 +166,7 @@ class QuickReader:
 
     def _account(self, seconds: float) -> None:
         if seconds > _LATE:
-            self._rests_until = time.monotonic() + _REST
+            self._rests_until = time.monotonic() + _REST * seconds
         if not self._spent:
             asyncio.get_running_loop().call_soon(self._begin_turn)
         self._spent += seconds

@@ -67,6 +67,14 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
     return Page(made, _find_types(names, given)), list(islice(rows, 1))
 
 
+def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | None:
+    """The only row of a query as `fill_page` makes it; None where it has no room as it is."""
+    made = [encode_row(row, limits.cell_bytes)]
+    if measure(made) > limits.bytes - _FRAME - measure(names) - _COLUMN * len(names):
+        return None
+    return Page(made, [find_types((value,)) for value in row])
+
+
 def measure(rows: Sequence[Any]) -> int:
     """Bytes of rows, or of names, in both forms: as JSON, and as a text of JSON, which is JSON again."""
     data = to_json(rows)

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.sql import replace_parameters
-from servers.sqlite.query.pages import AnswerLimits, Page, Row, fill_page
+from servers.sqlite.query.pages import AnswerLimits, Page, Row, fill_page, fill_row
 from servers.sqlite.query.values import decode_value
 from servers.sqlite.schema.entries import keeps_snapshots
 from servers.sqlite.schema.lines import ByteBudget
@@ -103,8 +103,13 @@ def run_at_once(
     began = time.monotonic()
     with closing(connection.execute(query.sql, query.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())
-        page, left = fill_page(names, cursor, limits)
-    return None if left else Answer(names, page, False, None, schema_version, 0, time.monotonic() - began)
+        rows = cursor.fetchmany(2)
+        page = fill_row(names, rows[0], limits) if len(rows) == 1 else None
+        if page is None:
+            page, left = fill_page(names, chain(rows, cursor), limits)
+            if left:
+                return None
+    return Answer(names, page, False, None, schema_version, 0, time.monotonic() - began)
 
 
 def resume(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import AnswerLimits, fill_page
+from servers.sqlite.query.pages import AnswerLimits, fill_page, fill_row
 from servers.sqlite.texts import format_row
 
 CELLS = st.one_of(st.none(), st.integers(-1_000, 1_000), st.text(max_size=200), st.binary(max_size=200))
@@ -57,3 +57,15 @@ def test_large_values_are_fetched_one_by_one() -> None:
 def test_the_types_are_those_of_the_rows_given() -> None:
     made, _ = fill_page(["a"], iter([(1,), ("x",), (b"",)]), AnswerLimits(2, 50_000, 10_000))
     assert made.types == [{"integer", "text"}]
+
+
+@pytest.mark.parametrize("row", [(1, "x", None, 2.5, b"\x00"), ("ä" * 30, 2**60, '"\\')])
+def test_a_single_row_is_the_page_that_it_is_among_others(row: tuple[Any, ...]) -> None:
+    names = [f"column {number}" for number in range(len(row))]
+    for cell_bytes in (16, 1_000):
+        limits = AnswerLimits(10, 10_000, cell_bytes)
+        assert fill_row(names, row, limits) == fill_page(names, iter([row]), limits)[0]
+
+
+def test_a_single_row_without_room_is_none() -> None:
+    assert fill_row(["a"], ("x" * 1_000,), AnswerLimits(1, 2_000, 1_000)) is None
