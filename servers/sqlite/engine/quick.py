@@ -30,7 +30,7 @@ _SECONDS = 0.001
 _MOST_BEFORE = 0.1
 """Seconds that a thread has taken at most for what is tried here: it may have waited for other threads."""
 _AT_ONCE = 0.02
-"""Seconds for all reads of one turn of the event loop."""
+"""Seconds of processor time for all reads of one turn of the event loop."""
 _INSTRUCTIONS = 100
 """Of SQLite's virtual machine, between two looks at the clock."""
 _TRIES = 3
@@ -85,7 +85,7 @@ class QuickReader:
             self.close()
             return None
         self._known.move_to_end(statement)
-        self._until = began + self._seconds
+        self._until, before = began + self._seconds, time.thread_time()
         found, is_passing = None, False
         try:
             found = self._run(known, handle.connection, work)
@@ -93,7 +93,7 @@ class QuickReader:
             is_passing = _is_passing(error)
         if not is_passing:
             known.tries = known.tries - 1 if found is None else _TRIES
-        self._account(time.monotonic() - began)
+        self._account(time.monotonic() - began, time.thread_time() - before)
         return found
 
     def knows(self, statement: str) -> bool:
@@ -164,12 +164,12 @@ class QuickReader:
     def _is_over(self) -> bool:
         return time.monotonic() > self._until
 
-    def _account(self, seconds: float) -> None:
+    def _account(self, seconds: float, processor_seconds: float) -> None:
         if seconds > _LATE:
             self._rests_until = time.monotonic() + _REST * seconds
         if not self._spent:
             asyncio.get_running_loop().call_soon(self._begin_turn)
-        self._spent += seconds
+        self._spent += processor_seconds
 
     def _begin_turn(self) -> None:
         self._spent = 0.0
