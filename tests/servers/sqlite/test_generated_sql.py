@@ -34,7 +34,7 @@ async def test_generated_sql_changes_nothing_and_is_answered_in_time(
             query = grammar.statement()
             first, second = [await _ask_in_time(wire, query) for _ in range(2)]
             # What took nearly all its time once may be stopped another time.
-            assert first == second or "timeout" in (first, second), query
+            assert first == second or "timeout" in (first, second) or _is_program(first), query
             answered += isinstance(first, dict)
         assert "result" in await wire.request("ping")
     async with Wire([sys.executable, "-m", "servers.sqlite", str(database)]) as wire:
@@ -56,6 +56,11 @@ async def _ask_in_time(wire: Wire, query: str) -> Json | str:
         return answer["result"]["content"][0]["text"].partition(":")[0]
     data = answer["result"]["structuredContent"]
     return {name: data[name] for name in data if name not in ("elapsed_ms", "next_cursor")}
+
+
+def _is_program(answer: Json | str) -> bool:
+    """Whether it is what EXPLAIN says: how often a connection has read the schema is part of that."""
+    return isinstance(answer, dict) and answer["columns"][:2] == ["addr", "opcode"]
 
 
 async def _rows(wire: Wire, query: str) -> list[Json]:
