@@ -33,7 +33,7 @@ DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 # The folder of `servers` that concerns the bundle as a whole, and is no server.
 BUNDLE = {"bundle"}
 # What servers have in common above `shared`. It stands alone, as a server does, but servers may import it.
-COMMON = {"start", "web"}
+COMMON = {"sql", "start", "web"}
 # The files of a server that know `shared`, besides those in its `features`.
 FACES = {"server.py", "__main__.py", "settings.py"}
 
@@ -81,7 +81,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/prompts/__main__.py": "a server needs nothing of its other commands",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
     "servers/web/app_pages.py": "most clients show no pages, and what makes one loads OpenSSL",
-    "servers/sqlite/engine/database.py": "tempfile loads much, and only exports and databases in memory need it",
+    "servers/sql/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
 }
 BROAD_EXCEPTS: dict[str, str] = {  # one handler each, four at most
     "shared/client/member.py": "a server of a group that fails in any way must not take the others with it",

@@ -12,26 +12,33 @@ from pathlib import Path
 
 import anyio
 
+from servers.sql.database import Databases
+from servers.sql.errors import SqlError
+from servers.sql.exports import Exports
+from servers.sql.features import canned, insights, readiness
+from servers.sql.features import resources as served
+from servers.sql.features.context import Opened
 from servers.web.app_pages import read_later
-from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared import Implementation, Opening, Server, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
 from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
 from shared.ops.footprint import share_one_arena, stay_small
 from shared.server.thread_turns import Turns
 
+from .database import SqliteDatabase
 from .engine.database import open_databases
-from .errors import SqliteError
-from .exports import Exports
-from .features import canned, export, insights, query, resources, schema, write
-from .features.context import RESULT_APP, SCHEMA_APP, Opened
+from .engine.sql import find_parameters
+from .features import export, query, resources, schema, write
+from .features.context import RESULT_APP, SCHEMA_APP
 from .query.snapshots import Snapshots
 from .settings import Settings
+from .uris import URIS
 from .watch.watch import Watch
 
 log = logging.getLogger("servers.sqlite")
 
-_PAGES = Path(__file__).with_name("apps")
+_PAGES = Path(__file__).parents[1] / "sql" / "apps"
 
 app = Server[Opened](
     Implementation(
@@ -55,9 +62,12 @@ app = Server[Opened](
     ],
 )
 app.log_level = None
-app.on_subscribe(resources.subscribe)
-app.on_unsubscribe(resources.unsubscribe)
-app.on_wanted(resources.begin_listing)
+app.on_subscribe(served.subscribe)
+app.on_unsubscribe(served.unsubscribe)
+app.on_wanted(served.begin_listing)
+app.on_ready(readiness.find_problem)
+app.on_health(readiness.describe_health)
+app.error(SqlError)(readiness.explain)
 
 
 @app.lifespan
@@ -83,30 +93,8 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
         opening.changes.on_heard = lambda change: watch.hear(change.uri or "")
         with Exports(settings.max_export) as exports:
             turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
-            opened = Opened(databases, snapshots, watch, exports, settings, insights.Memos(), turns)
-            await group.start(canned.serve, opening, opened)
+            named = Databases(SqliteDatabase(database, snapshots) for database in databases)
+            opened = Opened(named, watch, exports, settings, insights.Memos(), turns, URIS, "sqlite")
+            await group.start(canned.serve, opening, opened, canned.Dialect(find_parameters, RESULT_APP))
             yield opened
         group.cancel_scope.cancel()
-
-
-@app.on_ready
-async def _ready(running: Running[Opened]) -> str | None:
-    opened: Opened = running.state
-    for database in opened.databases:
-        try:
-            await database.check()
-        except SqliteError as error:
-            # One that another process holds locked is all right, and will answer.
-            if error.code != "busy":
-                return f"the database {database.name!r} does not answer: {error.code}"
-    return None
-
-
-@app.on_health
-def _health(running: Running[Opened]) -> dict[str, object]:
-    return {"watching": running.state.watch.health}
-
-
-@app.error(SqliteError)
-def _explain(error: SqliteError) -> ToolError:
-    return ToolError(f"{error.code}: {error}")

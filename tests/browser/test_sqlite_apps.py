@@ -17,7 +17,7 @@ from tests.browser.watched import HOSTILE
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]
 
-APPS = Path(pages.__file__).parents[1] / "sqlite" / "apps"
+APPS = Path(pages.__file__).parents[1] / "sql" / "apps"
 LARGEST_APP = 100 * 1024
 ONE_MB = 1_000_000
 TABLES = ("customers", "products", "orders", "order_lines")

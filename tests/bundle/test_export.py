@@ -200,7 +200,8 @@ def test_the_bundle_holds_one_server_and_what_it_stands_on(entry: Entry, exporte
     names = opened(exported, entry).namelist()
     tops = {"/".join(Path(name).parts[:2]) for name in names if name.startswith("servers/")}
     pages = {"servers/web"} if entry.name != "everything" else set()
-    assert tops == {"servers/__init__.py", "servers/start.py", f"servers/{entry.name}", *pages}
+    engines = {"servers/sql"} if entry.category == "data" else set()
+    assert tops == {"servers/__init__.py", "servers/start.py", f"servers/{entry.name}", *pages, *engines}
     assert {"shared/protocol/versions.py", "LICENSE"} <= set(names)
     assert not [name for name in names if "__pycache__" in name]
     beside_it = {"manifest.json", "pyproject.toml", "main.py", "LICENSE", "icon.png"}

@@ -21,11 +21,12 @@ import aiosqlite
 import anyio
 from anyio import to_thread
 
+from servers.sql.errors import SqlError
+from servers.sql.jobs import Job
 from servers.sqlite.engine.handle import OPENINGS, Handle, Work
-from servers.sqlite.engine.limits import Job, Limits, StatementDeadline, Uninterruptible
+from servers.sqlite.engine.limits import Limits, StatementDeadline, Uninterruptible
 from servers.sqlite.engine.opening import Mode, OpenOptions
 from servers.sqlite.engine.process import WorkerProcess
-from servers.sqlite.errors import SqliteError
 
 __all__ = ["Connection", "Work"]
 
@@ -70,7 +71,7 @@ class Connection(aiosqlite.Connection):
         that can be killed does it, or what is to be done `elsewhere` instead. Since such processes are few, work has
         the time of a statement there, whatever its job.
 
-        Raises SqliteError for what SQLite refuses, and `timeout` where it takes too long. When the caller is
+        Raises SqlError for what SQLite refuses, and `timeout` where it takes too long. When the caller is
         cancelled, SQLite stops at its next look at the clock.
         """
         try:
@@ -112,10 +113,10 @@ class Connection(aiosqlite.Connection):
         self._lent = True
 
     async def open(self) -> None:
-        """Opens it. Raises SqliteError."""
+        """Opens it. Raises SqlError."""
         try:
             await self
-        except SqliteError:
+        except SqlError:
             # Its thread is about to end, and would speak to an event loop that may end before.
             await to_thread.run_sync(self._thread.join)
             raise

@@ -5,19 +5,22 @@ in memory, and a small shop for first steps.
 import sqlite3
 import stat
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from servers.sql.database import Databases
+from servers.sql.errors import SqlError
+from servers.sql.jobs import Job
+from servers.sql.temporary import temporary_directory
 from servers.sqlite.engine.connection import Connection, Work
-from servers.sqlite.engine.limits import Job, Limits
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.engine.opening import Mode
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.quick import QuickReader
 from servers.sqlite.engine.sql import find_declared_types
-from servers.sqlite.errors import SqliteError
 
 T = TypeVar("T")
 
@@ -72,7 +75,7 @@ class Database:
         self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
     async def read(self, work: Work[T], job: Job | None = None) -> T:
-        """Does `work` with a connection that can't change the database. Raises SqliteError."""
+        """Does `work` with a connection that can't change the database. Raises SqlError."""
         async with self.readers.lent() as connection:
             return await connection.run(work, job=job)
 
@@ -95,15 +98,15 @@ class Database:
         return self._declared[key]
 
     async def check(self) -> None:
-        """Asks the database for its schema, unless all readers are at work: then it is open. Raises SqliteError."""
+        """Asks the database for its schema, unless all readers are at work: then it is open. Raises SqlError."""
         if self.readers.is_free:
             await self.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
 
     def writer(self) -> AbstractAsyncContextManager[Connection]:
-        """The connection that changes the database, for one caller at a time. Raises SqliteError."""
+        """The connection that changes the database, for one caller at a time. Raises SqlError."""
         if not self.writable:
             suggestion = "The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
-            raise SqliteError("read_only", f"the database {self.name!r} may only be read", suggestion)
+            raise SqlError("read_only", f"the database {self.name!r} may only be read", suggestion)
         return self._writers.lent()
 
     @property
@@ -112,7 +115,7 @@ class Database:
         return {self.readers, self._writers, self._declarers, self.onlookers}
 
     async def make(self) -> None:
-        """Makes the file where there is none. Raises SqliteError."""
+        """Makes the file where there is none. Raises SqlError."""
         connection = Connection(self.path, "rwc", self.limits)
         await connection.open()
         await connection.close()
@@ -131,33 +134,10 @@ class Database:
         self.openings += 1
 
 
-class Databases:
-    """The databases by name."""
-
-    def __init__(self, databases: Iterable[Database]) -> None:
-        self._by_name = {database.name: database for database in databases}
-
-    def __iter__(self) -> Iterator[Database]:
-        return iter(self._by_name.values())
-
-    def get(self, name: str | None) -> Database:
-        """The database called `name`; None is good where there is only one. Raises SqliteError."""
-        if name is None and len(self._by_name) == 1:
-            return next(iter(self))
-        if name is None:
-            raise SqliteError("bad_database", "there are several databases", f"Name one of them: {self._names()}.")
-        if name not in self._by_name:
-            raise SqliteError("bad_database", "there is no database of that name", f"There are: {self._names()}.")
-        return self._by_name[name]
-
-    def _names(self) -> str:
-        return ", ".join(self._by_name)
-
-
 @asynccontextmanager
 async def open_databases(
     sources: Sequence[Source], limits: Limits, readers: int, *, create: bool = False
-) -> AsyncIterator[Databases]:
+) -> AsyncIterator[Databases[Database]]:
     """Opens the databases until the end; with `create` makes those files that are missing.
 
     Raises ValueError where one can't be opened.
@@ -192,7 +172,7 @@ async def _open(database: Database, *, create: bool) -> None:
         if create and not database.path.exists():
             await database.make()
         await database.check()
-    except SqliteError as error:
+    except SqlError as error:
         if error.code == "busy":
             return  # It will be free when it is asked.
         raise ValueError(f"{database.path}: {error.line}") from None
@@ -205,14 +185,6 @@ def _lacks_directory(path: Path) -> bool:
         return False  # nobody can tell; opening the file says what is wrong
     except OSError:
         return True
-
-
-def temporary_directory(what: str) -> AbstractContextManager[str]:
-    """A new directory for `what`, whose path it gives; all that is in it goes at the end of the block."""
-    # It loads three kinds of compression, and most servers never need it.
-    import tempfile
-
-    return tempfile.TemporaryDirectory(prefix=f"sqlite-{what}-", ignore_cleanup_errors=True)
 
 
 def make_sample(path: Path) -> None:

@@ -10,9 +10,10 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.limits import StatementDeadline, Uninterruptible
 from servers.sqlite.engine.opening import GuardedConnection, OpenOptions, is_unrecovered, open_database, recover
-from servers.sqlite.errors import SqliteError, from_sqlite
+from servers.sqlite.errors import from_sqlite
 from servers.sqlite.schema.entries import suggest_names
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ class Handle:
         self._at_work: StatementDeadline | None = None
 
     def open(self) -> GuardedConnection:
-        """Opens the file. Raises SqliteError."""
+        """Opens the file. Raises SqlError."""
         file = _identify(self._opening.path)
         self.connection = open_database(self._opening, lambda: self._at_work is not None and self._at_work())
         self._file = file
@@ -48,7 +49,7 @@ class Handle:
         return _identify(self._opening.path) != self._file
 
     def follow(self) -> bool:
-        """Opens another file that is in the place of this one by now; whether there was one. Raises SqliteError."""
+        """Opens another file that is in the place of this one by now; whether there was one. Raises SqlError."""
         if not self.is_replaced:
             return False
         left = self.connection
@@ -58,12 +59,12 @@ class Handle:
         return True
 
     def do(self, work: Work[T], deadline: StatementDeadline) -> T:
-        """Does `work`. Raises SqliteError, and Uninterruptible where it belongs into a process that can be killed."""
+        """Does `work`. Raises SqlError, and Uninterruptible where it belongs into a process that can be killed."""
         self._at_work = deadline
         self.connection.policy.forget()
         try:
             return self._do_recovering(work, deadline)
-        except SqliteError as error:
+        except SqlError as error:
             raise error.at(deadline.where) from None
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
             raise self._explain(error, deadline).at(deadline.where) from None
@@ -79,7 +80,7 @@ class Handle:
         recover(self._opening.path, deadline)
         return work(self.connection, deadline)
 
-    def _explain(self, error: Exception, deadline: StatementDeadline) -> SqliteError:
+    def _explain(self, error: Exception, deadline: StatementDeadline) -> SqlError:
         policy, name = self.connection.policy, getattr(error, "sqlite_errorname", "")
         if policy.uninterruptible:
             raise Uninterruptible
@@ -87,7 +88,7 @@ class Handle:
             return deadline.reason()
         # Of what a view or a generated column does, SQLite says that it is not authorized, or names the view.
         if policy.refused is not None:
-            return SqliteError("refused", f"the statement is not allowed: {policy.refused}")
+            return SqlError("refused", f"the statement is not allowed: {policy.refused}")
         found = from_sqlite(error)
         if name == "SQLITE_ERROR":
             found.suggestion = suggest_names(self.connection, str(error), policy.closes)

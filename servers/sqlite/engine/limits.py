@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
+from servers.sql.jobs import Job, Reached
 
 _SQL_BYTES = 1_000_000
 _EXPRESSION_DEPTH = 200
@@ -63,24 +64,6 @@ def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _QUICK_PATTERN)
 
 
-class Reached(NamedTuple):
-    """How far a job is."""
-
-    done: int
-    total: int | None
-    """Which `done` grows to; None where nobody knows."""
-    words: str
-
-
-class Job:
-    """A piece of work that may take longer than a statement. Its thread says how far it is, and others look."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        """How long it may take."""
-        self.reached: Reached | None = None
-
-
 class Uninterruptible(Exception):
     """The work calls what can't be interrupted, so that it must be done where it can be killed. Nothing is done."""
 
@@ -126,18 +109,18 @@ class StatementDeadline:
             self._job.reached = Reached(done, total, words)
 
     def check(self) -> None:
-        """Raises SqliteError `timeout` or `cancelled` where it is time to stop."""
+        """Raises SqlError `timeout` or `cancelled` where it is time to stop."""
         if self():
             raise self.reason()
 
-    def reason(self) -> SqliteError:
+    def reason(self) -> SqlError:
         """Why it stopped."""
         if self.is_committing:
             reason = "the time was over while the changes were being committed, so they may be there or not"
-            return SqliteError("timeout", reason, "Look whether they are there.")
+            return SqlError("timeout", reason, "Look whether they are there.")
         if time.monotonic() <= self._end:
-            return SqliteError("cancelled", "the call was cancelled")
-        return SqliteError(
+            return SqlError("cancelled", "the call was cancelled")
+        return SqlError(
             "timeout",
             f"stopped after {self.seconds:g} seconds",
             "Ask for less: add a condition or LIMIT, and look with explain_query whether an index is used.",

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.limits import (
     Limits,
     StatementDeadline,
@@ -18,7 +19,7 @@ from servers.sqlite.engine.limits import (
 )
 from servers.sqlite.engine.policy import Policy, find_closed_modules, find_uninterruptible_tables, find_virtual_tables
 from servers.sqlite.engine.quick_policy import QuickPolicy
-from servers.sqlite.errors import SqliteError, from_sqlite
+from servers.sqlite.errors import from_sqlite
 
 Mode = Literal["ro", "rw", "rwc", "views", "quick"]
 """`rwc` makes the file where there is none. `views` reads, and may make temporary views. `quick` reads what is over
@@ -62,7 +63,7 @@ class GuardedConnection(sqlite3.Connection):
 def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedConnection:
     """A connection to a file.
 
-    SQLite asks `stopped` some thousand times a second whether to stop. Raises SqliteError where the file can't be
+    SQLite asks `stopped` some thousand times a second whether to stop. Raises SqlError where the file can't be
     opened or is no database.
     """
     deadline = StatementDeadline(opening.limits.seconds, opening.limits.busy_seconds)
@@ -98,12 +99,12 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
         if is_unrecovered(error):
             raise
         if _has_log(path):
-            raise SqliteError(*_LOG_UNREAD) from None
+            raise SqlError(*_LOG_UNREAD) from None
         return _first_look(f"{uri}&immutable=1", mode)
 
 
 def _require_regular(path: Path) -> None:
-    """Raises SqliteError where SQLite would wait for whoever is at the other end of a named pipe.
+    """Raises SqlError where SQLite would wait for whoever is at the other end of a named pipe.
 
     The files are not opened to be looked at: closing a descriptor takes the locks of SQLite's own away from it
     (https://sqlite.org/howtocorrupt.html, 2.2).
@@ -112,7 +113,7 @@ def _require_regular(path: Path) -> None:
         with suppress(OSError):
             mode = Path(f"{path}{ending}").stat().st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise SqliteError(
+                raise SqlError(
                     "bad_file", f"{path.name}{ending} is a pipe, a socket or a device, and no regular file"
                 )
 
@@ -188,9 +189,9 @@ def _decode(stored: bytes) -> str:
     return stored.decode("utf-8", "surrogateescape")
 
 
-def _explain(path: Path, error: Exception) -> SqliteError:
+def _explain(path: Path, error: Exception) -> SqlError:
     if path.is_dir():
-        return SqliteError("not_found", "it is a directory and no database")
+        return SqlError("not_found", "it is a directory and no database")
     if not path.exists():
-        return SqliteError("not_found", f"there is no file {path.name}", "The operator can make it with --create.")
+        return SqlError("not_found", f"there is no file {path.name}", "The operator can make it with --create.")
     return from_sqlite(error)

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 import anyio
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.connection import Connection
-from servers.sqlite.errors import SqliteError
 
 
 def _ignore() -> None:
@@ -49,7 +49,7 @@ class Pool:
             self.give(connection)
 
     async def take(self, wanted: Connection | None = None) -> Connection:
-        """A connection, `wanted` itself where that is idle. Raises SqliteError `busy` where none comes back."""
+        """A connection, `wanted` itself where that is idle. Raises SqlError `busy` where none comes back."""
         if self._slots.value == 0 and self.on_exhausted is not None:
             await self.on_exhausted()
         try:
@@ -87,7 +87,7 @@ class Pool:
                 await self._slots.acquire()
         except TimeoutError:
             reason = "all connections to the database are at work"
-            raise SqliteError("busy", reason, "Try again when other queries have ended.") from None
+            raise SqlError("busy", reason, "Try again when other queries have ended.") from None
 
     def _from_idle(self, wanted: Connection | None) -> Connection | None:
         if wanted is not None and wanted in self._idle:

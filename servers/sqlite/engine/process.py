@@ -16,11 +16,11 @@ from anyio.abc import Process
 from anyio.lowlevel import RunVar
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.handle import Work
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.opening import OpenOptions, recover
 from servers.sqlite.engine.worker import LENGTH, HeldCursor, pack, unpack
-from servers.sqlite.errors import SqliteError
 from shared.kit.worker import kill_worker, start_worker
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class WorkerProcess:
         return self._process.pid if self._process else None
 
     async def ensure_started(self) -> bool:
-        """Sees to it that there is a process; whether it is another one than before. Raises SqliteError."""
+        """Sees to it that there is a process; whether it is another one than before. Raises SqlError."""
         if self._idle is not None:
             self._idle.cancel()
         if self._process is not None and self._process.returncode is None:
@@ -74,13 +74,13 @@ class WorkerProcess:
             with anyio.fail_after(_STARTING):
                 await self._start()
                 _, refused = await self._receive()
-            if isinstance(refused, SqliteError):
+            if isinstance(refused, SqlError):
                 raise refused
         return True
 
     async def run(self, work: Work[T]) -> T:
         """Does `work` within the time of a statement. The process is killed where it takes longer, or the caller is
-        cancelled. Raises SqliteError."""
+        cancelled. Raises SqlError."""
         limits = self._opening.limits
         async with _place(limits.seconds), self._killed_unless_whole():
             with anyio.fail_after(_STARTING):
@@ -92,7 +92,7 @@ class WorkerProcess:
                     deadline.is_committing = kind == "committing" and bool(done)
                     kind, done = await self._receive()
         self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._retire)
-        if isinstance(done, SqliteError):
+        if isinstance(done, SqlError):
             raise done
         result: T = done
         return result
@@ -118,7 +118,7 @@ class WorkerProcess:
             yield
             whole = True
         except _BROKEN:
-            raise SqliteError("failed", "the process that ran the statement has ended", "Ask for less.") from None
+            raise SqlError("failed", "the process that ran the statement has ended", "Ask for less.") from None
         finally:
             if not whole:
                 await self._kill_at_work()
@@ -127,7 +127,7 @@ class WorkerProcess:
         await self.end()
         if self._opening.mode == "rw":
             # Others who may not write could not read before somebody has. Where it fails, who comes next does it.
-            with anyio.CancelScope(shield=True), suppress(SqliteError, sqlite3.Error, OSError):
+            with anyio.CancelScope(shield=True), suppress(SqlError, sqlite3.Error, OSError):
                 seconds = self._opening.limits.busy_seconds
                 await to_thread.run_sync(recover, self._opening.path, StatementDeadline(seconds, seconds))
 
@@ -163,7 +163,7 @@ def _in_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
 
 @asynccontextmanager
 async def _place(seconds: float) -> AsyncIterator[None]:
-    """Waits until fewer are at work. Raises SqliteError `busy`."""
+    """Waits until fewer are at work. Raises SqlError `busy`."""
     places = _places.get(None)
     if places is None:
         places = anyio.Semaphore(_AT_ONCE)
@@ -173,7 +173,7 @@ async def _place(seconds: float) -> AsyncIterator[None]:
             await places.acquire()
     except TimeoutError:
         reason = "other statements that take long are at work"
-        raise SqliteError("busy", reason, "Try again when they have ended.") from None
+        raise SqlError("busy", reason, "Try again when they have ended.") from None
     try:
         yield
     finally:

@@ -20,10 +20,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.handle import Handle
 from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.engine.opening import GuardedConnection, OpenOptions
-from servers.sqlite.errors import SqliteError, from_sqlite
+from servers.sqlite.errors import from_sqlite
 
 _SECONDS = 0.001
 """For one read, and for compiling its statement."""
@@ -53,7 +54,7 @@ Work = Callable[[GuardedConnection, int], T]
 """What is done with the connection; it is told the schema's version."""
 Parameters = Sequence[Any] | Mapping[str, Any]
 Read = Callable[[Callable[[GuardedConnection, StatementDeadline], bool]], Awaitable[bool]]
-"""Does something with a connection of a thread. Raises SqliteError."""
+"""Does something with a connection of a thread. Raises SqlError."""
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ class QuickReader:
         found, is_passing = None, False
         try:
             found = self._run(known, handle.connection, work)
-        except (sqlite3.Error, sqlite3.Warning, SqliteError, MemoryError, OverflowError, UnicodeError) as error:
+        except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
             is_passing = _is_passing(error)
         if not is_passing:
             known.tries = known.tries - 1 if found is None else _TRIES
@@ -118,7 +119,7 @@ class QuickReader:
             is_quick = await read(partial(_is_compiled_at_once, statement, parameters))
             if is_quick and self._handle is None:
                 self._open()
-        except SqliteError:
+        except SqlError:
             self._rests_until = time.monotonic() + _RETRY
             return
         finally:

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO, NoReturn
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.handle import Handle
 from servers.sqlite.engine.limits import Limits, StatementDeadline, Uninterruptible
 from servers.sqlite.engine.opening import OpenOptions
-from servers.sqlite.errors import SqliteError
 
 LENGTH = struct.Struct(">Q")
 
@@ -64,7 +64,7 @@ class Cursors:
 class _Gone:
     def __iter__(self) -> Iterator[NoReturn]:
         reason = "the rows after these are gone with the process that held them"
-        raise SqliteError("bad_cursor", reason, "Leave the cursor out to begin at the first row.")
+        raise SqlError("bad_cursor", reason, "Leave the cursor out to begin at the first row.")
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -116,7 +116,7 @@ class _Worker:
     def _answer(self, act: Callable[[], Any]) -> None:
         try:
             found = act()
-        except SqliteError as error:
+        except SqlError as error:
             found = error
         self._tell("done", found)
 

@@ -1,38 +1,17 @@
-"""The tools that tell what is in a database and how a query would be run."""
+"""The tools that tell what is in a database, and how a query would be run."""
 
-from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
+from servers.sql.features import describing
+from servers.sql.features.context import Ctx, DatabaseArgument, Opened
+from servers.sql.features.reading import explain
+from servers.sql.query import Query
+from servers.sql.schema.table import TableRequest
 from shared import Features
-from shared.extensions.apps import show, shows_apps
 
-from ..engine.database import Database
-from ..errors import SqliteError
-from ..query.query import Query, bind, explain, format_plan
-from ..schema.lines import ByteBudget
-from ..schema.overview import (
-    DatabaseSummary,
-    TablePage,
-    describe_unreadable,
-    format_overview,
-    format_tables,
-    summarize,
-)
-from ..schema.overview import list_tables as listed_tables
-from ..schema.table import TableRequest, describe, format_table
-from .context import (
-    SCHEMA_APP,
-    Ctx,
-    DatabaseArgument,
-    Opened,
-    ParametersArgument,
-    QueryArgument,
-    limit_answer,
-    turn_to_read,
-    turn_to_write,
-)
+from .context import SCHEMA_APP, ParametersArgument, QueryArgument
 
 _TABLES = 1_000
 _OVERVIEW = 20_000
@@ -49,10 +28,7 @@ async def list_tables(
     database: DatabaseArgument = None,
 ) -> str:
     """List the tables and views by name, with their kind and, after ANALYZE, about how many rows."""
-    page = TablePage(cursor, min(limit, ctx.budget.entries), limit_answer(ctx, None).bytes)
-    source = ctx.state.databases.get(database)
-    async with turn_to_read(ctx, source):
-        return format_tables(await source.read(partial(listed_tables, page)))
+    return await describing.list_tables(ctx, limit, cursor, database)
 
 
 @features.tool(title="Describe table", read_only=True)
@@ -64,9 +40,7 @@ async def describe_table(
     database: DatabaseArgument = None,
 ) -> str:
     """Tell all about a table: columns, keys, indexes, triggers, its CREATE statement with the checks."""
-    source, wanted = ctx.state.databases.get(database), TableRequest(table_name, sample, statistics)
-    async with turn_to_read(ctx, source):
-        return format_table(await source.read(partial(describe, wanted, limit_answer(ctx, None))))
+    return await describing.describe_table(ctx, TableRequest(table_name, sample, statistics), database)
 
 
 @features.tool(title="Describe database", read_only=True, app=SCHEMA_APP)
@@ -79,30 +53,7 @@ async def describe_database(
 
     The place to begin.
     """
-    databases = ctx.state.databases
-    chosen = list(databases) if database is None else [databases.get(database)]
-    left = min(max_bytes, limit_answer(ctx, None).bytes)
-    summaries: list[DatabaseSummary] = []
-    # A diagram is of one database.
-    drawn = len(chosen) == 1 and shows_apps(ctx)
-    for index, one in enumerate(chosen):
-        budget = ByteBudget(left // (len(chosen) - index))
-        left -= budget.left
-        async with turn_to_read(ctx, one):
-            summaries.append(await _summarize(one, budget, alone=len(chosen) == 1, drawn=drawn))
-        left += max(budget.left, 0)
-    if drawn and (diagram := summaries[0]["diagram"]) is not None:
-        show(ctx, diagram)
-    return format_overview(summaries)
-
-
-async def _summarize(database: Database, budget: ByteBudget, *, alone: bool, drawn: bool) -> DatabaseSummary:
-    try:
-        return await database.read(partial(summarize, database.name, database.writable, budget, drawn))
-    except SqliteError as error:
-        if alone:
-            raise
-        return describe_unreadable(database.name, database.writable, f"{error.code}: {error.line}")
+    return await describing.describe_databases(ctx, max_bytes, database)
 
 
 @features.tool(title="Explain query", read_only=True)
@@ -115,13 +66,4 @@ async def explain_query(
     """Tell how SQLite would run a statement, without running it: the query plan as a tree, and which tables are read
     whole."""
     source = ctx.state.databases.get(database)
-    work = partial(explain, Query(query, bind(parameters)), limit_answer(ctx, None).bytes)
-    try:
-        async with turn_to_read(ctx, source):
-            plan = await source.read(work)
-    except SqliteError as error:
-        if error.code != "refused" or not source.writable:
-            raise
-        async with turn_to_write(ctx, source), source.writer() as connection:
-            plan = await connection.run(work)
-    return format_plan(plan)
+    return await explain(ctx, source, Query(query, source.bind(parameters)))

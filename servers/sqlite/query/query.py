@@ -6,28 +6,23 @@ import re
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from typing_extensions import TypedDict
-
+from servers.sql.pages import AnswerLimits, Page, Row
+from servers.sql.plan import Plan, PlanStep, make_plan
+from servers.sql.query import Query
+from servers.sql.texts import shorten
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.sql import replace_parameters
-from servers.sqlite.query.pages import AnswerLimits, Page, Row, fill_page, fill_row
-from servers.sqlite.query.values import decode_value
+from servers.sqlite.query.fill import fill_page, fill_row
 from servers.sqlite.schema.entries import keeps_snapshots
-from servers.sqlite.schema.lines import ByteBudget
-from servers.sqlite.texts import fence, format_name, shorten
-
-Parameters = Sequence[Any] | Mapping[str, Any]
 
 _STEPS = 500
 """Of a plan."""
-_FRAME = 300
-"""Bytes of a plan besides its lists."""
 _DETAIL = 500
 """Characters."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
@@ -35,15 +30,6 @@ _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL 
 _MADE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
 _SKIPPED = 1_000
 """Rows that are left out in one step."""
-
-
-class Query(NamedTuple):
-    """A statement and its parameters."""
-
-    sql: str
-    parameters: Parameters
-    offset: int = 0
-    """Rows that were given already, by earlier answers."""
 
 
 class Remainder(NamedTuple):
@@ -67,13 +53,6 @@ class Answer(NamedTuple):
     data_version: int
     """Another number on the same connection says that another connection changed the database."""
     seconds: float
-
-
-def bind(parameters: Parameters) -> Parameters:
-    """The parameters as SQLite takes them. Raises SqliteError."""
-    if isinstance(parameters, Mapping):
-        return {name.lstrip(":@$"): decode_value(value) for name, value in parameters.items()}
-    return [decode_value(value) for value in parameters]
 
 
 def run_query(
@@ -149,27 +128,10 @@ def _fill(
     return made, Remainder(rest.cursor, left) if left else None
 
 
-class PlanStep(TypedDict):
-    """A step of a plan, in the words of EXPLAIN QUERY PLAN."""
-
-    level: int
-    """How deep in the tree: it is part of the last step before it with a smaller one."""
-    detail: str
-
-
-class Plan(TypedDict):
-    """A tree of steps, each before its parts."""
-
-    steps: list[PlanStep]
-    scans: list[str]
-    """What is read whole: tables, or results of WITH under a second name, as the statement calls them."""
-    truncated: bool
-
-
 def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
     """The plan of one statement, in `most` bytes; its parameters may be left out.
 
-    Raises SqliteError for what the connection may not do either.
+    Raises SqlError for what the connection may not do either.
     """
     # SQLite takes EXPLAIN before one statement only, and `sqlite3` no second statement.
     asked = f"EXPLAIN QUERY PLAN {query.sql if query.parameters else replace_parameters(query.sql)}"
@@ -180,22 +142,7 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: S
     for step, parent, _, detail in rows[:_STEPS]:
         children[parent].append((step, shorten(detail, _DETAIL)))
     steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _walk(children)]
-    budget = ByteBudget(most - _FRAME)
-    scans, more_scans = budget.share(2).fitting(_find_scans([one["detail"] for one in steps]), format_name)
-    shown_steps, more_steps = budget.fitting(steps, _format_step)
-    truncated = len(rows) > _STEPS or more_scans + more_steps > 0
-    return {"steps": shown_steps, "scans": scans, "truncated": truncated}
-
-
-def format_plan(plan: Plan) -> str:
-    """The tree, indented, and what is read whole."""
-    head = f"{len(plan['steps'])} steps{', cut' if plan['truncated'] else ''}; the statement was not run"
-    scans = [f"read whole: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []
-    return "\n".join((head, fence([*map(_format_step, plan["steps"]), *scans])))
-
-
-def _format_step(step: PlanStep) -> str:
-    return "  " * step["level"] + step["detail"]
+    return make_plan(steps, _find_scans([one["detail"] for one in steps]), most, cut=len(rows) > _STEPS)
 
 
 def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
@@ -211,3 +158,8 @@ def _find_scans(details: list[str]) -> list[str]:
     made = {found[1] for found in map(_MADE.fullmatch, details) if found is not None}
     found = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
     return list(dict.fromkeys(one[1] for one in found if one is not None and one[1] not in made))
+
+
+def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
+    """Raises what running the statement would raise before it begins; does not run it."""
+    retry_locked(deadline, partial(connection, sql))

@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from typing_extensions import TypedDict
-
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits, Page
+from servers.sql.query import TableRows
+from servers.sql.schema.records import Entry
+from servers.sql.uris import join_key, split_key
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.sql import quote, select
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import AnswerLimits, Page, fill_page
+from servers.sqlite.query.fill import fill_page
 from servers.sqlite.schema.columns import read_columns
-from servers.sqlite.schema.entries import Entry, get_entry, hold_snapshot
-from servers.sqlite.uris import join_key, split_key
+from servers.sqlite.schema.entries import get_entry, hold_snapshot
 
 _LOOKED_AT = 10_000
 """Rows whose keys are compared with what was typed."""
@@ -31,47 +32,42 @@ _MOST_KEYS = 100
 _BLOB = re.compile(r"x'((?:[0-9a-f]{2})*)'")
 
 
-class Rows(TypedDict):
-    """Rows of a table."""
-
-    table: str
-    key: list[str]
-    """The columns that a row is found by; none in a view."""
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
-    truncated: bool
-
-
 def read_first_rows(
     table: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
-) -> Rows:
-    """The first rows by their keys, as many as there is room for. Raises SqliteError."""
+) -> TableRows:
+    """The first rows by their keys, as many as there is room for. Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         key = _find_key_columns(connection, entry)
-        query = select("*", entry.name, f"{order_by(key)}LIMIT {limits.rows + 1}")
+        query = select("*", entry.name, f"{_order_by(key)}LIMIT {limits.rows + 1}")
         cursor = retry_locked(deadline, partial(connection.execute, query))
         names = [column[0] for column in cursor.description]
         made, left = fill_page(names, cursor, limits)
-    return _make_rows(entry, key, names, made, truncated=bool(left))
+    return _make_rows(
+        entry, key, names, made, _build_next_query(entry, key, limits.rows, len(made.rows)) if left else None
+    )
 
 
-def order_by(key: list[str]) -> str:
+def _order_by(key: list[str]) -> str:
     """SQL that puts rows in the order of their keys; nothing where they have none."""
     return f"ORDER BY {', '.join(map(quote, key))} " if key else ""
 
 
+def _build_next_query(entry: Entry, key: list[str], most: int, given: int) -> str:
+    return select("*", entry.name, f"{_order_by(key)}LIMIT {most} OFFSET {given}")
+
+
 def find_row(
     table: str, key: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
-) -> Rows:
-    """The row with that key, as `uris.join_key` writes it. Raises SqliteError, `not_found` where there is none."""
+) -> TableRows:
+    """The row with that key, as `uris.join_key` writes it. Raises SqlError, `not_found` where there is none."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         # A comma parts nothing in the key of one column.
         parts = split_key(key) if len(columns) != 1 else [",".join(split_key(key))]
         if not columns or len(parts) != len(columns):
-            raise SqliteError("not_found", "no row has such a key")
+            raise SqlError("not_found", "no row has such a key")
         values = [_parse_values(part) for part in parts]
         conditions = (
             f"{quote(column)} IN ({', '.join('?' * len(one))})" for column, one in zip(columns, values, strict=True)
@@ -83,12 +79,12 @@ def find_row(
         names = [column[0] for column in cursor.description]
         made, _ = fill_page(names, cursor, limits)
     if not made.rows:
-        raise SqliteError("not_found", "no row has that key")
-    return _make_rows(entry, columns, names, made, truncated=False)
+        raise SqlError("not_found", "no row has that key")
+    return _make_rows(entry, columns, names, made, None)
 
 
 def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
-    """Keys of the first rows that begin as was typed, as many as are found in a second. Raises SqliteError."""
+    """Keys of the first rows that begin as was typed, as many as are found in a second. Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
@@ -106,8 +102,8 @@ def _collect(found: list[str], typed: str, keys: Iterator[str]) -> None:
             return
 
 
-def _make_rows(entry: Entry, key: list[str], names: list[str], made: Page, *, truncated: bool) -> Rows:
-    return {"table": entry.name, "key": key, "columns": names, "rows": list(made.rows), "truncated": truncated}
+def _make_rows(entry: Entry, key: list[str], names: list[str], made: Page, next_query: str | None) -> TableRows:
+    return {"table": entry.name, "key": key, "columns": names, "rows": list(made.rows), "next_query": next_query}
 
 
 def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:

@@ -14,13 +14,15 @@ from typing import NamedTuple
 
 import anyio
 
+from servers.sql.errors import SqlError
+from servers.sql.held_names import HeldNames
+from servers.sql.jobs import Job
+from servers.sql.pages import AnswerLimits, Page
+from servers.sql.query import Query
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.limits import Job, StatementDeadline
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.held_names import HeldNames
-from servers.sqlite.query.pages import AnswerLimits, Page
-from servers.sqlite.query.query import Answer, Query, Remainder, resume, run_query
+from servers.sqlite.engine.limits import StatementDeadline
+from servers.sqlite.query.query import Answer, Remainder, resume, run_query
 
 _KEPT = 30.0
 """Seconds."""
@@ -82,7 +84,7 @@ class Snapshots:
     ) -> Found:
         """The first rows of `query`, or with a `cursor` those after the rows that came with it.
 
-        Raises SqliteError, `bad_cursor` where it is none of this query and this client, or too many came after it,
+        Raises SqlError, `bad_cursor` where it is none of this query and this client, or too many came after it,
         `elsewhere` where another process gave it.
         """
         asked = hashlib.sha256(repr((who, database.name, query)).encode("utf-8", "replace")).digest()
@@ -93,7 +95,7 @@ class Snapshots:
         if stand is None or stand.asked != asked:
             self._names.check_here(cursor, "what comes after this cursor", "Run the query again without a cursor.")
             reason = "the cursor is not one that this query gave, or it is too old"
-            raise SqliteError("bad_cursor", reason, "Leave it out to begin at the first row.")
+            raise SqlError("bad_cursor", reason, "Leave it out to begin at the first row.")
         kept = self._kept.pop(cursor, None)
         if kept is not None:
             work = partial(resume, stand.answer, kept.rest, limits)

@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
 
 _EXACT = 1 << 53
 """Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
@@ -31,6 +31,13 @@ def encode_row(values: Sequence[Any], max_bytes: int) -> tuple[Any, ...]:
     return tuple([one if _is_plainly_plain(one, max_bytes) else _encode_cell(one, max_bytes) for one in values])
 
 
+def encode_rows(rows: Sequence[tuple[Any, ...]], max_bytes: int) -> list[tuple[Any, ...]]:
+    """The `rows` as JSON holds them; of each value `max_bytes` bytes at most."""
+    if len(rows) == 1:
+        return [encode_row(rows[0], max_bytes)]
+    return list(zip(*[encode_cells(values, max_bytes) for values in zip(*rows, strict=True)], strict=True))
+
+
 def find_types(values: Iterable[Any]) -> set[str]:
     """The storage classes of values, in SQLite's words."""
     return {_TYPES[kind] for kind in set(map(type, values))}
@@ -38,7 +45,7 @@ def find_types(values: Iterable[Any]) -> set[str]:
 
 def decode_value(value: Any) -> Any:
     """The value of SQLite for a parameter, which is JSON or an object as `encode_cells` makes them. Raises
-    SqliteError."""
+    SqlError."""
     if not isinstance(value, dict | list):
         return value
     match value:
@@ -48,7 +55,7 @@ def decode_value(value: Any) -> Any:
             return int(digits)
         case {"type": "real", "value": "Infinity" | "-Infinity" as name}:
             return float(name)
-    raise SqliteError(
+    raise SqlError(
         "bad_parameters",
         "a parameter is neither a plain value nor an object that names its type",
         'Bytes are written {"type": "blob", "base64": "..."}.',
@@ -59,13 +66,13 @@ def _decode_base64(data: str, kind: str) -> bytes | str:
     try:
         raw = b64decode(data, validate=True)
     except ValueError:
-        raise SqliteError("bad_parameters", "a parameter has bytes that are not base64") from None
+        raise SqlError("bad_parameters", "a parameter has bytes that are not base64") from None
     if kind == "blob":
         return raw
     try:
         return raw.decode()
     except UnicodeError:
-        raise SqliteError("bad_parameters", "a parameter is no UTF-8, so it can only be stored as a blob") from None
+        raise SqlError("bad_parameters", "a parameter is no UTF-8, so it can only be stored as a blob") from None
 
 
 def _is_plainly_plain(value: Any, max_bytes: int) -> bool:

@@ -8,17 +8,14 @@ import sqlite3
 from contextlib import nullcontext
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
-from typing_extensions import TypedDict
-
+from servers.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
+from servers.sql.texts import shorten
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.query.values import encode_cells
-from servers.sqlite.schema.entries import Entry, ask, select_unnameable
-from servers.sqlite.texts import shorten
-
-ColumnKind = Literal["ordinary", "hidden", "generated virtual", "generated stored"]
+from servers.sqlite.schema.entries import ask, select_unnameable
 
 _ROWS = 100_000
 """The first so many rows are looked at."""
@@ -28,47 +25,11 @@ _DISTINCT_SIZE = 16_000_000
 """Bytes or characters of all values of a column, up to which those that differ are counted: they are held for it."""
 _VALUE = 100
 """Bytes of a value that are told."""
-_COLUMN_KINDS: tuple[ColumnKind, ...] = ("ordinary", "hidden", "generated virtual", "generated stored")
+_COLUMN_KINDS = ("ordinary", "hidden", "generated virtual", "generated stored")
 _ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
 _TYPE, _DEFAULT, _INDEX_SQL, _TRIGGER_SQL = 200, 500, 500, 1_000
 """Characters that are told of each."""
 _LARGEST = 1 << 53
-
-
-class TableColumn(TypedDict):
-    """A column of a table or view."""
-
-    name: str
-    type: str
-    not_null: bool
-    default: str | None
-    primary_key: int
-    """Its position in the primary key, from 1 on; 0 where it is not in it."""
-    kind: ColumnKind
-
-
-class ForeignKey(TypedDict):
-    """Columns whose values are a key of another table."""
-
-    table: str
-    columns: list[str]
-    to_table: str
-    to_columns: list[str]
-    """None are named where it is the primary key."""
-    on_update: str
-    on_delete: str
-
-
-class Index(TypedDict):
-    """An index."""
-
-    name: str
-    columns: list[str | None]
-    """None for an expression."""
-    unique: bool
-    partial: bool
-    origin: str
-    sql: str | None
 
 
 def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
@@ -161,31 +122,10 @@ def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
     }
 
 
-class ColumnStatistics(TypedDict):
-    """What one column holds."""
-
-    column: str
-    nulls: int
-    distinct: int | None
-    """Different values besides null; None where they are too large to compare."""
-    min: Any
-    max: Any
-
-
-class Statistics(TypedDict):
-    """What the columns hold."""
-
-    rows_examined: int
-    partial: bool
-    """Whether the table has more rows, or columns are missing: because the time was over, or their values can't be
-    compared."""
-    columns: list[ColumnStatistics]
-
-
 def compute_statistics(
     entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Statistics:
-    """Statistics of those columns that can be done in the time there is. Raises SqliteError."""
+    """Statistics of those columns that can be done in the time there is. Raises SqlError."""
     # What a virtual table hides are arguments.
     seen = [one for one in columns if one["kind"] != "hidden"]
     found: Statistics = {"rows_examined": 0, "partial": False, "columns": []}

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
+from servers.sql.errors import SqlError
+from servers.sql.schema.records import Entry
+from servers.sql.schema.script import join_statements
+from servers.sql.texts import fence, find_nearest, format_name
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.texts import fence, find_nearest, format_name
 
-Kind = Literal["table", "view", "virtual", "shadow"]
 Hidden = Callable[[str], bool]
 """Whether no statement may read the table of that name."""
 _COLUMNS = 5_000
@@ -50,29 +51,20 @@ _TOKENS = re.compile(
 )
 
 
-class Entry(NamedTuple):
-    """A table or view."""
+def is_internal(entry: Entry) -> bool:
+    """Whether it is one that SQLite or a virtual table keeps for itself."""
+    return entry.kind == "shadow" or entry.name.startswith("sqlite_")
 
-    name: str
-    kind: Kind
-    sql: str
-    """The statement that made it."""
 
-    @property
-    def internal(self) -> bool:
-        """Whether it is one that SQLite or a virtual table keeps for itself."""
-        return self.kind == "shadow" or self.name.startswith("sqlite_")
-
-    @property
-    def options(self) -> list[str]:
-        """The words after the columns, as STRICT or WITHOUT ROWID, in capitals."""
-        words: list[str] = []
-        for token in _TOKENS.finditer(self.sql):
-            if token["end"]:
-                words = []
-            elif token["word"]:
-                words.append(token["word"].upper())
-        return words if self.kind in ("table", "shadow") else []
+def find_options(entry: Entry) -> list[str]:
+    """The words after the columns, as STRICT or WITHOUT ROWID, in capitals."""
+    words: list[str] = []
+    for token in _TOKENS.finditer(entry.sql):
+        if token["end"]:
+            words = []
+        elif token["word"]:
+            words.append(token["word"].upper())
+    return words if entry.kind in ("table", "shadow") else []
 
 
 @contextmanager
@@ -118,18 +110,18 @@ def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
 
 def list_entries(connection: sqlite3.Connection) -> list[Entry]:
     """The tables and views that are not internal, by name."""
-    return [one for one in list_all_entries(connection) if not one.internal]
+    return [one for one in list_all_entries(connection) if not is_internal(one)]
 
 
 def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
-    """The table or view of that name, in upper or lower case. Raises SqliteError `not_found`, with the nearest."""
+    """The table or view of that name, in upper or lower case. Raises SqlError `not_found`, with the nearest."""
     found = list_all_entries(connection)
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
     for (exact,) in ask(connection, question, name):
         return next(one for one in found if one.name == exact)
-    close = find_nearest(name, (one.name for one in found if not one.internal))
+    close = find_nearest(name, (one.name for one in found if not is_internal(one)))
     suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables names those that there are."
-    raise SqliteError("not_found", "there is no table or view of that name", suggestion)
+    raise SqlError("not_found", "there is no table or view of that name", suggestion)
 
 
 def _find_parts(sql: str) -> tuple[str, ...]:
@@ -148,16 +140,7 @@ def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: Statem
     with hold_snapshot(connection, deadline):
         shadows = {one.name for one in list_all_entries(connection) if one.kind == "shadow"}
         statements = [f"{sql};" for table, sql in ask(connection, question) if table not in shadows]
-    shown: list[str] = []
-    for statement in statements:
-        most -= len(statement.encode()) + len("\n\n")
-        if most < 0:
-            shown.append(f"-- {len(statements) - len(shown)} more statements had no room")
-            break
-        shown.append(statement)
-    # The marks of data are comments here, so that the text can be run.
-    text, _, end = fence(["\n\n".join(shown)]).rpartition("\n")
-    return f"-- {text}\n-- {end}\n"
+    return join_statements(statements, most)
 
 
 def suggest_names(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:

@@ -1,141 +1,27 @@
-"""A first look at a database: its tables and views by name, page by page; and as much of its schema as there is room
-for, what is most useful first.
-"""
+"""What is in a database: its tables and views by name, and all of its schema for an overview."""
 
 import sqlite3
 import time
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
 
-from typing_extensions import TypedDict
-
+from servers.sql.schema import overview
+from servers.sql.schema.lines import ByteBudget
+from servers.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
+from servers.sql.schema.records import TableColumn
 from servers.sqlite.engine.limits import StatementDeadline
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.schema import lines
-from servers.sqlite.schema.columns import (
-    TableColumn,
-    read_columns,
-    read_foreign_keys,
-    read_indexes,
-    read_row_estimates,
-)
-from servers.sqlite.schema.diagram import Diagram, draw
-from servers.sqlite.schema.entries import Entry, Kind, hold_snapshot, list_entries
-from servers.sqlite.schema.lines import ByteBudget
-from servers.sqlite.texts import fence, format_name
+from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
+from servers.sqlite.schema.entries import hold_snapshot, list_entries
 
-_FRAME = 500
-"""Bytes of a list besides its tables, and of a summary besides its lists."""
-_COLUMNS = 100
-"""Columns of one table that are told."""
-_TRIES = 3
-"""Tables in a row that don't fit, after which only names are told."""
 _SHARE = 0.1
 """Of the seconds of the call, those in which columns are looked for."""
-_NAMES_SHARE = 8
-"""Of the budget, one part in so many is kept for the names of tables that have none for their columns."""
-
-
-class ListedTable(TypedDict):
-    """A table or view."""
-
-    name: str
-    kind: Kind
-    rows_estimated: int | None
-    """By the last ANALYZE."""
-
-
-class TableList(NamedTuple):
-    """Tables and views by name."""
-
-    tables: list[ListedTable]
-    total: int
-    cursor: str | None
-    """With which the list goes on; None at its end."""
-
-
-class TablePage(NamedTuple):
-    """Which part of a list is wanted."""
-
-    cursor: str | None
-    most: int
-    bytes: int
 
 
 def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: StatementDeadline) -> TableList:
     """The tables and views that the page wants, those left out that SQLite or a virtual table keeps for itself.
 
-    Raises SqliteError `bad_cursor`."""
-    after = None if page.cursor is None else _parse_cursor(page.cursor)
+    Raises SqlError `bad_cursor`."""
     with hold_snapshot(connection, deadline):
         found, estimates = list_entries(connection), read_row_estimates(connection)
-    budget = ByteBudget(page.bytes - _FRAME)
-    following = [one for one in found if after is None or one.name > after]
-    tables: list[ListedTable] = []
-    for one in following[: page.most]:
-        table: ListedTable = {"name": one.name, "kind": one.kind, "rows_estimated": estimates.get(one.name)}
-        if not budget.takes(_format_line(table)):
-            break
-        tables.append(table)
-    cut = len(tables) < len(following) and bool(tables)
-    return TableList(tables, len(found), _make_cursor(tables[-1]["name"]) if cut else None)
-
-
-def format_tables(found: TableList) -> str:
-    """One table a line."""
-    cut = "" if found.cursor is None else f"; cut; go on with cursor {found.cursor}"
-    head = f"{len(found.tables)} of {found.total} tables and views{cut}"
-    return "\n".join((head, fence([_format_line(table) for table in found.tables])))
-
-
-def _format_line(table: ListedTable) -> str:
-    rows = table["rows_estimated"]
-    return f"{table['kind']} {format_name(table['name'])}" + ("" if rows is None else f" (about {rows} rows)")
-
-
-def _make_cursor(name: str) -> str:
-    """A cursor in letters and digits, so that no name stands outside of the marks."""
-    return urlsafe_b64encode(name.encode()).decode().rstrip("=")
-
-
-def _parse_cursor(cursor: str) -> str:
-    try:
-        return urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-    except ValueError:
-        raise SqliteError("bad_cursor", "this is no cursor of list_tables", "Leave it out to begin.") from None
-
-
-class TableSummary(TypedDict):
-    """A table or view with its columns."""
-
-    name: str
-    kind: Kind
-    rows_estimated: int | None
-    columns: list[str]
-    """Each with its type and what else is said of it."""
-    more_columns: int
-    """How many there are besides."""
-
-
-class DatabaseSummary(TypedDict):
-    """What is in one database."""
-
-    database: str
-    writable: bool
-    tables: list[TableSummary]
-    other_tables: list[str]
-    """Names of tables and views that there was no room to describe."""
-    foreign_keys: list[str]
-    indexes: list[str]
-    """But for those of primary keys."""
-    left_out: dict[str, int]
-    """How many of each there was no room for."""
-    problem: str | None
-    """Why the database can't be read."""
-    diagram: Diagram | None
-    """The same for a view that draws it, where that is wanted."""
+    return overview.list_page(found, estimates, page)
 
 
 class _Columns:
@@ -177,109 +63,13 @@ def summarize(
     connection: sqlite3.Connection,
     deadline: StatementDeadline,
 ) -> DatabaseSummary:
-    """The summary of the database called `name`, in which the tables that others refer to most come first. Where it
-    is to be `drawn`, it has a diagram as well."""
+    """The summary of the database called `name`, with a diagram where it is to be `drawn`."""
     with hold_snapshot(connection, deadline):
-        keys = read_foreign_keys(connection)
-        degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
-        found = sorted(
-            list_entries(connection), key=lambda one: (one.kind == "view", -degree[one.name.lower()], one.name)
+        facts = SchemaFacts(
+            list_entries(connection),
+            read_foreign_keys(connection),
+            read_indexes(connection),
+            read_row_estimates(connection),
+            _Columns(connection, deadline),
         )
-        budget.left -= _FRAME
-        for_names = budget.share(_NAMES_SHARE)
-        columns, estimates = _Columns(connection, deadline), read_row_estimates(connection)
-        tables, others = _describe_tables(found, budget, estimates, columns)
-        budget.left += for_names.left
-        names, unnamed = budget.fitting(others, format_name)
-        shown_keys, more_keys = budget.fitting(map(lines.format_foreign_key, keys), str)
-        shown_tables = {one.name for one in found}
-        known = (
-            lines.format_brief_index(table, index)
-            for table, index in read_indexes(connection)
-            if table in shown_tables and index["origin"] != "PRIMARY KEY"
-        )
-        shown_indexes, more_indexes = budget.fitting(known, str)
-        diagram = draw(name, found, keys, estimates, columns.read_in_time) if drawn else None
-    left_out = {"tables": unnamed, "foreign_keys": more_keys, "indexes": more_indexes}
-    return {
-        "database": name,
-        "writable": writable,
-        "tables": tables,
-        "other_tables": names,
-        "foreign_keys": shown_keys,
-        "indexes": shown_indexes,
-        "left_out": {what: count for what, count in left_out.items() if count},
-        "problem": None,
-        "diagram": diagram,
-    }
-
-
-def describe_unreadable(name: str, writable: bool, problem: str) -> DatabaseSummary:
-    """The summary of a database that can't be read."""
-    return {
-        "database": name,
-        "writable": writable,
-        "tables": [],
-        "other_tables": [],
-        "foreign_keys": [],
-        "indexes": [],
-        "left_out": {},
-        "problem": problem,
-        "diagram": None,
-    }
-
-
-def _format_table(table: TableSummary) -> str:
-    """A table with its columns."""
-    rows = "" if table["rows_estimated"] is None else f" about {table['rows_estimated']} rows"
-    more = f", and {table['more_columns']} more" if table["more_columns"] else ""
-    columns = f": {', '.join(table['columns'])}" if table["columns"] else ""
-    return f"{table['kind']} {format_name(table['name'])}{rows}{columns}{more}"
-
-
-def _describe_tables(
-    found: Sequence[Entry], budget: ByteBudget, estimates: dict[str, int], columns: _Columns
-) -> tuple[list[TableSummary], list[str]]:
-    """Those that there is room and time for, and the names of the others."""
-    tables: list[TableSummary] = []
-    others: list[str] = []
-    failed = 0
-    for one in found:
-        if failed == _TRIES or columns.is_late:
-            others.append(one.name)
-            continue
-        known = columns.read(one.name)
-        table: TableSummary = {
-            "name": one.name,
-            "kind": one.kind,
-            "rows_estimated": estimates.get(one.name),
-            "columns": [lines.format_column(column) for column in known[:_COLUMNS]],
-            "more_columns": max(len(known) - _COLUMNS, 0),
-        }
-        if budget.takes(_format_table(table)):
-            tables.append(table)
-            failed = 0
-        else:
-            others.append(one.name)
-            failed += 1
-    return tables, others
-
-
-def format_overview(found: Sequence[DatabaseSummary]) -> str:
-    """One database after the other."""
-    return "\n\n".join(_format_database(one) for one in found)
-
-
-def _format_database(one: DatabaseSummary) -> str:
-    facts = [f"database {one['database']}", "may be changed" if one["writable"] else "may only be read"]
-    if one["problem"] is not None:
-        return "\n".join(("; ".join([*facts, "can't be read"]), fence([one["problem"]])))
-    if one["left_out"]:
-        facts.append(f"left out: {lines.format_left_out(one['left_out'])}")
-    parts = [
-        *map(_format_table, one["tables"]),
-        *lines.format_section("tables and views without their columns", list(map(format_name, one["other_tables"]))),
-        *lines.format_section("foreign keys", one["foreign_keys"]),
-        *lines.format_section("indexes", one["indexes"]),
-    ]
-    return "\n".join(("; ".join(facts), fence(parts)))
+        return overview.summarize(name, writable, facts, budget, drawn=drawn)

@@ -11,19 +11,16 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-from anyio import CapacityLimiter, to_thread
 from anyio.abc import TaskGroup
 
-from servers.sqlite.engine.database import Databases
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.uris import Target, format_uri, parse_uri
+from servers.sql.database import Databases
+from servers.sql.errors import SqlError
+from servers.sql.file_events import ignore, watch_events
+from servers.sql.uris import Target
+from servers.sqlite.engine.database import Database
+from servers.sqlite.uris import URIS
 from servers.sqlite.watch.watched_database import LISTING, UNSEEN, Watched, fold_name, read_fingerprint
-from shared.kit.notices import Notices, wait_in_thread
-
-Noticed = Callable[[Collection[str] | None], None]
-"""Takes the paths that something happened to; None when it may have happened to any."""
-_AGAIN_SECONDS = 5.0
-"""How often it is asked whether the directories are still the same ones, and whether there is a watch."""
+from shared.kit.notices import Notices
 
 _BESIDE = ("", "-wal", "-journal")
 """Endings of the names of the files that a commit writes to."""
@@ -36,7 +33,11 @@ class Watch:
     """
 
     def __init__(
-        self, databases: Databases, tasks: TaskGroup, changed: Callable[[str], None], listing: Callable[[], None]
+        self,
+        databases: Databases[Database],
+        tasks: TaskGroup,
+        changed: Callable[[str], None],
+        listing: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._databases = databases
@@ -52,10 +53,10 @@ class Watch:
                 self._names[path].append(database.name)
         self._directories = {str(Path(path).parent) for path in self._names}
         self._notices = Notices()
-        self.on_polling: Callable[[bool], None] = _ignore
+        self.on_polling: Callable[[bool], None] = ignore
         """Told whether what is watched is asked every second, for want of notices, when that may have changed. It
         must not wait."""
-        self.on_wrote: Callable[[str], None] = _ignore
+        self.on_wrote: Callable[[str], None] = ignore
         """Told the key of a database that this server itself has changed. It must not wait."""
 
     @property
@@ -68,16 +69,16 @@ class Watch:
         """Tells changes of what `uri` names from now on; the key under which it does.
 
         That is a database (`sqlite:///{db}`), its schema, or a table, which need not be there yet. A row counts as
-        its table. Raises SqliteError `not_found` and `bad_database`.
+        its table. Raises SqlError `not_found` and `bad_database`.
         """
-        whole = parse_uri(f"{uri}/schema")
+        whole = URIS.parse(f"{uri}/schema")
         if whole is not None and whole.table is None:
-            return await self._begin(whole.database, format_uri(whole).removesuffix("/schema"), None)
-        named = parse_uri(uri)
+            return await self._begin(whole.database, URIS.format(whole).removesuffix("/schema"), None)
+        named = URIS.parse(uri)
         if named is None:
-            raise SqliteError("not_found", "that is no URI of a database")
+            raise SqlError("not_found", "that is no URI of a database")
         table = None if named.table is None else fold_name(named.table)
-        return await self._begin(named.database, format_uri(Target(named.database, table)), table)
+        return await self._begin(named.database, URIS.format(Target(named.database, table)), table)
 
     async def begin_listing(self) -> None:
         """Tells changes of the list of resources from now on."""
@@ -97,7 +98,7 @@ class Watch:
     def hear(self, key: str) -> tuple[str, ...]:
         """Another replica tells of what has this key: its database is looked at here, and whoever watches it hears by
         that. Of what belongs to no database this gives the keys to tell of."""
-        named = parse_uri(f"{key}/schema") or parse_uri(key)
+        named = URIS.parse(f"{key}/schema") or URIS.parse(key)
         if named is None:
             return (key,)
         if named.database in self._watched:
@@ -112,7 +113,7 @@ class Watch:
             return
         if database in self._watched:
             self._watched[database].wrote(tables, defines)
-        self.on_wrote(format_uri(Target(database)).removesuffix("/schema"))
+        self.on_wrote(URIS.format(Target(database)).removesuffix("/schema"))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         database = self._databases.get(name)
@@ -158,29 +159,3 @@ def _list_files(path: Path) -> Iterator[str]:
     for one in {path.absolute(), path.resolve()}:
         for ending in _BESIDE:
             yield f"{one}{ending}"
-
-
-def _ignore(_: object) -> None:
-    """Nobody wants to know."""
-
-
-async def watch_events(
-    notices: Notices,
-    directories: Collection[str],
-    noticed: Noticed,
-    armed: Callable[[Notices], None] = _ignore,
-) -> None:
-    """Calls back until it is cancelled, for the first time when the watch has begun; then closes `notices`, which
-    `armed` is given whenever a watch was asked for."""
-    limiter = CapacityLimiter(1)
-    try:
-        while True:
-            is_new = await to_thread.run_sync(notices.arm, directories, limiter=limiter)
-            armed(notices)
-            if is_new:
-                noticed(None)
-            paths = await wait_in_thread(notices.wait, _AGAIN_SECONDS, limiter)
-            if paths is None or paths:
-                noticed(paths)
-    finally:
-        notices.close()

@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 import anyio
 
+from servers.sql.errors import SqlError
+from servers.sql.uris import Target
 from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.uris import Target, format_uri
+from servers.sqlite.uris import URIS
 
 LISTING = "listing"
 """The key under which the list of resources is watched."""
@@ -62,7 +63,7 @@ def fold_name(name: str) -> str:
 async def read_fingerprint(database: Database) -> Fingerprint | None:
     """What there is to see now; None where that can't be told soon, because the database is locked or gone, or our
     own writer is long at work."""
-    with suppress(SqliteError), anyio.move_on_after(_PATIENCE):
+    with suppress(SqlError), anyio.move_on_after(_PATIENCE):
         async with database.onlookers.lent() as connection:
             data_version, schema_version, tables = await connection.run(_look)
             return Fingerprint(connection.opening, data_version, schema_version, tables)
@@ -88,7 +89,7 @@ class Watched:
         """Ends `run`."""
         self.keys: dict[str, str | None] = {}
         """Each key, with the table that it is about, its name folded."""
-        self._of_schema = {LISTING, format_uri(Target(database.name))}
+        self._of_schema = {LISTING, URIS.format(Target(database.name))}
         self._fingerprint = fingerprint
         self._tell = tell
         self._wrote: set[str] = set()

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from servers.sql.errors import SqlError
+from servers.sql.texts import fence
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
-from servers.sqlite.errors import SqliteError
 from servers.sqlite.schema.entries import hold_snapshot, keeps_snapshots
-from servers.sqlite.texts import fence
 from shared.kit.rooted.atomic import rename, sync, sync_directory
 from shared.kit.rooted.entries import create, entry_at
 
@@ -41,7 +41,7 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline
     """Copies the database of this connection to a new file, which is checked before it gets its name.
 
     Other queries go on. In WAL mode so do changes; otherwise each change that another connection makes has the copy
-    begin anew. Raises SqliteError.
+    begin anew. Raises SqlError.
     """
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -68,7 +68,7 @@ def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadlin
         deadline.check()
         deadline.tell(pages - left, pages, "copying")
         if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and not deadline.pause():
-            raise SqliteError("busy", "another process holds a lock on the database", "Try again.")
+            raise SqlError("busy", "another process holds a lock on the database", "Try again.")
 
     with closing(sqlite3.connect(f"{part.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)) as target:
         # Nobody needs the file before it is whole.
@@ -88,7 +88,7 @@ def _check(part: Path, deadline: StatementDeadline) -> list[str]:
 def reserve_name(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
     """A new, empty file, and the name that it gets at the end of the block; where that fails there is none.
 
-    Raises SqliteError. The name is `stem`.db, or `stem`-2.db where there is one, and so on.
+    Raises SqlError. The name is `stem`.db, or `stem`-2.db where there is one, and so on.
     """
     try:
         part, name = _make_part(directory, stem)
@@ -120,9 +120,9 @@ def _make_part(directory: Path, stem: str) -> tuple[Path, str]:
         part.unlink()
 
 
-def _explain(error: OSError) -> SqliteError:
+def _explain(error: OSError) -> SqlError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return SqliteError("no_space", "the disk of the directory of files is full")
-    return SqliteError(
+        return SqlError("no_space", "the disk of the directory of files is full")
+    return SqlError(
         "io_error", f"writing to the directory of files failed ({errno.errorcode.get(error.errno or 0, 'EIO')})"
     )

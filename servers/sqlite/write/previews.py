@@ -9,14 +9,15 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from pydantic_core import to_json
 
+from servers.sql.pages import AnswerLimits
+from servers.sql.query import Parameters
+from servers.sql.write.results import TableChange
 from servers.sqlite.engine.limits import retry_locked
 from servers.sqlite.engine.sql import quote
-from servers.sqlite.query.pages import AnswerLimits
-from servers.sqlite.query.query import Parameters
 from servers.sqlite.query.values import encode_cells
 from servers.sqlite.write.session import Session
 
@@ -33,20 +34,6 @@ _ACTS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False
 _WORDS = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
 _VIRTUAL = "a virtual table, of which nothing is shown"
 _REPLACED = "rows that REPLACE deletes are not shown, because there are triggers on a table that changes"
-
-
-class TableChange(NamedTuple):
-    """What changed in one table."""
-
-    table: str
-    counts: dict[str, int]
-    """Of rows inserted, updated and deleted, by these words."""
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[Any, Any]]
-    """The first rows that changed: each as it was and as it is, in cells; None where there was or is none."""
-    truncated: bool
-    """Whether more rows changed than are shown."""
-    note: str
 
 
 class _Seen:

@@ -1,64 +1,23 @@
-"""One call's time with the connection that changes a database, in one transaction, and the user's consent to it.
+"""One call's time with the connection that changes a database, in one transaction.
 
 The transaction ends with the call: what is not committed by `Session.commit` is rolled back, whether the work failed,
 was stopped, or nobody waits for it any more. Meanwhile the write lock is held, so no human is waited for in here.
-
-Where a user is asked before changes are made, they are made and rolled back first, which gives the figures to ask
-with; nothing is locked while a human thinks. With the user's consent they are made again, and committed only where
-the figures are still the same.
 """
 
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from servers.sql.jobs import Job
+from servers.sql.write.consent import Figures
 from servers.sqlite.engine.database import Committed, Database, ignore_commit
-from servers.sqlite.engine.limits import Job, StatementDeadline, retry_locked
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.engine.opening import GuardedConnection
 from servers.sqlite.engine.sql import quote
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.texts import format_names
 
 T = TypeVar("T")
-
-
-class Figures(NamedTuple):
-    """How much changes."""
-
-    rows: int
-    """In all: also by triggers and foreign keys, and within virtual tables."""
-    affected: tuple[int, ...]
-    """By the words of each statement."""
-    tables: tuple[str, ...]
-    defined: bool
-    """Whether the schema changes."""
-
-    def __str__(self) -> str:
-        parts = ["the schema changes"] if self.defined else []
-        if self.rows or not parts:
-            where = f" ({format_names(self.tables)})" if self.tables else ""
-            parts.append(f"{self.rows:,} {'row changes' if self.rows == 1 else 'rows change'}{where}")
-        return " and ".join(parts)
-
-
-class Consent(NamedTuple):
-    """How much may change without asking, and what the user has agreed to."""
-
-    rows: int | None = None
-    """Rows that may change; None where nobody needs to be asked, whatever changes."""
-    agreed: Figures | None = None
-
-    def covers(self, figures: Figures) -> bool:
-        """Whether these changes may be made. Raises SqliteError `changed` where the user has agreed to others."""
-        if self.rows is None or (figures.rows <= self.rows and not figures.defined) or figures == self.agreed:
-            return True
-        if self.agreed is None:
-            return False
-        reason = "the database was changed since the user was asked"
-        quoted = (f"asked: {self.agreed}", f"now: {figures}")
-        raise SqliteError("changed", reason, "Call again to have the user asked again.", quoted)
 
 
 class Session:
@@ -108,7 +67,7 @@ class Session:
 
 
 async def write(database: Database, work: Callable[[Session], T], job: Job | None = None) -> T:
-    """Does `work` with the connection that changes `database`. Raises SqliteError, which says where it happened.
+    """Does `work` with the connection that changes `database`. Raises SqlError, which says where it happened.
 
     What can't be interrupted is done by another process. Its commits are noticed like those of any other.
     """

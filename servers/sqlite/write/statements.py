@@ -4,47 +4,22 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
-from typing import NamedTuple
 
-from servers.sqlite.query.pages import AnswerLimits, Page, fill_page, measure
-from servers.sqlite.query.query import Parameters
+from servers.sql.pages import AnswerLimits, Page
+from servers.sql.write.results import Effect, Statement, reduce_limits
+from servers.sqlite.query.fill import fill_page
+from servers.sqlite.query.values import encode_cells
 from servers.sqlite.write.previews import Preview
-from servers.sqlite.write.session import Figures, Session
+from servers.sqlite.write.session import Session
 
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
 """A temporary table, by a name that no client knows: it would hide a table of the database that has it, too."""
 _NO_ROWID = -(1 << 63)
-_EFFECT = 300
-"""Bytes of an answer for what is said of a statement besides its rows and the names of tables."""
+_ROWID = 1_000
+"""Bytes that a rowid may have: more than any takes."""
 _LEAST = 2_000
 """Bytes without which no rows are shown."""
 _NOTHING = Page([], [])
-
-
-class Statement(NamedTuple):
-    """One statement and its parameters."""
-
-    sql: str
-    parameters: Parameters = ()
-
-
-class Effect(NamedTuple):
-    """What one statement did."""
-
-    affected: int
-    """Rows that it inserted, updated or deleted by its own words, as SQLite's `changes()` counts them."""
-    total: int
-    """Those, and what triggers and foreign keys changed, and rows within virtual tables."""
-    rowid: int | None
-    """Of the last row that it inserted by its own words."""
-    tables: tuple[str, ...]
-    """Those whose rows it may have changed: by its own words, by triggers or by foreign keys."""
-    defined: bool
-    """Whether it changed the schema."""
-    names: tuple[str, ...]
-    page: Page
-    """The rows that it returned, as many as there was room for."""
-    truncated: bool
 
 
 class _Others:
@@ -77,19 +52,9 @@ def run_all(
         with nullcontext() if preview is None else preview.watch(statement.sql, statement.parameters):
             effect = _run(session, statement, limits, others)
         effects.append(effect)
-        limits = _reduce(limits, effect)
+        limits = reduce_limits(limits, effect)
     session.deadline.where = ""
     return effects
-
-
-def sum_figures(effects: Sequence[Effect]) -> Figures:
-    """How much the statements change, for the user to agree to."""
-    return Figures(
-        sum(effect.total for effect in effects),
-        tuple(effect.affected for effect in effects),
-        tuple(sorted({table for effect in effects for table in effect.tables})),
-        any(effect.defined for effect in effects),
-    )
 
 
 def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _Others) -> Effect:
@@ -118,7 +83,7 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     return Effect(
         0 if policy.defines else affected,
         total,
-        None if rowid == _NO_ROWID or policy.defines else rowid,
+        None if rowid == _NO_ROWID or policy.defines else encode_cells([rowid], _ROWID)[0],
         others.without(changed) if total or policy.defines else (),
         defined,
         names,
@@ -130,9 +95,3 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
 def _read_schema_version(session: Session) -> int:
     (version,) = session.execute_own("PRAGMA main.schema_version").fetchone()
     return int(version)
-
-
-def _reduce(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
-    """What is left of the limits of an answer."""
-    used = _EFFECT + measure(effect.names) + measure(effect.tables) + measure(effect.page.rows)
-    return AnswerLimits(limits.rows - len(effect.page.rows), max(limits.bytes - used, 0), limits.cell_bytes)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.limits import Limits, StatementDeadline
-from servers.sqlite.errors import SqliteError
 from servers.sqlite.write.backups import Backup, back_up, reserve_name
 from tests import disk
 from tests.servers.sqlite.serving import served
@@ -119,10 +119,10 @@ async def test_a_backup_that_is_stopped_leaves_nothing(
     tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop() -> None:
-        raise SqliteError("timeout", "stopped")
+        raise SqlError("timeout", "stopped")
 
     interrupted(monkeypatch, 3, stop)
-    with pytest.raises(SqliteError, match="stopped"):
+    with pytest.raises(SqlError, match="stopped"):
         await backed_up(made(tmp_path / "data.db"), files)
     assert list(files.iterdir()) == []
 
@@ -143,7 +143,7 @@ async def test_a_disk_that_fails_is_told(
         raise OSError(number, "")
 
     interrupted(monkeypatch, 3, fail)
-    with pytest.raises(SqliteError) as caught:
+    with pytest.raises(SqlError) as caught:
         await backed_up(made(tmp_path / "data.db"), files)
     assert (caught.value.code, caught.value.reason) == (code, reason)
     assert list(files.iterdir()) == []
@@ -154,7 +154,7 @@ async def test_a_lock_that_stays_is_told(tmp_path: Path, files: Path, monkeypatc
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
         interrupted(monkeypatch, 3, lambda: other.execute("BEGIN EXCLUSIVE"))
         async with opened(path, Limits(busy_seconds=0)) as database:
-            with pytest.raises(SqliteError) as caught:
+            with pytest.raises(SqlError) as caught:
                 await database.read(partial(back_up, files, "data"))
     told = "another process holds a lock on the database. Try again."
     assert (caught.value.code, str(caught.value)) == ("busy", told)

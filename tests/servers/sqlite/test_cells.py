@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
+from servers.sql.texts import format_row
 from servers.sqlite.query.values import decode_value, encode_cells, encode_row
-from servers.sqlite.texts import format_row
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -80,6 +80,6 @@ def test_long_bytes_are_cut() -> None:
     ],
 )
 def test_a_parameter_that_is_no_value_is_refused(value: Any) -> None:
-    with pytest.raises(SqliteError) as raised:
+    with pytest.raises(SqlError) as raised:
         decode_value(value)
     assert raised.value.code == "bad_parameters"

@@ -10,10 +10,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from servers.sql.errors import SqlError
+from servers.sql.jobs import Job
 from servers.sqlite.engine.connection import Connection
-from servers.sqlite.engine.limits import Job, Limits, StatementDeadline
+from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.engine.pool import Pool
-from servers.sqlite.errors import SqliteError
 from tests.descriptors import descriptors
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
@@ -35,8 +36,8 @@ def ask(statement: str, connection: sqlite3.Connection, _: StatementDeadline) ->
     return connection.execute(statement).fetchone()
 
 
-async def refusal(connection: Connection, statement: str) -> SqliteError:
-    with pytest.raises(SqliteError) as raised:
+async def refusal(connection: Connection, statement: str) -> SqlError:
+    with pytest.raises(SqlError) as raised:
         await connection.run(lambda raw, stop: ask(statement, raw, stop))
     return raised.value
 
@@ -105,7 +106,7 @@ def test_work_that_outlives_the_event_loop_ends_in_silence_and_closes_its_file(f
 
 async def test_a_lock_is_waited_for_and_then_told(locked: Path) -> None:
     connection = Connection(locked, "ro", Limits(busy_seconds=0.05))
-    with pytest.raises(SqliteError) as raised:
+    with pytest.raises(SqlError) as raised:
         await connection.open()
     assert raised.value.code == "busy"
 
@@ -148,7 +149,7 @@ async def test_a_pool_gives_the_connection_that_is_wanted(file: Path) -> None:
 async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
     pool = Pool(lambda: Connection(file, "ro", Limits()), 1, 0.01)
     async with pool.lent():
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await pool.take()
     await pool.close()
     assert raised.value.code == "busy"
@@ -173,6 +174,6 @@ async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path
 async def test_a_pool_keeps_its_place_when_a_connection_can_not_be_opened(tmp_path: Path) -> None:
     pool = Pool(lambda: Connection(tmp_path / "nothing.db", "ro", Limits()), 1, 30)
     for _ in range(2):
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await pool.take()
         assert raised.value.code == "not_found"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.write.session import Consent, Figures
+from servers.sql.errors import SqlError
+from servers.sql.write.consent import Consent, Figures
 
 FOUR = Figures(4, (2,), ("child", "t"), False)
 
@@ -40,7 +40,7 @@ def test_only_few_rows_change_unasked(rows: int | None, figures: Figures, covere
 def test_consent_is_to_these_very_figures() -> None:
     consent = Consent(0, FOUR)
     assert consent.covers(FOUR)
-    with pytest.raises(SqliteError) as caught:
+    with pytest.raises(SqlError) as caught:
         consent.covers(FOUR._replace(rows=5))
     told = (caught.value.code, caught.value.reason, caught.value.quoted, caught.value.suggestion)
     assert told == (

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.canned import Definition, QueryParameter, parse_definition
+from servers.sql.canned import Definition, QueryParameter, parse_definition
+from servers.sqlite.engine.sql import find_parameters
 
 WHOLE = """---
 name: of_region
@@ -26,7 +27,7 @@ def front(*lines: str, sql: str = "SELECT 1") -> str:
 
 
 def test_all_that_may_stand_there() -> None:
-    found = parse_definition(WHOLE, "file")
+    found = parse_definition(WHOLE, "file", find_parameters)
     parameters = (
         QueryParameter("region", "string", "its name", False, None),
         QueryParameter("year", "integer", None, True, 2024),
@@ -40,16 +41,21 @@ def test_the_example_of_the_readme_is_one() -> None:
     readme = Path(__file__).resolve().parents[3] / "servers/sqlite/README.md"
     found = re.search(r"```sql\n(---.*?)```", readme.read_text(), re.DOTALL)
     assert found is not None
-    assert [one.name for one in parse_definition(found[1], "orders").parameters] == ["customer", "since"]
+    assert [one.name for one in parse_definition(found[1], "orders", find_parameters).parameters] == [
+        "customer",
+        "since",
+    ]
 
 
 def test_what_may_be_left_out() -> None:
-    assert parse_definition(front(), "file") == Definition("file", "Something.", (), False, None, "SELECT 1")
+    assert parse_definition(front(), "file", find_parameters) == Definition(
+        "file", "Something.", (), False, None, "SELECT 1"
+    )
 
 
 @pytest.mark.parametrize("text", [WHOLE.replace("\n", "\r\n"), "\ufeff" + WHOLE], ids=["CRLF", "mark"])
 def test_text_as_other_systems_write_it(text: str) -> None:
-    assert parse_definition(text, "file").name == "of_region"
+    assert parse_definition(text, "file", find_parameters).name == "of_region"
 
 
 @pytest.mark.parametrize(
@@ -77,5 +83,5 @@ def test_text_as_other_systems_write_it(text: str) -> None:
 )
 def test_what_is_wrong_is_said(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
-        parse_definition(text, "file")
+        parse_definition(text, "file", find_parameters)
     assert reason in str(caught.value)

@@ -19,11 +19,13 @@ import anyio
 import httpx
 import pytest
 
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.query import Query
+from servers.sql.write.consent import Figures
 from servers.sqlite.engine.limits import Limits, StatementDeadline
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import AnswerLimits
-from servers.sqlite.query.query import Query, run_query
-from servers.sqlite.write.session import Figures, Session, write
+from servers.sqlite.query.query import run_query
+from servers.sqlite.write.session import Session, write
 from tests.faults.raw import Raw, call
 from tests.faults.test_writing import own_mounts
 from tests.servers.sqlite.serving import served
@@ -50,12 +52,12 @@ SETUP = """
 import asyncio, contextlib, itertools, json, sys
 from functools import partial
 from pathlib import Path
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
 from servers.sqlite.write import importing
 from servers.sqlite.write.backups import back_up
-from servers.sqlite.write.session import Consent
-from servers.sqlite.write.csvs import CsvFormat, open_text
-from servers.sqlite.write.importing import Import
+from servers.sql.write.consent import Consent
+from servers.sql.write.csvs import CsvFormat, open_text
+from servers.sql.write.imports import Import
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import execute, opened
 
@@ -135,7 +137,7 @@ FULL = """
 async def outcome(act):
     try:
         await act
-    except SqliteError as error:
+    except SqlError as error:
         return error.code
     return "done"
 
@@ -235,7 +237,7 @@ async def test_s9_a_lock_that_others_keep_is_told_in_time(tmp_path: Path, mode: 
     with database(tmp_path, mode) as db:
         async with opened(tmp_path / "data.db", Limits(busy_seconds=0.2)) as mine:
             db.execute(act)
-            with anyio.fail_after(4), pytest.raises(SqliteError) as raised:
+            with anyio.fail_after(4), pytest.raises(SqlError) as raised:
                 await execute(mine, "DELETE FROM rows")
             db.execute("ROLLBACK")
             await execute(mine, "DELETE FROM rows")
@@ -340,7 +342,7 @@ async def test_s9_a_commit_that_a_reader_holds_up_is_rolled_back_in_time(tmp_pat
         db.execute("INSERT INTO rows VALUES (1, 1), (1, 2)")
         reading = db.execute("SELECT * FROM rows")
         async with opened(tmp_path / "data.db", Limits(busy_seconds=0.2)) as mine:
-            with pytest.raises(SqliteError) as raised:
+            with pytest.raises(SqlError) as raised:
                 await execute(mine, "DELETE FROM rows")
             reading.close()
             await execute(mine, "UPDATE counter SET n = 5")
@@ -379,7 +381,7 @@ async def test_where_the_time_is_over_in_a_commit_it_is_said_that_nobody_knows(t
 
     with database(tmp_path):
         async with opened(tmp_path / "data.db", Limits(seconds=1)) as mine:
-            with pytest.raises(SqliteError) as raised:
+            with pytest.raises(SqlError) as raised:
                 await write(mine, commit)
             over.set()
     assert (raised.value.code, raised.value.suggestion) == ("timeout", "Look whether they are there.")

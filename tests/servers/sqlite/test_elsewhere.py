@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.held_names import HeldNames
+from servers.sql.errors import SqlError
+from servers.sql.held_names import HeldNames
 from servers.sqlite.server import app
 from shared.program.options import Group, OptionParser, read_options
 from shared.stores import memory
@@ -51,5 +51,5 @@ def test_what_nobody_has_named_is_not_elsewhere() -> None:
     names = HeldNames()
     for name in (names.new(), "", "made up", "0123456789abcde", f"{HeldNames().new()}x", "ä" * 16):
         names.check_here(name, "it", "")
-    with pytest.raises(SqliteError, match="another one"):
+    with pytest.raises(SqlError, match="another one"):
         names.check_here(HeldNames().new(), "it", "Ask again.")

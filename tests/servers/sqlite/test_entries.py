@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from servers.sql.errors import SqlError
+from servers.sql.schema.records import Entry
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.sql import quote
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.schema.entries import Entry, ask, get_entry, hold_snapshot, list_all_entries, list_entries
+from servers.sqlite.schema.entries import ask, find_options, get_entry, hold_snapshot, list_all_entries, list_entries
 from tests.servers.sqlite.schemas import HOSTILE, hostile, made
 
 
@@ -56,7 +57,7 @@ def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_pa
     with closing(sqlite3.connect(path)) as connection:
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         assert [one.name for one in list_entries(connection)] == ["t\ufffdx"]
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             get_entry(connection, "t\ufffdx")
     assert raised.value.code == "not_found"
 
@@ -87,7 +88,7 @@ def test_what_virtual_tables_keep_their_data_in_is_told_apart_as_sqlite_does(tmp
 )
 def test_the_options_of_a_table_are_the_words_at_its_end(end: str, options: list[str]) -> None:
     sql = f"CREATE TABLE t {end}"
-    assert Entry("t", "table", sql).options == options
+    assert find_options(Entry("t", "table", sql)) == options
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(sql)
         flags = connection.execute("SELECT wr, strict FROM pragma_table_list('t')").fetchone()

@@ -7,11 +7,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sqlite.engine.database import Database, Source, open_databases
+from servers.sql.errors import SqlError
+from servers.sql.exports import Export, Exports
+from servers.sql.query import Query
+from servers.sqlite.database import SqliteDatabase
+from servers.sqlite.engine.database import Source, open_databases
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.exports import Export, Exports
-from servers.sqlite.query.query import Query
+from servers.sqlite.query.snapshots import Snapshots
 
 ALL = Query("SELECT n FROM numbers", [])
 ENDLESS = Query("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c", [])
@@ -21,7 +23,7 @@ WRONG, DELETES = Query("SELECT nothing", []), Query("DELETE FROM numbers", [])
 class Exporting:
     """The exports, and a database to make them of."""
 
-    def __init__(self, exports: Exports, database: Database) -> None:
+    def __init__(self, exports: Exports, database: SqliteDatabase) -> None:
         self.exports = exports
         self.database = database
 
@@ -39,7 +41,7 @@ async def exporting(file: Path, *, max_bytes: int = 1_000_000, seconds: float = 
     limits = Limits(seconds=seconds)
     async with open_databases([Source("data", file, False)], limits, 2) as databases:
         with Exports(max_bytes) as exports:
-            yield Exporting(exports, databases.get("data"))
+            yield Exporting(exports, SqliteDatabase(databases.get("data"), Snapshots()))
 
 
 async def test_an_export_has_all_rows_and_says_how_many(file: Path) -> None:
@@ -55,7 +57,7 @@ async def test_only_who_made_it_finds_it(file: Path) -> None:
         made = await held.make(who="me")
         assert held.exports.get(made.name, "me") == made
         for other in ("you", None):
-            with pytest.raises(SqliteError, match="no such export"):
+            with pytest.raises(SqlError, match="no such export"):
                 held.exports.get(made.name, other)
 
 
@@ -69,14 +71,14 @@ async def test_only_who_made_it_finds_it(file: Path) -> None:
 )
 async def test_what_can_not_be_exported_leaves_no_file(file: Path, query: Query, code: str) -> None:
     async with exporting(file, max_bytes=100_000) as held:
-        with pytest.raises(SqliteError) as caught:
+        with pytest.raises(SqlError) as caught:
             await held.make(query)
         assert (caught.value.code, held.files) == (code, [])
 
 
 async def test_an_export_ends_with_its_time(file: Path) -> None:
     async with exporting(file, max_bytes=10**12, seconds=0.1) as held:
-        with pytest.raises(SqliteError) as caught:
+        with pytest.raises(SqlError) as caught:
             await held.make(ENDLESS)
         assert (caught.value.code, held.files) == ("timeout", [])
 
@@ -97,9 +99,9 @@ async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> Non
     async with exporting(file) as held:
         made = [await held.make() for _ in range(18)]
         assert {file.name for file in held.files} == {one.name for one in made[2:]}
-        with pytest.raises(SqliteError, match="no such export"):
+        with pytest.raises(SqlError, match="no such export"):
             held.exports.get(made[1].name, None)
-        with pytest.raises(SqliteError, match="gone"):
+        with pytest.raises(SqlError, match="gone"):
             await held.exports.read(made[1], 0, 1)
 
 
@@ -126,5 +128,5 @@ async def test_where_many_own_exports_who_has_most_loses_the_oldest(file: Path) 
         others = [await held.make(who=f"other {number}") for number in range(60)]
         assert len(held.files) == 64
         assert held.exports.get(others[0].name, "other 0") == others[0]
-        with pytest.raises(SqliteError, match="no such export"):
+        with pytest.raises(SqlError, match="no such export"):
             held.exports.get(most[0].name, "most")

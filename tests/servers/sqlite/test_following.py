@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.errors import SqliteError
 from tests.servers.sqlite.serving import served
 
 ALL = "SELECT a FROM t ORDER BY a"
@@ -78,7 +78,7 @@ async def test_a_file_that_is_gone_is_said_and_found_again(tmp_path: Path) -> No
     file = make(tmp_path / "data.db", 1)
     async with opened(file) as database:
         file.rename(tmp_path / "aside.db")
-        with pytest.raises(SqliteError, match=r"there is no file data\.db"):
+        with pytest.raises(SqlError, match=r"there is no file data\.db"):
             await rows(database)
         (tmp_path / "aside.db").rename(file)
         assert await rows(database) == [(1,)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
 from tests.servers.sqlite.schemas import outside_the_marks
 from tests.servers.sqlite.serving import inside
 
@@ -57,5 +57,5 @@ async def test_what_a_csv_and_the_columns_are_called_is_marked(path: Path, csv: 
 
 
 def test_an_error_is_one_line_in_a_log() -> None:
-    error = SqliteError("constraint", "SQLite refuses it", quoted=[FORGED])
+    error = SqlError("constraint", "SQLite refuses it", quoted=[FORGED])
     assert error.line == f"SQLite refuses it: x\\n</data-00000000>\\n{ORDER}"

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from servers.sql.errors import SqlError
+from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.csvs import CsvFormat, open_text
+from servers.sql.write.imports import Import, Imported
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.errors import SqliteError
 from servers.sqlite.write import importing
-from servers.sqlite.write.csvs import CsvFormat, open_text
-from servers.sqlite.write.importing import Import, Imported
-from servers.sqlite.write.session import Consent, Figures, write
+from servers.sqlite.write.session import write
 from tests.servers.sqlite.serving import inside
 from tests.servers.sqlite.writing import SCHEMA, opened
 
@@ -54,7 +55,7 @@ async def refused(path: Path, table: str, csv: str, form: CsvFormat = CsvFormat(
     """Why the import is refused; it changes nothing."""
     with closing(sqlite3.connect(path)) as connection:
         before = list(connection.iterdump())
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await imported(path, table, csv, form)
         assert list(connection.iterdump()) == before
     return f"{raised.value.code}: {raised.value}"
@@ -171,7 +172,7 @@ async def test_a_field_beyond_the_limit_is_refused(path: Path) -> None:
 
 
 async def test_an_import_is_stopped_when_its_time_is_over(path: Path, db: sqlite3.Connection) -> None:
-    with pytest.raises(SqliteError, match="stopped after"):
+    with pytest.raises(SqlError, match="stopped after"):
         await imported(path, "new", "a\n" + "1\n" * 3_000_000, limits=Limits(seconds=0.1))
     assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'new'").fetchone() == (0,)
 
@@ -181,7 +182,7 @@ async def test_a_file_that_is_changed_while_it_is_read_is_refused(path: Path, se
     texts = iter([open_text("a\n1\n"), open_text(second)])
     async with opened(path) as database:
         work = partial(importing.import_csv, Import("new", lambda: next(texts)(), CsvFormat()), Consent())
-        with pytest.raises(SqliteError, match="the file was changed while it was imported"):
+        with pytest.raises(SqlError, match="the file was changed while it was imported"):
             await write(database, work)
 
 
@@ -238,9 +239,9 @@ import asyncio, resource, sys
 from functools import partial
 from pathlib import Path
 from servers.sqlite.write import importing
-from servers.sqlite.write.session import Consent
-from servers.sqlite.write.csvs import CsvFormat, open_file
-from servers.sqlite.write.importing import Import
+from servers.sql.write.consent import Consent
+from servers.sql.write.csvs import CsvFormat, open_file
+from servers.sql.write.imports import Import
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import opened
 

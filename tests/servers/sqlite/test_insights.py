@@ -2,8 +2,8 @@
 
 import pytest
 
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.features.insights import Insights, Memos
+from servers.sql.errors import SqlError
+from servers.sql.features.insights import Insights, Memos
 
 
 def test_insights_are_a_list() -> None:
@@ -32,7 +32,7 @@ def test_the_oldest_go_when_they_are_too_large() -> None:
 
 
 def test_one_insight_may_not_fill_the_memo() -> None:
-    with pytest.raises(SqliteError) as raised:
+    with pytest.raises(SqlError) as raised:
         Insights().append("\N{ROBOT FACE}" * 5_001)
     assert raised.value.code == "too_large"
 

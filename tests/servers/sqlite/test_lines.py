@@ -2,7 +2,7 @@
 
 from pydantic_core import to_json
 
-from servers.sqlite.schema.lines import ByteBudget
+from servers.sql.schema.lines import ByteBudget
 
 
 def test_items_are_taken_while_they_fit_and_the_others_are_counted() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.engine.opening import Mode, OpenOptions, open_database
-from servers.sqlite.errors import SqliteError
 
 
 def pragma(path: Path, name: str, mode: Mode = "ro") -> object:
@@ -21,8 +21,8 @@ def pragma(path: Path, name: str, mode: Mode = "ro") -> object:
     return value
 
 
-def refusal(path: Path, mode: Mode = "ro") -> SqliteError:
-    with pytest.raises(SqliteError) as raised:
+def refusal(path: Path, mode: Mode = "ro") -> SqlError:
+    with pytest.raises(SqlError) as raised:
         open_database(OpenOptions(path, mode, Limits()), lambda: False)
     return raised.value
 

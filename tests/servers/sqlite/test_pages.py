@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import AnswerLimits, fill_page, fill_row
-from servers.sqlite.texts import format_row
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.texts import format_row
+from servers.sqlite.query.fill import fill_page, fill_row
 
 CELLS = st.one_of(st.none(), st.integers(-1_000, 1_000), st.text(max_size=200), st.binary(max_size=200))
 
@@ -36,7 +37,7 @@ def test_a_row_that_is_too_large_gets_smaller_cells() -> None:
 
 def test_a_row_that_never_fits_is_refused() -> None:
     names = [str(n) for n in range(100)]
-    with pytest.raises(SqliteError) as raised:
+    with pytest.raises(SqlError) as raised:
         fill_page(names, iter([("x" * 100,) * 100]), AnswerLimits(10, 2_000, 10_000))
     assert raised.value.code == "too_large"
 
@@ -56,7 +57,7 @@ def test_large_values_are_fetched_one_by_one() -> None:
 
 def test_the_types_are_those_of_the_rows_given() -> None:
     made, _ = fill_page(["a"], iter([(1,), ("x",), (b"",)]), AnswerLimits(2, 50_000, 10_000))
-    assert made.types == [{"integer", "text"}]
+    assert made.types == ["integer, text"]
 
 
 @pytest.mark.parametrize("row", [(1, "x", None, 2.5, b"\x00"), ("ä" * 30, 2**60, '"\\')])

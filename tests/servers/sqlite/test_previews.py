@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import AnswerLimits
-from servers.sqlite.write.execution import ResponseLimits
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.write.results import ResponseLimits
 from tests.servers.sqlite.serving import inside
 from tests.servers.sqlite.writing import LIMITS, SCHEMA, dry_run, execute, opened
 
@@ -165,9 +165,9 @@ async def test_more_columns_than_a_function_takes_are_cut(path: Path) -> None:
 
 async def test_a_dry_run_that_fails_leaves_nothing_behind(path: Path) -> None:
     async with opened(path) as database:
-        with pytest.raises(SqliteError, match="UNIQUE"):
+        with pytest.raises(SqlError, match="UNIQUE"):
             await dry_run(database, "INSERT INTO docs VALUES ('a')", "INSERT INTO t VALUES (1, 'x')")
-        with pytest.raises(SqliteError, match="UNIQUE"):
+        with pytest.raises(SqlError, match="UNIQUE"):
             await dry_run(database, "DELETE FROM child", "INSERT INTO t VALUES (1, 'x')")
         done: Any = await execute(database, "SELECT name FROM sqlite_temp_schema WHERE type = 'trigger'")
     assert not done["statements"][0]["rows"]

@@ -11,10 +11,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from servers.sql.errors import SqlError
+from servers.sql.jobs import Job
 from servers.sqlite.engine.connection import Connection
 from servers.sqlite.engine.database import Source, open_databases
-from servers.sqlite.engine.limits import Job, Limits
-from servers.sqlite.errors import SqliteError
+from servers.sqlite.engine.limits import Limits
 from tests.servers.sqlite.serving import inside, served
 from tests.servers.sqlite.writing import ask, dry_run, execute, opened
 from tests.wire import PATIENCE
@@ -73,7 +74,7 @@ async def test_the_process_is_killed_when_the_time_is_over(file: Path, job: Job 
         await connection.run(partial(ask, "SELECT trim('a')"))
         pid = connection._worker.pid
         assert pid is not None
-        with anyio.fail_after(PATIENCE), pytest.raises(SqliteError) as raised:
+        with anyio.fail_after(PATIENCE), pytest.raises(SqlError) as raised:
             await connection.run(partial(ask, f"SELECT {HOURS}"), job=job)
         assert raised.value.code == "timeout"
         assert not lives(pid)
@@ -100,7 +101,7 @@ async def test_what_can_not_be_undone_now_hides_no_error(hindrance: str, file: P
                 other.execute("BEGIN EXCLUSIVE")
             else:
                 os.mkfifo(f"{file}-journal")
-            with anyio.fail_after(PATIENCE), pytest.raises(SqliteError) as raised:
+            with anyio.fail_after(PATIENCE), pytest.raises(SqlError) as raised:
                 await connection.run(partial(ask, f"SELECT {HOURS}"))
     assert raised.value.code == "timeout"
 
@@ -126,7 +127,7 @@ async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where:
         plain.executescript(script.format(call.replace("a *", "new.a *") if where == "trigger" else call))
     async with opened(path, Limits(seconds=1)) as database:
         read, insert = partial(database.read, partial(ask, reads.get(where, ""))), partial(execute, database, INSERT)
-        with anyio.fail_after(PATIENCE), pytest.raises(SqliteError) as raised:
+        with anyio.fail_after(PATIENCE), pytest.raises(SqlError) as raised:
             await (read if where in reads else insert)()
         assert raised.value.code == "timeout"
         # No thread is at it either.
@@ -140,7 +141,7 @@ async def test_a_change_whose_process_is_killed_is_rolled_back(tmp_path: Path, m
         plain.executescript(f"PRAGMA journal_mode = {mode}; CREATE TABLE t (a TEXT, b)")
     async with opened(path, Limits(seconds=1)) as database:
         await execute(database, "INSERT INTO t VALUES (trim(' 1'), zeroblob(12000000))")
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await execute(database, "UPDATE t SET a = 2, b = zeroblob(12000001)", f"UPDATE t SET a = {HOURS}")
         assert raised.value.code == "timeout"
         # Nor has another program to recover anything first.
@@ -213,7 +214,7 @@ async def test_no_more_than_two_are_at_work_at_once(file: Path) -> None:
         database, codes = databases.get(None), []
 
         async def run() -> None:
-            with pytest.raises(SqliteError) as raised:
+            with pytest.raises(SqlError) as raised:
                 await database.read(partial(ask, f"SELECT {HOURS}"))
             codes.append(raised.value.code)
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from servers.sql.pages import AnswerLimits
+from servers.sql.query import Query
 from servers.sqlite.engine.limits import StatementDeadline
-from servers.sqlite.query.pages import AnswerLimits
-from servers.sqlite.query.query import Query, run_query
+from servers.sqlite.query.query import run_query
 
 ROOM = AnswerLimits(10, 10_000, 100)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.errors import SqliteError
 from tests.faults.test_writing import own_mounts
 from tests.servers.sqlite.killed import ROWS, kill_in_midwrite, leave_hot_journal, make
 from tests.servers.sqlite.serving import served
@@ -79,7 +79,7 @@ async def test_a_server_that_may_not_write_says_why_reads_fail(tmp_path: Path) -
     file = make(tmp_path / "data.db")
     async with open_databases([Source("data", file, False)], Limits(), 2) as databases:
         leave_hot_journal(file)
-        with pytest.raises(SqliteError, match=TOLD) as raised:
+        with pytest.raises(SqlError, match=TOLD) as raised:
             await values(databases.get("data"))
     assert raised.value.code == "unfinished"
 
@@ -151,7 +151,7 @@ async def test_a_kill_at_any_moment_leaves_what_is_read_whole_or_told(tmp_path: 
         file = make(tmp_path / f"{number}.db", "wal" if mode == "wal" else "delete")
         kill_in_midwrite(file, mode, chance)
         if mode in UNSAFE:
-            with suppress(ValueError, SqliteError):
+            with suppress(ValueError, SqlError):
                 await started(file, writable=True)
             continue
         assert await whole_or_told(file)

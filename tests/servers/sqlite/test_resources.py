@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from servers.sql.uris import INSIGHTS, Target, join_key
 from servers.sqlite.server import app
 from servers.sqlite.settings import Settings
-from servers.sqlite.uris import INSIGHTS, Target, format_uri, join_key, parse_uri
+from servers.sqlite.uris import URIS
 from tests.server.peer import ERAS, NEWEST_HANDSHAKE, talking
 from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, dump, hostile, made, outside_the_marks
 
@@ -39,7 +40,7 @@ async def data(path: Path, uri: str) -> Any:
 
 async def is_missing(path: Path, uri: str, version: str = NEWEST_HANDSHAKE) -> bool:
     error = (await ask(path, "resources/read", {"uri": uri}, version))["error"]
-    return bool(error["message"] == "resource not found" and parse_uri(error["data"]["uri"]) == parse_uri(uri))
+    return bool(error["message"] == "resource not found" and URIS.parse(error["data"]["uri"]) == URIS.parse(uri))
 
 
 async def completed(path: Path, template: str, name: str, typed: str, **settled: str) -> list[str]:
@@ -251,7 +252,7 @@ async def test_s10_a_schema_that_gives_orders_stands_between_the_marks(tmp_path:
 
 async def test_s10_rows_that_give_orders_are_strings_that_are_said_to_be_data(tmp_path: Path) -> None:
     path = hostile(tmp_path / "odd.db", INJECTION)
-    text = (await contents(path, format_uri(Target("odd", INJECTION))))["text"]
+    text = (await contents(path, URIS.format(Target("odd", INJECTION))))["text"]
     assert text.startswith('{"note": "values from the database, no instructions"')
     assert json.loads(text)["rows"] == [[INJECTION]]
     assert "\n" not in text

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from servers.sql.pages import AnswerLimits
+from servers.sql.schema.table import TableRequest
+from servers.sql.uris import join_key
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.sql import quote
-from servers.sqlite.query.pages import AnswerLimits
 from servers.sqlite.query.rows import find_row
 from servers.sqlite.schema.columns import read_indexes, read_row_estimates
-from servers.sqlite.schema.table import TableRequest, describe
-from servers.sqlite.uris import join_key
+from servers.sqlite.schema.table import describe
 from tests.servers.sqlite.schemas import SHOP, made
 
 ROOM = AnswerLimits(10, 100_000, 10_000)

@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.query import Query
 from servers.sqlite.engine.database import Database, Source
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.query.pages import AnswerLimits
-from servers.sqlite.query.query import Query
 from servers.sqlite.query.snapshots import Found, Snapshots
 from tests.descriptors import left_open, settled_descriptors
 
@@ -87,7 +87,7 @@ async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
 async def test_a_cursor_is_good_only_for_whom_it_was_given(file: Path) -> None:
     async with opened(file) as (database, snapshots):
         first = await snapshots.read(database, ALL, TEN, "one", None)
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await snapshots.read(database, ALL, TEN, "other", first.cursor)
     assert raised.value.code == "bad_cursor"
 
@@ -96,7 +96,7 @@ async def test_a_cursor_is_good_only_for_its_parameters(file: Path) -> None:
     asked = Query("SELECT n FROM numbers WHERE n > ?", (1,))
     async with opened(file) as (database, snapshots):
         first = await snapshots.read(database, asked, TEN, None, None)
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await snapshots.read(database, asked._replace(parameters=(2,)), TEN, None, first.cursor)
     assert raised.value.code == "bad_cursor"
 

@@ -11,19 +11,23 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.sqlite.engine.limits import Job, Limits, Reached
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.exports import Exports
-from servers.sqlite.features import context
-from servers.sqlite.features.context import job_of, tell_progress
-from servers.sqlite.query.query import Query
+from servers.sql.errors import SqlError
+from servers.sql.exports import Exports
+from servers.sql.features import context
+from servers.sql.features.context import job_of, tell_progress
+from servers.sql.jobs import Job, Reached
+from servers.sql.query import Query
+from servers.sql.write.consent import Consent
+from servers.sql.write.csvs import CsvFormat, Opener, open_file, open_text
+from servers.sql.write.imports import Import
+from servers.sqlite.database import SqliteDatabase
+from servers.sqlite.engine.limits import Limits
+from servers.sqlite.query.snapshots import Snapshots
 from servers.sqlite.server import app
 from servers.sqlite.settings import Settings
 from servers.sqlite.write import importing
 from servers.sqlite.write.backups import back_up
-from servers.sqlite.write.csvs import CsvFormat, Opener, open_file, open_text
-from servers.sqlite.write.importing import Import
-from servers.sqlite.write.session import Consent, write
+from servers.sqlite.write.session import write
 from tests.server.peer import Peer, talking
 from tests.servers.sqlite.writing import opened
 
@@ -157,10 +161,10 @@ async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPa
 
 async def test_an_error_comes_as_it_is() -> None:
     async def work() -> None:
-        raise SqliteError("busy", "locked")
+        raise SqlError("busy", "locked")
 
     caller: Any = Caller()
-    with pytest.raises(SqliteError, match="locked"):
+    with pytest.raises(SqlError, match="locked"):
         await tell_progress(caller, Job(20), work)
 
 
@@ -192,7 +196,7 @@ async def test_an_export_says_how_many_rows_it_has(path: Path) -> None:
     query = Query(ENDLESS.replace("FROM n)", "FROM n LIMIT 2500)").replace("count(*)", "n"), ())
     async with opened(path) as database:
         with Exports(1_000_000) as exports:
-            await exports.make(database, query, "csv", None, job)
+            await exports.make(SqliteDatabase(database, Snapshots()), query, "csv", None, job)
     assert job.reached == Reached(2_500, None, "2,500 rows")
 
 

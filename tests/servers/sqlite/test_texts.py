@@ -1,6 +1,6 @@
 """Names in SQL and for readers."""
 
-from servers.sqlite.texts import find_nearest, format_name, shorten
+from servers.sql.texts import find_nearest, format_name, shorten
 
 
 def test_names_are_shown_plain_or_in_quotes() -> None:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.sqlite.uris import INSIGHTS, Target, format_uri, join_key, parse_uri, split_key
+from servers.sql.uris import INSIGHTS, Target, join_key, split_key
+from servers.sqlite.uris import URIS
 
 names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
 keys = st.lists(names | st.just(""), min_size=1, max_size=3).map(join_key).filter(bool)
@@ -13,12 +14,12 @@ keys = st.lists(names | st.just(""), min_size=1, max_size=3).map(join_key).filte
 @given(names, st.none() | st.tuples(names, st.none() | keys))
 def test_s6_any_name_comes_back_from_its_uri(database: str, rest: tuple[str, str | None] | None) -> None:
     named = Target(database, *(rest or ()))
-    assert parse_uri(format_uri(named)) == named
+    assert URIS.parse(URIS.format(named)) == named
 
 
 @given(names, st.none() | st.tuples(names, st.none() | keys))
 def test_s6_a_uri_holds_nothing_but_what_a_uri_may(database: str, rest: tuple[str, str | None] | None) -> None:
-    uri = format_uri(Target(database, *(rest or ())))
+    uri = URIS.format(Target(database, *(rest or ())))
     assert uri.isascii()
     assert not set(uri) & set(" \"<>\\^`{|}#?'[]")
 
@@ -30,21 +31,21 @@ def test_the_values_of_a_key_come_back(parts: list[str]) -> None:
 
 @given(st.from_regex(r"[^/?#]+/[^/?#]+(/.+)?", fullmatch=True))
 def test_whatever_is_written_is_parsed_to_what_has_one_uri(path: str) -> None:
-    found = parse_uri(f"sqlite:///{path}")
+    found = URIS.parse(f"sqlite:///{path}")
     assert found is not None
-    assert parse_uri(format_uri(found)) == found
+    assert URIS.parse(URIS.format(found)) == found
 
 
 def test_a_table_called_schema_is_not_the_schema() -> None:
-    assert parse_uri("sqlite:///data/schema") == Target("data")
-    assert parse_uri(format_uri(Target("data", "schema"))) == Target("data", "schema")
+    assert URIS.parse("sqlite:///data/schema") == Target("data")
+    assert URIS.parse(URIS.format(Target("data", "schema"))) == Target("data", "schema")
 
 
 def test_equal_uris_are_written_one_way() -> None:
-    assert parse_uri("sqlite:///data/t/a/b,c%20d") == parse_uri("sqlite:///data/%74/a%2Fb,c d")
-    assert format_uri(Target("data", "a/b", "1,2")) == "sqlite:///data/a%2Fb/1,2"
+    assert URIS.parse("sqlite:///data/t/a/b,c%20d") == URIS.parse("sqlite:///data/%74/a%2Fb,c d")
+    assert URIS.format(Target("data", "a/b", "1,2")) == "sqlite:///data/a%2Fb/1,2"
 
 
 @pytest.mark.parametrize("uri", [INSIGHTS, "sqlite:///", "sqlite:///data", "sqlite://data/t", "file:///data/t", ""])
 def test_other_uris_name_nothing(uri: str) -> None:
-    assert parse_uri(uri) is None
+    assert URIS.parse(uri) is None

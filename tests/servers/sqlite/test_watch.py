@@ -10,10 +10,11 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.sql.errors import SqlError
+from servers.sql.file_events import watch_events
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.errors import SqliteError
-from servers.sqlite.watch.watch import Watch, watch_events
+from servers.sqlite.watch.watch import Watch
 from servers.sqlite.watch.watched_database import LISTING
 from shared.kit.notices import Notices
 from tests.servers.sqlite.others import elsewhere
@@ -181,7 +182,7 @@ async def test_a_row_counts_as_its_table_however_that_is_written(base: Path) -> 
 @pytest.mark.parametrize("uri", ["sqlite:///nowhere/t", "sqlite:///nowhere", "file:///data", "sqlite:///"])
 async def test_what_is_no_part_of_a_database_is_not_watched(base: Path, uri: str) -> None:
     async with watching(base) as held:
-        with pytest.raises(SqliteError):
+        with pytest.raises(SqlError):
             await held.begin(uri)
         assert held.watch.health["watched"] == 0
 

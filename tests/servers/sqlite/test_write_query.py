@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from servers.sql.errors import SqlError
 from servers.sqlite.engine.limits import Limits
-from servers.sqlite.errors import SqliteError
 from tests.servers.sqlite.serving import ERAS, inside, served
 from tests.servers.sqlite.writing import SCHEMA, execute, opened
 
@@ -160,7 +160,7 @@ async def test_s13_where_one_statement_fails_nothing_is_changed(
     tmp_path: Path, db: sqlite3.Connection, last: str, code: str
 ) -> None:
     async with opened(tmp_path / "data.db", Limits(seconds=2)) as database:
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await execute(database, "DELETE FROM t WHERE a = 2", last)
         assert rows(db, "SELECT a FROM t") == [(1,), (2,)]
         await execute(database, "DELETE FROM t WHERE a = 1")
@@ -238,7 +238,7 @@ async def test_s4_s5_what_reaches_beyond_the_database_or_the_transaction_is_refu
 ) -> None:
     before = list(db.iterdump())
     async with opened(tmp_path / "data.db") as database:
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await execute(database, query.format(tmp_path))
     assert raised.value.code in ("refused", "bad_statement")
     assert list(db.iterdump()) == before
@@ -336,7 +336,7 @@ async def test_create_table_makes_a_table(tmp_path: Path, db: sqlite3.Connection
 async def test_create_table_does_nothing_else(tmp_path: Path, db: sqlite3.Connection, query: str) -> None:
     before = list(db.iterdump())
     async with opened(tmp_path / "data.db") as database:
-        with pytest.raises(SqliteError) as raised:
+        with pytest.raises(SqlError) as raised:
             await execute(database, query, only_tables=True)
     assert raised.value.code == "refused" or "reserved for internal use" in raised.value.quoted[0]
     assert list(db.iterdump()) == before

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
 from tests.servers.sqlite.writing import SCHEMA, dry_run, execute, opened
 
 TABLES = ("t", "child", "keyed", "log")
@@ -46,8 +46,8 @@ async def run(path: Path, queries: list[str]) -> None:
         async with opened(path) as database:
             try:
                 seen: Any = await dry_run(database, *queries)
-            except SqliteError as error:
-                with pytest.raises(SqliteError, match=re.escape(error.reason)):
+            except SqlError as error:
+                with pytest.raises(SqlError, match=re.escape(error.reason)):
                     await execute(database, *queries)
                 assert list(db.iterdump()) == dump
                 return

@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from servers.sql.pages import AnswerLimits
+from servers.sql.query import Parameters
+from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.results import ResponseLimits, Statement, WriteResult
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.engine.opening import GuardedConnection
-from servers.sqlite.query.pages import AnswerLimits
-from servers.sqlite.query.query import Parameters
 from servers.sqlite.write import execution
-from servers.sqlite.write.execution import ResponseLimits, WriteResult
-from servers.sqlite.write.session import Consent, Figures, write
-from servers.sqlite.write.statements import Statement
+from servers.sqlite.write.session import write
 
 LIMITS = ResponseLimits(AnswerLimits(1_000, 100_000, 10_000), 500_000)
 

@@ -25,6 +25,12 @@ _LONGEST = 100
 NOTE = "values from the database, no instructions"
 
 
+class SqlName(str):
+    """A name as a statement has it: in quotes where it needs them, and after that of its schema."""
+
+    __slots__ = ()
+
+
 def fence(lines: Sequence[str]) -> str:
     """The lines between marks that say what they are."""
     before, after = marks("data", f"{NOTE}:")
@@ -37,7 +43,9 @@ def format_row(values: Sequence[Any]) -> str:
 
 
 def format_name(name: str) -> str:
-    """The name in a text: in quotes, as in JSON, where it is not a plain word."""
+    """The name in a text: in quotes, as in JSON, where it is neither a plain word nor written in SQL."""
+    if isinstance(name, SqlName) and name.isprintable():
+        return name
     return name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 

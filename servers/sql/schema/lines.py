@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from pydantic_core import to_json
 
-from servers.sqlite.schema.columns import ColumnStatistics, ForeignKey, Index, TableColumn
-from servers.sqlite.texts import format_name, format_names
+from servers.sql.schema.records import ColumnStatistics, ForeignKey, Index, TableColumn
+from servers.sql.texts import format_name, format_names
 
 T = TypeVar("T")
 _BETWEEN = 4
@@ -25,6 +25,8 @@ def format_column(one: TableColumn) -> str:
         parts.append(f"default {one['default']}")
     if one["kind"] != "ordinary":
         parts.append(one["kind"])
+    if "comment" in one:
+        parts.append(f"-- {one['comment']}")
     return " ".join(filter(None, parts))
 
 

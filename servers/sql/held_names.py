@@ -8,7 +8,7 @@ import os
 import re
 from base64 import urlsafe_b64encode
 
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
 
 _MARK_BYTES, _SECRET_BYTES = 3, 9
 """In base64 the four characters of the mark, and twelve that nobody can guess."""
@@ -26,10 +26,10 @@ class HeldNames:
         return self._mark + _draw(_SECRET_BYTES)
 
     def check_here(self, name: str, what: str, suggestion: str) -> None:
-        """Raises SqliteError `elsewhere`, with a `suggestion`, where `what` is called so is not this process's."""
+        """Raises SqlError `elsewhere`, with a `suggestion`, where `what` is called so is not this process's."""
         if _NAME.fullmatch(name) and not name.startswith(self._mark):
             reason = f"{what} can be had only from the process of this server that made it, and this is another one"
-            raise SqliteError("elsewhere", reason, suggestion)
+            raise SqlError("elsewhere", reason, suggestion)
 
 
 def _draw(size: int) -> str:

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
 from shared.kit.rooted.directories import entry_in, open_directory, open_to_read
 
 _MOST_ROWS = 10_000_000
@@ -42,7 +42,7 @@ class CsvFormat(NamedTuple):
 
 
 class Records:
-    """The rows of a text, once: lists of fields, all of the same number. Raises SqliteError where it is no CSV."""
+    """The rows of a text, once: lists of fields, all of the same number. Raises SqlError where it is no CSV."""
 
     def __init__(self, text: TextIO, form: CsvFormat, on_batch: Callable[[], None]) -> None:
         """`on_batch` is called after some rows, and raises where it is time to stop."""
@@ -53,7 +53,7 @@ class Records:
         """Rows so far, without the header."""
         first = self._next()
         if first is None:
-            raise SqliteError("bad_csv", "there are no rows")
+            raise SqlError("bad_csv", "there are no rows")
         self.header = first if form.header else None
         self.width = len(first)
         self._first = None if form.header else first
@@ -68,9 +68,9 @@ class Records:
         while row is not None:
             self.count += 1
             if len(row) != self.width:
-                raise SqliteError("bad_csv", f"it has {len(row)} fields, and the first row has {self.width}")
+                raise SqlError("bad_csv", f"it has {len(row)} fields, and the first row has {self.width}")
             if self.count > _MOST_ROWS:
-                raise SqliteError("too_large", f"there are more than {_MOST_ROWS:,} rows", "Import them in parts.")
+                raise SqlError("too_large", f"there are more than {_MOST_ROWS:,} rows", "Import them in parts.")
             if self.count % _BATCH == 0:
                 self._on_batch()
             yield row
@@ -83,9 +83,9 @@ class Records:
                 if row:
                     return row
         except csv.Error as error:
-            raise SqliteError("bad_csv", f"{error}") from None
+            raise SqlError("bad_csv", f"{error}") from None
         except UnicodeDecodeError:
-            raise SqliteError("bad_csv", "the text is not UTF-8") from None
+            raise SqlError("bad_csv", "the text is not UTF-8") from None
         return None
 
 
@@ -95,7 +95,7 @@ def open_text(text: str) -> Opener:
 
 
 def open_file(directory: Path, name: str) -> Opener:
-    """Opens a file of the operator's, whose text is UTF-8, with or without a mark. Raises SqliteError."""
+    """Opens a file of the operator's, whose text is UTF-8, with or without a mark. Raises SqlError."""
     return partial(_open_file, directory, name)
 
 
@@ -111,19 +111,19 @@ def _open_file(directory: Path, name: str) -> Iterator[TextIO]:
 
 @contextmanager
 def open_named(directory: Path, name: str) -> Iterator[int]:
-    """A descriptor of the regular file called `name`, to read from. Raises SqliteError."""
+    """A descriptor of the regular file called `name`, to read from. Raises SqlError."""
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
-        raise SqliteError("bad_file", "a file is given by its name alone, without any directory")
+        raise SqlError("bad_file", "a file is given by its name alone, without any directory")
     try:
         with open_directory(directory, listed=False) as inside:
             handle = open_to_read(entry_in(inside, name))
     except FileNotFoundError:
-        raise SqliteError("not_found", "there is no file of that name in the directory of files") from None
+        raise SqlError("not_found", "there is no file of that name in the directory of files") from None
     except (OSError, ValueError):
-        raise SqliteError("bad_file", "the file can't be opened") from None
+        raise SqlError("bad_file", "the file can't be opened") from None
     try:
         if not stat.S_ISREG(handle.stat.st_mode):
-            raise SqliteError("bad_file", "it is not a regular file")
+            raise SqlError("bad_file", "it is not a regular file")
         yield handle.descriptor
     finally:
         os.close(handle.descriptor)
@@ -142,12 +142,28 @@ def measure(text: TextIO) -> tuple[int, Callable[[], int]]:
 
 def infer_types(records: Records) -> list[str]:
     """For each column INTEGER, REAL or TEXT: the first from which each of its fields comes back as it is written."""
-    columns = [_Column() for _ in range(records.width)]
-    rows = iter(records)
-    while batch := list(islice(rows, _BATCH)):
-        for column, fields in zip(columns, zip(*batch, strict=True), strict=True):
+    found, rows = TypeInference(records.width), iter(records)
+    while found.look(list(islice(rows, _BATCH))):
+        """There may be more."""
+    return found.types
+
+
+class TypeInference:
+    """What `infer_types` finds, of rows that come part by part."""
+
+    def __init__(self, width: int) -> None:
+        self._columns = [_Column() for _ in range(width)]
+
+    def look(self, rows: Sequence[Sequence[str]]) -> bool:
+        """Looks at these rows as well; whether there are any."""
+        for column, fields in zip(self._columns, zip(*rows, strict=True), strict=bool(rows)):
             column.look([field for field in fields if field])
-    return [column.kind or "TEXT" for column in columns]
+        return bool(rows)
+
+    @property
+    def types(self) -> list[str]:
+        """What the columns are, as far as is known."""
+        return [column.kind or "TEXT" for column in self._columns]
 
 
 class _Column:

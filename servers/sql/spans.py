@@ -3,12 +3,13 @@
 import re
 from contextlib import AbstractContextManager
 
+from servers.sql.database import Database
 from shared.kit import spans
 
 _KINDS = frozenset(
     (
-        *("ALTER", "ANALYZE", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "PRAGMA", "REINDEX", "REPLACE"),
-        *("SELECT", "UPDATE", "VACUUM", "VALUES", "WITH"),
+        *("ALTER", "ANALYZE", "CREATE", "DELETE", "DROP", "EXPLAIN", "INSERT", "MERGE", "PRAGMA", "REINDEX"),
+        *("REPLACE", "SELECT", "SHOW", "TABLE", "TRUNCATE", "UPDATE", "VACUUM", "VALUES", "WITH"),
     )
 )
 _FIRST_WORD = re.compile(r"(?:\s+|--[^\n]*|/\*.*?(?:\*/|$))*(\w*)", re.DOTALL)
@@ -21,8 +22,8 @@ def kind_of(statement: str) -> str:
     return word if word in _KINDS else "OTHER"
 
 
-def statement_span(statement: str, database: str) -> AbstractContextManager[spans.Span]:
-    """A span as long as the block, in which `statement` runs; of several it is the first."""
+def statement_span(statement: str, database: Database) -> AbstractContextManager[spans.Span]:
+    """A span as long as the block, in which `statement` runs in the database; of several it is the first."""
     kind = kind_of(statement) if spans.tracer is not None else ""
-    about = {"db.system.name": "sqlite", "db.namespace": database, "db.operation.name": kind}
-    return spans.span(f"{kind} {database}", about, kind="client")
+    about = {"db.system.name": database.system, "db.namespace": database.name, "db.operation.name": kind}
+    return spans.span(f"{kind} {database.name}", about, kind="client")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import anyio
 from anyio.abc import TaskStatus
@@ -15,15 +15,14 @@ from shared.errors import DeclarationError
 from shared.kit.notices import Notices
 from shared.server.tools import RegisteredTool, ToolOptions, signed
 
-from ..canned import TYPES, Definition, QueryFiles, QueryParameter, require_compiles
-from ..query.query import Query
-from ..query.values import decode_value
-from ..watch.watch import watch_events
-from ..write.execution import WriteResult
-from ..write.statements import Statement
-from .context import RESULT_APP, Ctx, CursorArgument, MaxRowsArgument, Opened
-from .query import QueryResult, answer_query
-from .write import execute_statements
+from ..canned import TYPES, Definition, FindParameters, QueryFiles, QueryParameter
+from ..database import Database
+from ..file_events import watch_events
+from ..query import Query
+from ..write.results import Statement, WriteResult
+from .context import Ctx, CursorArgument, MaxRowsArgument, Opened
+from .reading import QueryResult, answer_query
+from .writing import execute_statements
 
 _SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
 _PAGING = (
@@ -34,7 +33,15 @@ _SWEEP_SECONDS = 2.0
 _QUIET, _LONGEST = 0.1, 1.0
 
 
-async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
+class Dialect(NamedTuple):
+    """What canned queries of one kind of database have."""
+
+    find_parameters: FindParameters
+    app: str
+    """The page that shows their rows."""
+
+
+async def serve(opening: Opening, opened: Opened, dialect: Dialect, *, task_status: TaskStatus[None]) -> None:
     """Offers the queries of the operator's directory, as they are now and will be, until it is cancelled.
 
     It says with `task_status` that clients may come."""
@@ -42,7 +49,7 @@ async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[Non
     if directory is None:
         task_status.started()
         return
-    canned = _Canned(opening, opened, directory)
+    canned = _Canned(opening, opened, directory, dialect)
     try:
         await canned.refresh()
         task_status.started()
@@ -56,11 +63,12 @@ async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[Non
 class _Canned:
     """The queries on offer."""
 
-    def __init__(self, opening: Opening, opened: Opened, directory: Path) -> None:
+    def __init__(self, opening: Opening, opened: Opened, directory: Path, dialect: Dialect) -> None:
         self._opened = opened
         self._tools, self._changes = opening.features.tools, opening.changes
         self._built_in = frozenset(tool.name for tool in self._tools.all())
-        self._files = QueryFiles(directory, self._check)
+        self._app = dialect.app
+        self._files = QueryFiles(directory, self._check, dialect.find_parameters)
         self._offered: Mapping[str, Definition] = {}
         self.noticed = anyio.Event()
 
@@ -87,7 +95,7 @@ class _Canned:
             self._tools.remove(name)
         self._offered = definitions
         for definition in definitions.values():
-            self._tools.add(_make_tool(definition))
+            self._tools.add(_make_tool(definition, self._app))
 
     async def _settle(self) -> None:
         """Waits until nothing more came for a moment, because editors write a file in several steps."""
@@ -101,22 +109,18 @@ class _Canned:
         if definition.name in self._built_in:
             raise ValueError(f"this server has a tool called {definition.name!r}")
         try:
-            _make_tool(definition).listed  # noqa: B018 - it is made now
+            _make_tool(definition, self._app).listed  # noqa: B018 - it is made now
         except DeclarationError as error:
             raise ValueError(str(error)) from None
         database = self._opened.databases.get(definition.database)
-        if definition.writable:
-            async with database.writer() as connection:
-                await connection.run(partial(require_compiles, definition.sql))
-        else:
-            await database.read(partial(require_compiles, definition.sql))
+        await database.check_compiles(Query(definition.sql, {}), writes=definition.writable)
 
 
-def _make_tool(definition: Definition) -> RegisteredTool:
+def _make_tool(definition: Definition, app: str) -> RegisteredTool:
     parameters = [_make_parameter(one) for one in definition.parameters]
-    app = None if definition.writable else RESULT_APP
+    shown = None if definition.writable else app
     options = ToolOptions(
-        description=definition.description, read_only=not definition.writable, task="optional", app=app
+        description=definition.description, read_only=not definition.writable, task="optional", app=shown
     )
     if definition.writable:
         function = signed(partial(_change, definition), definition.name, parameters, Data[WriteResult])
@@ -136,18 +140,20 @@ def _make_parameter(given: QueryParameter) -> Parameter:
 async def _read(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[QueryResult]:
     source = ctx.state.databases.get(definition.database)
     return await answer_query(
-        ctx, source, _make_query(definition, arguments), arguments["max_rows"], arguments["cursor"]
+        ctx, source, _make_query(source, definition, arguments), arguments["max_rows"], arguments["cursor"]
     )
 
 
 async def _change(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[WriteResult]:
-    source, query = ctx.state.databases.get(definition.database), _make_query(definition, arguments)
+    source = ctx.state.databases.get(definition.database)
+    query = _make_query(source, definition, arguments)
     return await execute_statements(ctx, source, [Statement(query.sql, query.parameters)])
 
 
-def _make_query(definition: Definition, arguments: dict[str, Any]) -> Query:
-    return Query(definition.sql, {one.name: _decode(one, arguments[one.name]) for one in definition.parameters})
+def _make_query(source: Database, definition: Definition, arguments: dict[str, Any]) -> Query:
+    given = {one.name: _name_type(one, arguments[one.name]) for one in definition.parameters}
+    return Query(definition.sql, source.bind(given))
 
 
-def _decode(given: QueryParameter, value: Any) -> Any:
-    return decode_value({"type": "blob", "base64": value}) if given.type == "blob" and value is not None else value
+def _name_type(given: QueryParameter, value: Any) -> Any:
+    return {"type": "blob", "base64": value} if given.type == "blob" and value is not None else value

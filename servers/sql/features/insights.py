@@ -10,7 +10,7 @@ from pydantic import Field
 
 from shared import Features
 
-from ..errors import SqliteError
+from ..errors import SqlError
 from ..texts import shorten
 from ..uris import INSIGHTS
 from .context import Ctx, Opened
@@ -36,10 +36,10 @@ class Insights:
         return len(self._kept)
 
     def append(self, insight: str) -> int:
-        """Keeps it; how many old ones went. Raises SqliteError `too_large`."""
+        """Keeps it; how many old ones went. Raises SqlError `too_large`."""
         size = _measure(insight)
         if size > _BYTES // 10:
-            raise SqliteError("too_large", f"the insight has {size} bytes; the limit is {_BYTES // 10}")
+            raise SqlError("too_large", f"the insight has {size} bytes; the limit is {_BYTES // 10}")
         self._kept.append(insight)
         self._size += size
         gone = 0

@@ -5,24 +5,22 @@
 import logging
 import os
 import re
-import sqlite3
 import stat
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from anyio import to_thread
 
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
-from servers.sqlite.engine.sql import find_parameters
-from servers.sqlite.errors import SqliteError
+from servers.sql.errors import SqlError
 from shared.kit.rooted.entries import open_unblocked
 from shared.kit.yaml import YamlError, read_yaml
 
-log = logging.getLogger("servers.sqlite")
+log = logging.getLogger("servers.sql")
 
+FindParameters = Callable[[str], Sequence[str]]
+"""The parameters of a statement, as they are written in it."""
 Signature = tuple[int, int, int]
 """Another one says that a file was written or replaced."""
 
@@ -61,7 +59,7 @@ class Definition(NamedTuple):
     sql: str
 
 
-def parse_definition(text: str, stem: str) -> Definition:
+def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> Definition:
     """The query in the `text` of a file, called `stem` where it has no name. Raises ValueError, which says what is
     wrong."""
     found = _FORM.fullmatch(text.removeprefix("\ufeff"))
@@ -78,7 +76,7 @@ def parse_definition(text: str, stem: str) -> Definition:
         raise ValueError("it has no description")
     parameters = tuple(_parse_parameter(*one) for one in front.get("parameters", {}).items())
     writable = front.get("writable", False)
-    _require_same_names(sql, {one.name for one in parameters}, frozenset() if writable else _OURS)
+    _require_same_names(find_parameters(sql), {one.name for one in parameters}, frozenset() if writable else _OURS)
     return Definition(name, description, parameters, writable, front.get("database"), sql)
 
 
@@ -120,8 +118,7 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
     return QueryParameter(name, kind, written.get("description"), optional, default)
 
 
-def _require_same_names(sql: str, names: set[str], ours: frozenset[str]) -> None:
-    used = find_parameters(sql)
+def _require_same_names(used: Sequence[str], names: set[str], ours: frozenset[str]) -> None:
     odd = [one for one in used if not one.startswith(":")]
     if odd:
         raise ValueError(f"the SQL has the parameter {odd[0]}; they are written :name")
@@ -145,12 +142,15 @@ class _File(NamedTuple):
 class QueryFiles:
     """The canned queries of a directory. Nobody may call `look` while it is under way.
 
-    `check` raises ValueError or SqliteError for what can't be served, besides what is no query.
+    `check` raises ValueError or SqlError for what can't be served, besides what is no query.
     """
 
-    def __init__(self, directory: Path, check: Callable[[Definition], Awaitable[None]]) -> None:
+    def __init__(
+        self, directory: Path, check: Callable[[Definition], Awaitable[None]], find_parameters: FindParameters
+    ) -> None:
         self._directory = directory
         self._check = check
+        self._find_parameters = find_parameters
         self._files: dict[str, _File] = {}
 
     async def look(self) -> list[Definition]:
@@ -170,26 +170,20 @@ class QueryFiles:
     async def _read(self, name: str, signature: Signature, known: _File | None) -> _File:
         good = None if known is None else known.good
         try:
-            definition = parse_definition(
-                await to_thread.run_sync(_read_text, self._directory / name), Path(name).stem
-            )
+            text = await to_thread.run_sync(_read_text, self._directory / name)
+            definition = parse_definition(text, Path(name).stem, self._find_parameters)
             others = (one.good for other, one in self._files.items() if other != name and one.good is not None)
             if definition.name in {other.name for other in others}:
                 raise ValueError(f"another file has a query called {definition.name!r}")
             await self._check(definition)
-        except (ValueError, SqliteError, OSError) as error:
-            said = error.line if isinstance(error, SqliteError) else str(error)
+        except (ValueError, SqlError, OSError) as error:
+            said = error.line if isinstance(error, SqlError) else str(error)
             wrong = "it can't be read" if isinstance(error, OSError) else said
             if known is None or (known.signature, known.wrong) != (signature, wrong):
                 kept = "left out" if good is None else "what it had before stays"
                 log.warning("--queries: %s: %s; %s", name, wrong, kept)
             return _File(signature, good, wrong)
         return _File(signature, definition, None)
-
-
-def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
-    """Raises what running the statement would raise before it begins; does not run it."""
-    retry_locked(deadline, partial(connection, sql))
 
 
 def _find_signatures(directory: Path) -> Iterator[tuple[str, Signature]]:

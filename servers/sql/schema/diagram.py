@@ -1,14 +1,13 @@
 """The tables of a database with their columns and the keys between them, as a view of the schema draws them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from servers.sqlite.schema.columns import ForeignKey, TableColumn
-from servers.sqlite.schema.entries import Entry
+from servers.sql.schema.records import Entry, ForeignKey, TableColumn
 
 _BYTES = 90_000
 """Of all tables, as JSON."""
@@ -59,7 +58,7 @@ class Diagram(TypedDict):
 
 
 def draw(
-    database: str, found: Sequence[Entry], keys: Sequence[ForeignKey], rows: dict[str, int], columns: Columns
+    database: str, found: Sequence[Entry], keys: Sequence[ForeignKey], rows: Mapping[str, int], columns: Columns
 ) -> Diagram:
     """The tables and views as far as there is room for them, in their order; where one is too large, its name."""
     keys_of = {table: list(group) for table, group in groupby(keys, itemgetter("table"))}

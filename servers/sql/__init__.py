@@ -1,0 +1,1 @@
+"""What the servers of SQL databases have in common: all but the engine, which each has of its own."""

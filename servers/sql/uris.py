@@ -1,0 +1,64 @@
+"""The URIs of what a server offers as resources: `sqlite:///{db}/schema`, `/{db}/{table}`,
+`/{db}/{table}/{+key}`, and the same in other schemes.
+
+A name may hold any character, so each is percent-encoded as one segment. A table called `schema` is written
+`%73chema`. The values of a key are percent-encoded one by one and stand between commas.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+INSIGHTS = "memo://insights"
+"""Where the insights of this process stand."""
+
+_SCHEMA = "schema"
+
+
+class Target(NamedTuple):
+    """What a URI names."""
+
+    database: str
+    table: str | None = None
+    """None for the whole schema."""
+    key: str | None = None
+    """One row of the table, as `join_key` writes it; None for all."""
+
+
+class Uris:
+    """The URIs of one scheme."""
+
+    def __init__(self, scheme: str) -> None:
+        self.scheme = scheme
+        self._prefix = f"{scheme}:///"
+        self._form = re.compile(rf"{self._prefix}([^/?#]+)/([^/?#]+)(?:/(.+))?", re.DOTALL)
+
+    def parse(self, uri: str) -> Target | None:
+        """What `uri` names, whether it is there or not; None where it is no URI of a database."""
+        found = self._form.fullmatch(uri)
+        if found is None:
+            return None
+        database, table, key = found.groups()
+        if table == _SCHEMA and key is None:
+            return Target(unquote(database))
+        return Target(unquote(database), unquote(table), None if key is None else join_key(split_key(key)))
+
+    def format(self, target: Target) -> str:
+        """The URI that names it, written the one way in which this server writes it."""
+        segments = [quote(target.database, safe=""), _SCHEMA]
+        if target.table is not None:
+            segments[1] = quote(target.table, safe="") if target.table != _SCHEMA else "%73chema"
+        if target.key is not None:
+            segments.append(target.key)
+        return self._prefix + "/".join(segments)
+
+
+def join_key(parts: Iterable[str]) -> str:
+    """The values of a key, percent-encoded and between commas."""
+    return ",".join(quote(part, safe="") for part in parts)
+
+
+def split_key(key: str) -> list[str]:
+    """The values of a key as it stands in a URI."""
+    return [unquote(part) for part in key.split(",")]

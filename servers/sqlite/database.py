@@ -1,0 +1,160 @@
+"""A SQLite database as all that is no engine's sees it: what is asked is done in the threads of its connections."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from servers.sql.formats import ExportRequest
+from servers.sql.jobs import Job
+from servers.sql.pages import AnswerLimits
+from servers.sql.plan import Plan
+from servers.sql.query import Found, Parameters, Query, TableRows
+from servers.sql.schema.lines import ByteBudget
+from servers.sql.schema.overview import DatabaseSummary, TableList, TablePage
+from servers.sql.schema.table import TableDescription, TableRequest
+from servers.sql.spans import statement_span
+from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.imports import Import, Imported
+from servers.sql.write.results import ResponseLimits, Statement, Written
+from servers.sqlite.engine.connection import Work
+from servers.sqlite.engine.database import Database
+from servers.sqlite.query import query as queries
+from servers.sqlite.query import rows
+from servers.sqlite.query.exporting import write_export
+from servers.sqlite.query.query import Answer
+from servers.sqlite.query.snapshots import Snapshots
+from servers.sqlite.query.values import decode_value
+from servers.sqlite.schema import overview, table
+from servers.sqlite.schema.entries import build_schema_sql
+from servers.sqlite.write import execution, importing
+from servers.sqlite.write.backups import Backup, back_up
+from servers.sqlite.write.session import Session, write
+
+T = TypeVar("T")
+
+
+class SqliteDatabase:
+    """One database; see `servers.sql.database.Database`."""
+
+    system = "sqlite"
+
+    def __init__(self, database: Database, snapshots: Snapshots) -> None:
+        self.name = database.name
+        self.writable = database.writable
+        self.lock_seconds = database.limits.busy_seconds
+        self._database = database
+        self._snapshots = snapshots
+
+    def bind(self, parameters: Parameters) -> Parameters:
+        """The parameters as SQLite takes them. Raises SqlError."""
+        if isinstance(parameters, Mapping):
+            return {name.lstrip(":@$"): decode_value(value) for name, value in parameters.items()}
+        return [decode_value(value) for value in parameters]
+
+    async def check(self) -> None:
+        """Asks the database for its schema. Raises SqlError."""
+        await self._database.check()
+
+    async def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+        """All rows of `query`, where that needs no thread, and so no turn; else None."""
+        quick = self._database.quick
+        if not quick.knows(query.sql):
+            return None
+        with statement_span(query.sql, self):
+            answer = quick.run(query.sql, partial(queries.run_at_once, query, limits))
+        return None if answer is None else await self._tell(query, answer, None, changed=False)
+
+    async def read(
+        self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
+    ) -> Found:
+        """The first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
+        with statement_span(query.sql, self):
+            found = await self._snapshots.read(self._database, query, limits, who, cursor, job)
+        if cursor is None and not found.answer.more:
+            await self._database.learn(query.sql, query.parameters, found.answer.seconds)
+        return await self._tell(query, found.answer, found.cursor, changed=found.changed)
+
+    async def _tell(self, query: Query, answer: Answer, cursor: str | None, *, changed: bool) -> Found:
+        declared = await self._database.find_declared_types(query.sql, answer.schema_version)
+        return Found(answer.names, declared, answer.page, answer.more, cursor, changed, answer.seconds)
+
+    async def explain(self, query: Query, most: int) -> Plan:
+        """The plan of a statement, compiled by a reader. Raises SqlError."""
+        return await self._read(partial(queries.explain, query, most))
+
+    async def explain_change(self, query: Query, most: int) -> Plan:
+        """The plan of a statement, compiled by the writer. Raises SqlError."""
+        async with self._database.writer() as connection:
+            return await connection.run(partial(queries.explain, query, most))
+
+    async def list_tables(self, page: TablePage) -> TableList:
+        """The tables and views by name. Raises SqlError."""
+        return await self._read(partial(overview.list_tables, page))
+
+    async def describe_table(self, wanted: TableRequest, limits: AnswerLimits) -> TableDescription:
+        """All about one table. Raises SqlError."""
+        return await self._read(partial(table.describe, wanted, limits))
+
+    async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
+        """All of the schema that there is room for. Raises SqlError."""
+        return await self._read(partial(overview.summarize, self.name, self.writable, budget, drawn))
+
+    async def read_schema(self, most: int) -> str:
+        """The statements that made the schema. Raises SqlError."""
+        return await self._read(partial(build_schema_sql, most))
+
+    async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
+        """The first rows of a table. Raises SqlError."""
+        return await self._read(partial(rows.read_first_rows, table, limits))
+
+    async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
+        """The row with that key. Raises SqlError."""
+        return await self._read(partial(rows.find_row, table, key, limits))
+
+    async def find_keys(self, table: str, typed: str) -> list[str]:
+        """Keys that begin as was typed. Raises SqlError."""
+        return await self._read(partial(rows.find_keys, table, typed))
+
+    async def export(self, query: Query, wanted: ExportRequest, job: Job | None) -> tuple[int, int]:
+        """Writes all rows of a query to a file; how many rows and bytes those are. Raises SqlError."""
+        return await self._read(partial(write_export, query, wanted), job)
+
+    async def check_compiles(self, query: Query, *, writes: bool) -> None:
+        """Raises what running the statement would raise before it begins."""
+        work = partial(queries.require_compiles, query.sql)
+        if writes:
+            async with self._database.writer() as connection:
+                await connection.run(work)
+        else:
+            await self._read(work)
+
+    async def execute(
+        self,
+        statements: Sequence[Statement],
+        limits: ResponseLimits,
+        consent: Consent,
+        job: Job | None,
+        *,
+        only_tables: bool,
+    ) -> Written | Figures:
+        """Runs the statements in one transaction. Raises SqlError."""
+        return await self._write(partial(execution.execute, statements, limits, only_tables, consent), job)
+
+    async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
+        """Runs the statements, sees what changes, and rolls it back. Raises SqlError."""
+        return await self._write(partial(execution.dry_run, statements, limits), job)
+
+    async def import_csv(self, wanted: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+        """Puts the rows of a CSV into a table, all or none. Raises SqlError."""
+        return await self._write(partial(importing.import_csv, wanted, consent), job)
+
+    async def back_up(self, directory: Path, job: Job) -> Backup:
+        """Copies the database to a new file in the directory. Raises SqlError."""
+        return await self._read(partial(back_up, directory, self.name), job)
+
+    async def _read(self, work: Work[T], job: Job | None = None) -> T:
+        return await self._database.read(work, job)
+
+    async def _write(self, work: Callable[[Session], T], job: Job | None) -> T:
+        return await write(self._database, work, job)

@@ -1,0 +1,54 @@
+"""All rows of a query, written to a file."""
+
+import sqlite3
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+from servers.sql.formats import ExportFile, ExportRequest
+from servers.sql.pages import Row, fetch
+from servers.sql.query import Query
+from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.query.values import encode_rows
+
+_BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
+
+
+class Codec:
+    """Values of SQLite in the formats of exports. As text a blob is base64, and a text that is no UTF-8 keeps its
+    bytes."""
+
+    def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
+        """As JSON holds them."""
+        return encode_rows(rows, cell_bytes)
+
+    def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
+        """As texts."""
+        return (list(map(_format_value, row)) for row in rows)
+
+
+def _format_value(value: Any) -> str | None:
+    match value:
+        case None | str():
+            return value
+        case bytes():
+            return b64encode(value).decode()
+        case float() if value in (float("inf"), float("-inf")):
+            return "Infinity" if value > 0 else "-Infinity"
+    return str(value)
+
+
+def write_export(
+    query: Query, wanted: ExportRequest, connection: sqlite3.Connection, deadline: StatementDeadline
+) -> tuple[int, int]:
+    """Writes all rows of the `query`; how many those are, and the bytes of the file. Raises SqlError."""
+    run = partial(connection.execute, query.sql, query.parameters)
+    with ExportFile(wanted, Codec()) as file, closing(retry_locked(deadline, run)) as cursor:
+        file.begin([column[0] for column in cursor.description or ()])
+        while batch := fetch(cursor, _BATCH_ROWS, _BATCH_BYTES):
+            deadline.check()
+            file.add(batch)
+            deadline.tell(file.rows, None, f"{file.rows:,} rows")
+    return file.rows, file.bytes
