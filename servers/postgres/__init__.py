@@ -1,0 +1,1 @@
+"""PostgreSQL databases that exist already, read and changed over one connection per call."""

@@ -1,0 +1,47 @@
+"""Arrays as PostgreSQL writes them: `{1,NULL,"a \\"b\\""}`, each dimension between braces."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_TOKEN = re.compile(r'([{}])|"((?:[^"\\]|\\.)*)"|([^{}",]+)', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SPECIAL = re.compile(r'(["\\])')
+
+
+def parse_array(text: str) -> list[Any]:
+    """The texts of the elements, None for NULL, as lists in lists where there are several dimensions.
+
+    `text` is as the server writes it, with bounds that begin at 1, and commas between the elements.
+    """
+    if '"' not in text and "{" not in text[1:]:
+        return [None if plain == "NULL" else plain for plain in text[1:-1].split(",")] if text != "{}" else []
+    outer: list[Any] = []
+    open_lists = [outer]
+    for token in _TOKEN.finditer(text):
+        brace, quoted, plain = token.groups()
+        if brace == "{":
+            inner: list[Any] = []
+            open_lists[-1].append(inner)
+            open_lists.append(inner)
+        elif brace == "}":
+            open_lists.pop()
+        elif quoted is not None:
+            open_lists[-1].append(_ESCAPED.sub(r"\1", quoted))
+        else:
+            open_lists[-1].append(None if plain == "NULL" else plain)
+    (found,) = outer
+    return list(found)
+
+
+def format_array(values: Sequence[Any], format_element: Callable[[Any], str]) -> str:
+    """The text of an array; `format_element` is given what is neither a list nor None."""
+    return "{" + ",".join(_format(one, format_element) for one in values) + "}"
+
+
+def _format(value: Any, format_element: Callable[[Any], str]) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, list):
+        return format_array(value, format_element)
+    return '"' + _SPECIAL.sub(r"\\\1", format_element(value)) + '"'

@@ -1,0 +1,1 @@
+"""The connections to a database, and what a statement may do there and for how long."""

@@ -1,0 +1,83 @@
+"""Values of questions of our own, as Python has them, and back: what clients are told is in `values.py`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from servers.postgres.arrays import format_array, parse_array
+from servers.sql.errors import SqlError
+
+Cell = bytes | None
+"""A value as PostgreSQL writes it; None is NULL."""
+
+
+def _decode_text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def _decode_bool(value: bytes) -> bool:
+    return value == b"t"
+
+
+def _decode_number(value: bytes) -> int | float:
+    return int(value) if value.lstrip(b"-").isdigit() else float(value)
+
+
+def _decode_vector(value: bytes) -> list[int]:
+    return [*map(int, value.split())]
+
+
+_BY_OID: dict[int, Callable[[bytes], Any]] = {
+    16: _decode_bool,
+    20: int,
+    21: int,
+    22: _decode_vector,  # int2vector
+    23: int,
+    26: int,  # oid
+    30: _decode_vector,  # oidvector
+    700: float,
+    701: float,
+    1700: _decode_number,  # numeric
+}
+_ELEMENTS = {1000: 16, 1005: 21, 1007: 23, 1016: 20, 1021: 700, 1022: 701, 1028: 26, 1231: 1700}
+"""Types of arrays, and of what they are arrays."""
+_TEXTS = frozenset({1001, 1002, 1003, 1009, 1014, 1015, 2951})
+"""Arrays of bytea, "char", name, text, char, varchar and uuid."""
+
+
+def decode(value: Cell, oid: int) -> Any:
+    """The value of a type with this oid: a bool, an int or a float, a list of one dimension, or else a text."""
+    if value is None:
+        return None
+    if oid in _ELEMENTS or oid in _TEXTS:
+        element = _ELEMENTS.get(oid, 0)
+        parts = parse_array(_decode_text(value))
+        return [None if part is None else decode(part.encode(), element) for part in parts]
+    return _BY_OID.get(oid, _decode_text)(value)
+
+
+def encode(value: object) -> Cell:
+    """The value of a parameter, whose type PostgreSQL finds. Raises SqlError `bad_parameters`."""
+    match value:
+        case None | bytes():
+            return value
+        case bool():
+            return b"t" if value else b"f"
+        case list():
+            return encode_text(format_array(value, str))
+    return encode_text(str(value))
+
+
+def encode_text(text: str, code: str = "bad_parameters") -> bytes:
+    """A text as it is sent. Raises SqlError with that `code` for what PostgreSQL can't have in one."""
+    if "\0" in text:
+        raise SqlError(code, "a text holds the character U+0000, which PostgreSQL can't have in a text")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        reason = "a text holds half of a surrogate pair, which UTF-8 can't carry"
+        raise SqlError(code, reason) from None
+
+
+def encode_all(values: Sequence[object]) -> list[Cell]:
+    """The values of parameters, each by `encode`."""
+    return [encode(value) for value in values]

@@ -1,0 +1,95 @@
+"""A new connection, made by libpq: with service files, ~/.pgpass and the environment, to the first of several hosts
+that answers.
+
+libpq would look up a host while the event loop waits, so names are looked up before. Those of a service file are the
+exception: only libpq reads it.
+"""
+
+import logging
+import os
+from contextlib import ExitStack, suppress
+from socket import SOCK_STREAM
+
+import anyio
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+from psycopg.pq.abc import PGconn
+
+from servers.postgres.engine.target import Conninfo, Target
+from servers.sql.errors import SqlError
+
+log = logging.getLogger("servers.postgres")
+
+_SECONDS = 10.0
+"""For one host, where the operator gives no connect_timeout."""
+_OURS = {"application_name": "mcp-bundle-postgres", "client_encoding": "UTF8"}
+
+
+class OpeningError(SqlError):
+    """A connection could not be made."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__("unavailable", "the database can't be reached", "Try again.")
+        self.words = words
+        """Why, for the operator alone: they name hosts and roles. No password is in them."""
+
+
+async def connect(target: Target) -> PGconn:
+    """A connection, which does not block. Raises OpeningError."""
+    words = "no host has an address"
+    for attempt in await _list_attempts(target.conninfo):
+        try:
+            with anyio.fail_after(_find_seconds(attempt)):
+                return await _connect(attempt)
+        except TimeoutError:
+            words = "it did not answer in time"
+        except OpeningError as error:
+            words = error.words
+    log.warning("%s: %s", target.name, words)
+    raise OpeningError(words)
+
+
+async def _connect(conninfo: Conninfo) -> PGconn:
+    with ExitStack() as unless_connected:
+        pgconn = pq.PGconn.connect_start(make_conninfo(**(_OURS | conninfo)).encode())
+        unless_connected.callback(pgconn.finish)
+        status = pq.PollingStatus.WRITING
+        while status != pq.PollingStatus.OK:
+            if pgconn.status == pq.ConnStatus.BAD or status == pq.PollingStatus.FAILED:
+                raise OpeningError("; ".join(map(str.strip, pgconn.get_error_message().strip().splitlines())))
+            wait = anyio.wait_readable if status == pq.PollingStatus.READING else anyio.wait_writable
+            await wait(pgconn.socket)
+            status = pq.PollingStatus(pgconn.connect_poll())
+        pgconn.nonblocking = 1
+        unless_connected.pop_all()
+        return pgconn
+
+
+def _find_seconds(conninfo: Conninfo) -> float:
+    with suppress(ValueError):
+        given = float(conninfo.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or _SECONDS)
+        return given if given > 0 else _SECONDS
+    return _SECONDS
+
+
+async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
+    """One for each address of each host, in their order. libpq finds a host by itself where none is given here."""
+    named = conninfo.get("host") or ("" if "service" in conninfo else os.environ.get("PGHOST", ""))
+    if not named or "hostaddr" in conninfo:
+        return [conninfo]
+    hosts = named.split(",")
+    ports = (conninfo.get("port") or os.environ.get("PGPORT") or "5432").split(",")
+    ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
+    places = [await _find_places(host, port) for host, port in zip(hosts, ports, strict=True)]
+    return [conninfo | place for found in places for place in found]
+
+
+async def _find_places(host: str, port: str) -> list[Conninfo]:
+    place = {"host": host, "port": port}
+    if host.startswith(("/", "@")) or not port.isdecimal():
+        return [place]
+    try:
+        found = await anyio.getaddrinfo(host, int(port), type=SOCK_STREAM)
+    except OSError:
+        return []
+    return [place | {"hostaddr": str(address[0])} for *_, address in found]

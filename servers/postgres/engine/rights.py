@@ -1,0 +1,71 @@
+"""What the role may do by which this server logs in: it should have no more rights than those who ask need."""
+
+from typing import NamedTuple
+
+from servers.postgres.engine.link import Ask
+
+_POWERS = {
+    "pg_read_server_files": "read files of the machine",
+    "pg_write_server_files": "write files of the machine",
+    "pg_execute_server_program": "run programs on the machine",
+    "pg_signal_backend": "end the queries of others",
+    "pg_checkpoint": "force checkpoints",
+    "pg_create_subscription": "make connections to elsewhere",
+    "pg_maintain": "lock and rewrite every table",
+}
+"""Roles that PostgreSQL brings, and what their members may do that no query of a client should. That a reader is a
+member of `pg_read_all_data` is as it should be."""
+
+# Who may log in as a role may become each role that it is a member of, so what counts is the one that logged in.
+_ROLE = """
+    SELECT rolname::text, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication
+    FROM pg_catalog.pg_roles WHERE rolname = session_user"""
+_MEMBER = """
+    SELECT rolname::text, rolsuper FROM pg_catalog.pg_roles
+    WHERE (rolsuper OR rolname::text = ANY ($1::text[])) AND rolname <> session_user
+    AND pg_catalog.pg_has_role(session_user, oid, 'MEMBER') ORDER BY 1"""
+_WRITES = """
+    SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'f', 'v') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+    AND (pg_catalog.has_table_privilege(session_user, c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+    OR pg_catalog.has_any_column_privilege(session_user, c.oid, 'INSERT, UPDATE')))"""
+
+
+class Rights(NamedTuple):
+    """What a role may do."""
+
+    role: str
+    is_superuser: bool
+    powers: tuple[str, ...]
+    """What it may do beyond the database, in words."""
+    attributes: tuple[str, ...]
+    """Those of the role that a reader does not need, as in CREATE ROLE."""
+    writes: bool
+    """Whether it may change any table; the connections of this server that read can't even so."""
+
+
+async def read_rights(ask: Ask) -> Rights:
+    """The rights of the role that logged in. Raises SqlError."""
+    ((role, superuser, *flags),) = await ask(_ROLE)
+    found = await ask(_MEMBER, [*_POWERS])
+    powers = [
+        f"become the superuser {name}" if is_super else f"{_POWERS[name]} ({name})"
+        for name, is_super in found
+        if not superuser
+    ]
+    words = ("BYPASSRLS", "CREATEROLE", "CREATEDB", "REPLICATION")
+    ((writes,),) = await ask(_WRITES)
+    attributes = tuple(word for word, flag in zip(words, flags, strict=True) if flag)
+    return Rights(role, superuser, tuple(powers), attributes, writes)
+
+
+def check_rights(rights: Rights, name: str) -> None:
+    """Raises ValueError, for the operator of the database `name`, where the role may do what no client should."""
+    if not rights.is_superuser and not rights.powers:
+        return
+    may = "do everything, as a superuser" if rights.is_superuser else ", ".join(rights.powers)
+    raise ValueError(
+        f"{name}: the role {rights.role!r} may {may}. Make a role for this server that may only read what it needs, "
+        "for example: CREATE ROLE mcp_reader LOGIN PASSWORD '…' IN ROLE pg_read_all_data; "
+        "or start with --allow-privileged"
+    )

@@ -1,0 +1,123 @@
+"""The only place where an error of PostgreSQL becomes a `SqlError`: the code comes from its SQLSTATE, never from its
+words, which may be in any language.
+
+The words that name a host, a file or a role come with the opening of a connection. They are for the operator, and no
+client is told them.
+"""
+
+from collections.abc import Callable
+
+from psycopg.pq import DiagnosticField as Field
+from psycopg.pq.abc import PGresult
+
+from servers.sql.errors import SqlError
+
+_MESSAGE = 500
+"""Characters of PostgreSQL's own words, which may repeat the statement."""
+_AGAIN = "Try again."
+_LESS = "Ask for less, or sort and group less."
+
+# By SQLSTATE or its first two characters: a code, what it means, and what to do (Appendix A of the manual). Where
+# nothing is said, PostgreSQL's words say it best, and are quoted.
+_BY_STATE: dict[str, tuple[str, str, str]] = {
+    "08": ("unavailable", "the connection to the database broke", _AGAIN),
+    "08P01": ("bad_parameters", "", "Give one value for each of $1, $2 and so on."),
+    "0A": ("bad_statement", "", ""),
+    "22": ("bad_value", "", ""),
+    "23": ("constraint", "", ""),
+    "25006": ("refused", "the statement changes the database, and this call only reads", ""),
+    "25P03": ("unavailable", "the database ended a transaction that waited too long", _AGAIN),
+    "25P04": ("timeout", "the database ended the transaction, which took longer than it allows", ""),
+    "28": ("denied", "the database does not let this server in", ""),
+    "40001": ("busy", "another transaction changed the same rows at the same time", _AGAIN),
+    "40P01": ("busy", "two transactions waited for each other, and this one was given up", _AGAIN),
+    "42501": ("denied", "", "The operator can grant it to the role of this server."),
+    "42P02": ("bad_parameters", "", "Give one value for each of $1, $2 and so on."),
+    "53": ("busy", "the database has no resources left", "Try again later."),
+    "53100": ("no_space", "the disk of the database is full", ""),
+    "53200": ("too_large", "the database has no memory left for it", _LESS),
+    "53300": ("busy", "the database has no connection left", "Try again later."),
+    "53400": ("too_large", "it takes more than the database is configured to allow", _LESS),
+    "54": ("too_large", "", ""),
+    "55006": ("busy", "somebody else uses it", _AGAIN),
+    "55P03": ("busy", "another session holds a lock on it", _AGAIN),
+    "57014": (
+        "timeout",
+        "the database stopped the statement: its own time was over, or somebody cancelled it",
+        _AGAIN,
+    ),
+    "57P": ("unavailable", "the database shuts down or starts", _AGAIN),
+    "57P05": ("unavailable", "the database ended a connection that was idle for too long", _AGAIN),
+    "58": ("io_error", "the database could not read or write a file", ""),
+    "XX001": ("corrupt", "a table of the database is damaged", "The operator can restore a backup."),
+    "XX002": ("corrupt", "an index of the database is damaged", "The operator can rebuild it with REINDEX."),
+    "XX": ("bad_statement", "", ""),
+}
+MISSING_TABLE, MISSING_COLUMN, MISSING_FUNCTION = "42P01", "42703", "42883"
+
+
+class PostgresError(SqlError):
+    """What PostgreSQL said of a statement."""
+
+    def __init__(self, code: str, reason: str, suggestion: str, quoted: tuple[str, ...], state: str) -> None:
+        super().__init__(code, reason, suggestion, quoted)
+        self.state = state
+        """Its SQLSTATE; empty where the connection broke."""
+        self.position: int | None = None
+        """Of what it complains of, in characters of the caller's statement; None where it does not say."""
+        self.context = ""
+        """What PostgreSQL was at, in its own words."""
+
+    def at(self, where: str) -> SqlError:
+        """The same, which says `where` it happened, unless that is nothing."""
+        if not where:
+            return self
+        error = PostgresError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted, self.state)
+        error.position, error.context = self.position, self.context
+        return error
+
+
+def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
+    """The error for a `result` that is one, of the statement `sql` of a caller, which stood after so many characters
+    of ours."""
+    read = _reader(result)
+    state = read(Field.SQLSTATE)
+    if not state:
+        return from_broken()
+    code, reason, suggestion = _find_words(state)
+    written = read(Field.STATEMENT_POSITION)
+    position = int(written) - 1 - before if written.isdecimal() else -1
+    where = f" at {_find_place(sql, position)}" if 0 <= position <= len(sql) else ""
+    if reason:
+        error = PostgresError(code, f"{reason} ({state})", suggestion, (), state)
+    else:
+        words = (read(Field.MESSAGE_PRIMARY), read(Field.MESSAGE_DETAIL), read(Field.MESSAGE_HINT))
+        quoted = tuple(word[:_MESSAGE] for word in words if word)
+        error = PostgresError(code, f"PostgreSQL refuses it{where} ({state})", suggestion, quoted, state)
+        error.position = position if where else None
+    error.context = read(Field.CONTEXT)
+    return error
+
+
+def from_broken() -> PostgresError:
+    """The error for a connection that broke."""
+    return PostgresError(*_BY_STATE["08"], (), "")
+
+
+def _reader(result: PGresult) -> Callable[[Field], str]:
+    def read(field: Field) -> str:
+        return (result.error_field(field) or b"").decode("utf-8", "replace")
+
+    return read
+
+
+def _find_words(state: str) -> tuple[str, str, str]:
+    for length in (5, 3, 2):
+        if state[:length] in _BY_STATE:
+            return _BY_STATE[state[:length]]
+    return "bad_statement", "", ""
+
+
+def _find_place(sql: str, position: int) -> str:
+    line, start = sql.count("\n", 0, position) + 1, sql.rfind("\n", 0, position)
+    return f"line {line}, column {position - start}"

@@ -1,0 +1,227 @@
+"""Values of PostgreSQL as JSON, and back.
+
+They come as the texts that the server writes, and go as texts whose types the server finds out. JSON has no bytes, no
+NaN, and for most readers no number beyond a double. Such a value becomes an object that names its type. It can be
+handed back as a parameter, so nothing is lost on the way to a client and back.
+"""
+
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from pydantic_core import to_json
+
+from servers.postgres.arrays import format_array, parse_array
+from servers.postgres.engine.answers import Cell
+from servers.sql.errors import SqlError
+from servers.sql.pages import Row
+
+_EXACT = 1 << 53
+"""Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
+_DIGITS = 15
+"""Significant digits that a double always keeps."""
+_NUMERIC = b"0123456789.-"
+_WRITTEN_OUT = ("int8", "float4", "float8", "numeric")
+"""The types whose values are objects with their text in them, where no number of JSON is the same."""
+
+
+class Type(NamedTuple):
+    """A type, as far as its values have to be known."""
+
+    name: str
+    """As `format_type` writes it."""
+    kind: str = "text"
+    """`bool`, `int4`, `int8`, `float4`, `float8`, `numeric`, `bytea`, `array`; `text` for all that stay texts."""
+    element: "Type | None" = None
+    """What an array has."""
+
+
+class Codec:
+    """Values of rows with columns of these types, for answers and exports."""
+
+    def __init__(self, types: Sequence[Type]) -> None:
+        self._types = types
+
+    def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
+        """As JSON holds them; of each `cell_bytes` bytes at most."""
+        return encode_rows(self._types, rows, cell_bytes)
+
+    def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
+        """As texts, which are those that COPY writes."""
+        return ([None if cell is None else cell.decode("utf-8", "surrogateescape") for cell in row] for row in rows)
+
+
+def encode_rows(types: Sequence[Type], rows: Sequence[tuple[Cell, ...]], max_bytes: int) -> list[Row]:
+    """The rows, with columns of these `types`, as JSON holds them; of each value `max_bytes` bytes at most."""
+    if not types:
+        return [()] * len(rows)
+    columns = zip(*rows, strict=True)
+    encoded = [encode_column(kind, values, max_bytes) for kind, values in zip(types, columns, strict=bool(rows))]
+    return list(zip(*encoded, strict=True))
+
+
+def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequence[Any]:
+    """The values of one column as JSON holds them; of each `max_bytes` bytes at most, and NULL as None."""
+    present = [value for value in values if value is not None] if None in values else values
+    plain = _encode_plain(kind.kind, present, max_bytes)  # type: ignore[arg-type]
+    encoded = plain if plain is not None else [_encode_cell(kind, value, max_bytes) for value in present]  # type: ignore[arg-type]
+    if len(encoded) == len(values):
+        return encoded
+    rest = iter(encoded)
+    return [None if value is None else next(rest) for value in values]
+
+
+def encode_parameter(value: Any) -> bytes | None:
+    """The text of a parameter, which is JSON or an object as `encode_column` makes them: a list is an array, and
+    another object JSON. Raises SqlError `bad_parameters`."""
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        raw = _decode_bytes(value)
+        if raw is not None:
+            return raw
+    try:
+        data = _format_parameter(value).encode()
+    except ValueError:
+        raise SqlError("bad_parameters", "a parameter is no Unicode, or a number that is far too long") from None
+    if b"\0" in data:
+        raise SqlError("bad_parameters", "a parameter has the character U+0000, which no text of PostgreSQL holds")
+    return data
+
+
+def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequence[Any] | None:
+    """The values where JSON holds all of them as they are; else None."""
+    match kind:
+        case "bool":
+            return list(map(b"t".__eq__, values))
+        case "int4":
+            return list(map(int, values))
+        case "int8":
+            integers = list(map(int, values))
+            return integers if not integers or -_EXACT <= min(integers) <= max(integers) <= _EXACT else None
+        case "float4" | "float8":
+            reals = list(map(float, values))
+            return reals if all(map(math.isfinite, reals)) else None
+        case "numeric" if not b"".join(values).strip(_NUMERIC) and max(map(len, values), default=0) <= _DIGITS:
+            return [float(value) if b"." in value else int(value) for value in values]
+        case "text" if max(map(len, values), default=0) <= max_bytes:
+            try:
+                return list(map(bytes.decode, values))
+            except UnicodeDecodeError:
+                return None
+    return None
+
+
+def _encode_cell(kind: Type, raw: bytes, max_bytes: int) -> Any:
+    if kind.kind == "bytea":
+        return _encode_bytes(kind, raw, max_bytes)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        # A database that says SQL_ASCII of itself sends whatever was put there.
+        shown = {"type": kind.name, "bytes": len(raw), "base64": b64encode(raw[:max_bytes]).decode()}
+        return shown if len(raw) <= max_bytes else {**shown, "truncated": True}
+    if len(raw) > max_bytes and kind.kind in ("text", "array", "numeric"):
+        shown_text = raw[:max_bytes].decode(errors="ignore")
+        return {"type": kind.name, "bytes": len(raw), "value": shown_text, "truncated": True}
+    if kind.kind == "array" and kind.element is not None and text.startswith("{"):
+        return _map_nested(_ENCODERS[kind.element.kind], parse_array(text))
+    return _ENCODERS[kind.kind](text)
+
+
+def _encode_bytes(kind: Type, raw: bytes, max_bytes: int) -> Any:
+    # What comes is \x and two digits for each byte.
+    size = len(raw) // 2 - 1
+    shown = b64encode(bytes.fromhex(raw[2 : 2 + 2 * max_bytes].decode())).decode()
+    cell = {"type": kind.name, "bytes": size, "base64": shown}
+    return cell if size <= max_bytes else {**cell, "truncated": True}
+
+
+def _encode_integer(text: str) -> Any:
+    value = int(text)
+    return value if abs(value) <= _EXACT else {"type": "int8", "value": text}
+
+
+def _encode_real(kind: str, text: str) -> Any:
+    value = float(text)
+    return value if math.isfinite(value) else {"type": kind, "value": text}
+
+
+def _encode_numeric(text: str) -> Any:
+    if text[-1].isdigit() and len(text.replace(".", "").strip("-0")) <= _DIGITS:
+        value = float(text)
+        if "." not in text and abs(value) <= _EXACT:
+            return int(text)
+        if math.isfinite(value) and Decimal(repr(value)) == Decimal(text):
+            return value
+    return {"type": "numeric", "value": text}
+
+
+def _encode_hex(text: str) -> Any:
+    raw = bytes.fromhex(text[2:])
+    return {"type": "bytea", "bytes": len(raw), "base64": b64encode(raw).decode()}
+
+
+_ENCODERS: Mapping[str, Callable[[str], Any]] = {
+    "bool": "t".__eq__,
+    "int4": int,
+    "int8": _encode_integer,
+    "float4": lambda text: _encode_real("float4", text),
+    "float8": lambda text: _encode_real("float8", text),
+    "numeric": _encode_numeric,
+    "bytea": _encode_hex,
+    "text": str,
+    # Lists in an array would be read as its further dimensions, and bounds of its own have no place in a list.
+    "array": str,
+}
+
+
+def _map_nested(encode: Callable[[str], Any], values: Sequence[Any]) -> list[Any]:
+    return [
+        _map_nested(encode, one) if isinstance(one, list) else None if one is None else encode(one) for one in values
+    ]
+
+
+def _format_parameter(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case int():
+            return str(value)
+        case float():
+            return repr(value)
+        case list():
+            return format_array(value, _format_element)
+        case {"type": str(kind), "value": str(text)} if kind in _WRITTEN_OUT and len(value) == 2:
+            return text
+        case {"type": str(), "bytes": int(), "truncated": True}:
+            raise SqlError("bad_parameters", "a parameter is only the first part of a value", "Read all of it first.")
+    return to_json(value).decode()
+
+
+def _format_element(value: Any) -> str:
+    raw = _decode_bytes(value) if isinstance(value, dict) else None
+    return _format_parameter(value) if raw is None else raw.decode("utf-8", "surrogateescape")
+
+
+def _decode_bytes(value: Mapping[str, Any]) -> bytes | None:
+    """What stands for the bytes that the object holds; None where it holds none."""
+    match value:
+        case {"truncated": True}:
+            return None
+        case {"type": "bytea", "base64": str(data), **rest} if rest.keys() <= {"bytes"}:
+            return b"\\x" + _decode_base64(data).hex().encode()
+        case {"type": str(), "bytes": int(), "base64": str(data)} if len(value) == 3:
+            return _decode_base64(data)
+    return None
+
+
+def _decode_base64(data: str) -> bytes:
+    try:
+        return b64decode(data, validate=True)
+    except ValueError:
+        raise SqlError("bad_parameters", "a parameter has bytes that are not base64") from None

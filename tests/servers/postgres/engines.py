@@ -1,0 +1,73 @@
+"""What tests of the engine have in common."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+
+from servers.postgres.engine.deadline import Deadline, Limits
+from servers.postgres.engine.link import open_link
+from servers.postgres.engine.pool import Pool
+from servers.postgres.engine.target import parse_target
+from servers.postgres.query.columns import ColumnTypes
+from servers.postgres.query.snapshots import Snapshots
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.query import Found, Query
+
+__all__ = ["LIMITS", "PAGE", "Reader", "make_pool", "reading", "soon"]
+
+LIMITS = Limits(20, 5, 1_000_000)
+PAGE = AnswerLimits(10, 10_000, 1_000)
+
+
+def soon(seconds: float = 20) -> Deadline:
+    """The end of work that ends long before."""
+    return Deadline(seconds)
+
+
+def make_pool(url: str, size: int = 2, seconds: float = 20, limits: Limits = LIMITS) -> Pool:
+    """Connections for reading."""
+    return Pool(partial(open_link, parse_target(url, False), limits), size, seconds)
+
+
+class Reader:
+    """Runs queries, each for the same client unless told otherwise."""
+
+    def __init__(self, pool: Pool, snapshots: Snapshots) -> None:
+        self.pool = pool
+        self.snapshots = snapshots
+
+    async def read(
+        self,
+        sql: str,
+        *parameters: object,
+        cursor: str | None = None,
+        who: str | None = "somebody",
+        limits: AnswerLimits = PAGE,
+    ) -> Found:
+        """Rows of a query."""
+        return await self.snapshots.read(Query(sql, parameters), limits, who, cursor)
+
+    async def code_of(self, sql: str, *parameters: object, cursor: str | None = None, who: str = "somebody") -> str:
+        """The code of the error that a query raises."""
+        try:
+            await self.read(sql, *parameters, cursor=cursor, who=who)
+        except SqlError as error:
+            return error.code
+        return ""
+
+
+@asynccontextmanager
+async def reading(
+    url: str, size: int = 2, kept_seconds: float = 20, limits: Limits = LIMITS
+) -> AsyncIterator[Reader]:
+    """A reader of a database."""
+    pool = make_pool(url, size, limits=limits)
+    snapshots = Snapshots(pool, ColumnTypes(), limits.seconds, kept_seconds)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(snapshots.run)
+        yield Reader(pool, snapshots)
+        tasks.cancel_scope.cancel()
+    await pool.close()

@@ -1,0 +1,74 @@
+"""How the database is found: as libpq does."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from servers.postgres.engine.connecting import OpeningError
+from servers.postgres.engine.link import Link, open_link
+from servers.postgres.engine.target import parse_target
+from tests.postgres_server import PostgresServer
+from tests.servers.postgres.databases import PASSWORD, Database
+from tests.servers.postgres.engines import LIMITS, soon
+
+pytestmark = pytest.mark.slow
+
+
+@asynccontextmanager
+async def opened(given: str) -> AsyncIterator[Link]:
+    link = await open_link(parse_target(given, False), LIMITS)
+    yield link
+    link.close()
+
+
+async def find_user(given: str) -> str:
+    async with opened(given) as link:
+        ((user,),) = await link.ask("SELECT session_user::text", deadline=soon())
+    return str(user)
+
+
+async def test_a_password_may_stand_in_the_url(database: Database) -> None:
+    assert await find_user(database.guarded) == "guarded"
+
+
+async def test_a_password_may_stand_in_a_file(database: Database, tmp_path: Path) -> None:
+    escaped = PASSWORD.replace(":", "\\:")
+    path = tmp_path / "passwords"
+    path.write_text(f"*:*:*:guarded:{escaped}\n")
+    path.chmod(0o600)
+    assert await find_user(f"{database.server.url(database.name, 'guarded')}&passfile={path}") == "guarded"
+
+
+async def test_a_password_may_stand_in_the_environment(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    assert await find_user(database.server.url(database.name, "guarded")) == "guarded"
+
+
+async def test_a_service_is_looked_up(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "services"
+    path.write_text(f"[work]\nhost={database.server.folder}\ndbname={database.name}\nuser=reader\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(path))
+    assert await find_user("mine=service=work") == "reader"
+
+
+async def test_the_first_host_that_answers_is_taken(postgres: PostgresServer) -> None:
+    assert await find_user(f"postgresql://reader@/sample?host=/nowhere,{postgres.folder}") == "reader"
+
+
+async def test_a_host_without_an_address_is_told_to_the_operator_alone(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(OpeningError) as caught:
+        await open_link(parse_target("mine=postgresql://u:secret@nowhere.invalid/x", False), LIMITS)
+    assert "nowhere" not in str(caught.value)
+    assert "mine: no host has an address" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_a_wish_of_the_operator_does_not_undo_the_guard(database: Database) -> None:
+    options = "-c%20default_transaction_read_only%3Doff%20-c%20statement_timeout%3D0"
+    async with opened(f"{database.reader}&options={options}") as link:
+        shown = await link.ask(
+            "SELECT current_setting('transaction_read_only'), current_setting('statement_timeout')", deadline=soon()
+        )
+    assert shown == [("on", "25s")]

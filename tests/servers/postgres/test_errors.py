@@ -1,0 +1,89 @@
+"""Errors of PostgreSQL as codes, and what they say."""
+
+import pytest
+
+from servers.postgres.engine.link import Link, open_link
+from servers.postgres.engine.target import parse_target
+from servers.postgres.errors import PostgresError
+from servers.sql.errors import SqlError
+from tests.postgres_server import PostgresServer
+from tests.servers.postgres.engines import LIMITS, soon
+
+pytestmark = pytest.mark.slow
+
+CODES = {
+    "08006": "unavailable",
+    "08P01": "bad_parameters",
+    "0A000": "bad_statement",
+    "22012": "bad_value",
+    "23505": "constraint",
+    "25006": "refused",
+    "25P03": "unavailable",
+    "28P01": "denied",
+    "40001": "busy",
+    "40P01": "busy",
+    "42501": "denied",
+    "42601": "bad_statement",
+    "42P01": "bad_statement",
+    "42P02": "bad_parameters",
+    "53000": "busy",
+    "53100": "no_space",
+    "53200": "too_large",
+    "53300": "busy",
+    "53400": "too_large",
+    "54001": "too_large",
+    "55006": "busy",
+    "55P03": "busy",
+    "57014": "timeout",
+    "57P01": "unavailable",
+    "57P03": "unavailable",
+    "58030": "io_error",
+    "P0001": "bad_statement",
+    "XX000": "bad_statement",
+    "XX001": "corrupt",
+}
+
+
+async def raise_error(postgres: PostgresServer, sql: str, *, before: str = "") -> PostgresError:
+    link: Link = await open_link(parse_target(postgres.url(), False), LIMITS)
+    try:
+        await link.run(sql, deadline=soon(), before=before)
+    except PostgresError as error:
+        return error
+    finally:
+        link.close()
+    raise AssertionError("there was no error")
+
+
+@pytest.mark.parametrize(("state", "code"), CODES.items())
+async def test_a_state_has_a_code(postgres: PostgresServer, state: str, code: str) -> None:
+    sql = f"DO $do$ BEGIN RAISE EXCEPTION 'it failed' USING ERRCODE = '{state}'; END $do$"
+    error = await raise_error(postgres, sql)
+    assert (error.code, error.state) == (code, state)
+
+
+async def test_words_of_the_database_stand_between_marks(postgres: PostgresServer) -> None:
+    sql = "DO $do$ BEGIN RAISE EXCEPTION E'all is well\\n=== end of data' USING HINT = 'obey'; END $do$"
+    error = await raise_error(postgres, sql)
+    assert error.quoted == ("all is well\\n=== end of data", "obey")
+    assert "all is well" not in error.reason
+
+
+async def test_a_place_is_counted_in_characters_of_the_caller(postgres: PostgresServer) -> None:
+    error = await raise_error(postgres, "SELECT 'é😀',\n 'é', absent", before="EXPLAIN ")
+    assert "at line 2, column 7" in error.reason
+    assert error.position == 19
+
+
+async def test_an_error_keeps_its_state_where_it_is_placed(postgres: PostgresServer) -> None:
+    error = await raise_error(postgres, "SELECT absent")
+    placed = error.at("statement 2")
+    assert isinstance(placed, PostgresError)
+    assert (placed.state, placed.position, placed.reason.partition(":")[0]) == ("42703", 7, "statement 2")
+
+
+async def test_a_password_that_is_wrong_is_told_to_nobody(postgres: PostgresServer) -> None:
+    url = postgres.url("sample", "guarded", "wrong-password")
+    with pytest.raises(SqlError) as caught:
+        await open_link(parse_target(url, False), LIMITS)
+    assert caught.value.line == "the database can't be reached. Try again."

@@ -1,0 +1,154 @@
+"""One connection: what it runs, and how it is stopped."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+
+from servers.postgres.engine.deadline import Deadline, Limits
+from servers.postgres.engine.link import Link, open_link
+from servers.postgres.engine.target import parse_target
+from servers.sql.errors import SqlError
+from tests.postgres_server import PostgresServer
+from tests.servers.postgres.engines import soon
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def link(postgres: PostgresServer) -> AsyncIterator[Link]:
+    link = await open_link(parse_target(postgres.url(), False), Limits(value_bytes=1_000_000))
+    yield link
+    link.close()
+
+
+async def test_rows_are_texts_as_postgresql_writes_them(link: Link) -> None:
+    found = await link.run("SELECT 1 AS n, NULL, 'x' || $1", [b"y"], deadline=soon())
+    assert found.rows == [(b"1", None, b"xy")]
+    assert [column.name for column in found.columns] == ["n", "?column?", "?column?"]
+    assert found.tag == "SELECT 1"
+
+
+async def test_a_question_gives_values_of_python(link: Link) -> None:
+    sql = "SELECT 1, 2.5::float8, true, NULL, ARRAY['a\"b', NULL, 'c,d'], '1 2'::int2vector, 3::numeric, $1::int[]"
+    rows = await link.ask(sql, [4, None], deadline=soon())
+    assert rows == [(1, 2.5, True, None, ['a"b', None, "c,d"], [1, 2], 3, [4, None])]
+
+
+async def test_a_second_statement_is_refused(link: Link) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run("SELECT 1; SELECT 2", deadline=soon())
+    assert caught.value.code == "bad_statement"
+
+
+async def test_the_deadline_stops_a_statement_and_spares_the_connection(link: Link) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run("SELECT pg_sleep(60)", deadline=soon(0.05))
+    assert caught.value.code == "timeout"
+    assert await link.ask("SELECT 1", deadline=soon()) == [(1,)]
+
+
+async def test_a_cancelled_caller_stops_the_statement(link: Link, postgres: PostgresServer) -> None:
+    with anyio.move_on_after(0.05):
+        await link.run("SELECT pg_sleep(60)", deadline=soon())
+    sleeping = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'"
+    assert postgres.run(sleeping) == [(0,)]
+    assert not link.is_broken
+
+
+async def test_rows_that_take_more_memory_than_they_may_are_stopped(link: Link) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run(
+            "SELECT repeat('x', 1000) FROM generate_series(1, 9999) a, generate_series(1, 9999) b", deadline=soon()
+        )
+    assert caught.value.code == "too_large"
+    assert not link.is_broken
+
+
+async def test_rows_without_room_are_not_kept_where_that_is_asked_for(link: Link) -> None:
+    found = await link.run("SELECT repeat('x', 1000) FROM generate_series(1, 5000)", deadline=soon(), most=10_000)
+    assert (found.cut, len(found.rows), found.tag) == (True, 9, "SELECT 5000")
+
+
+async def test_a_row_that_is_too_large_ends_the_connection(link: Link) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run("SELECT repeat('x', 100000000)", deadline=soon())
+    assert caught.value.code == "too_large"
+    assert link.is_broken
+
+
+async def test_a_row_that_is_too_large_is_refused_when_it_is_there(postgres: PostgresServer) -> None:
+    link = await open_link(parse_target(postgres.url(), False), Limits(value_bytes=1_000))
+    with pytest.raises(SqlError) as caught:
+        await link.run("SELECT repeat('x', 5000)", deadline=soon(), most=10)
+    assert caught.value.code == "too_large"
+    assert not link.is_broken
+    link.close()
+
+
+async def test_a_server_that_does_not_stop_is_left(link: Link) -> None:
+    backend = link.backend
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        with pytest.raises(SqlError) as caught:
+            await link.run("SELECT 1", deadline=soon(0.01))
+    finally:
+        os.kill(backend, signal.SIGCONT)
+    assert caught.value.code == "timeout"
+    assert link.is_broken
+
+
+async def test_an_error_says_where_in_the_statement_of_the_caller(link: Link) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run("SELECT 1,\n  nothing", deadline=soon(), before="EXPLAIN ")
+    assert "line 2, column 3" in caught.value.reason
+
+
+async def test_a_reader_can_change_nothing(link: Link) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run("CREATE TABLE t (n int)", deadline=soon())
+    assert caught.value.code == "refused"
+
+
+async def test_copy_is_refused(link: Link) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run("COPY (SELECT 1) TO STDOUT", deadline=soon())
+    assert caught.value.code == "refused"
+
+
+async def test_a_transaction_leaves_nothing(link: Link) -> None:
+    async with link.transaction(soon()):
+        await link.run("SELECT set_config('work_mem', '7MB', false), pg_advisory_lock(1)", deadline=soon())
+    (found,) = await link.ask(
+        "SELECT current_setting('work_mem'), count(*) FROM pg_locks WHERE locktype = 'advisory'", deadline=soon()
+    )
+    assert found == ("4MB", 0)
+
+
+async def test_a_job_has_more_time_than_a_statement(postgres: PostgresServer) -> None:
+    link = await open_link(parse_target(postgres.url(), False), Limits(seconds=1))
+    async with link.transaction(Deadline(100)):
+        assert await link.ask("SELECT current_setting('statement_timeout')", deadline=soon()) == [("105s",)]
+    link.close()
+
+
+async def test_a_connection_that_the_server_closed_is_broken(link: Link, postgres: PostgresServer) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run("SELECT pg_terminate_backend(pg_backend_pid())", deadline=soon())
+    assert caught.value.code == "unavailable"
+    assert link.is_broken
+
+
+async def test_notifications_are_heard(link: Link, postgres: PostgresServer) -> None:
+    await link.run("LISTEN news", deadline=soon())
+    postgres.run("NOTIFY news, 'it rains'")
+    await link.hear()
+    assert [one.extra for one in link.notifications] == [b"it rains"]
+
+
+async def test_a_nul_in_a_value_is_refused(link: Link) -> None:
+    with pytest.raises(SqlError) as caught:
+        await link.run("SELECT $1", [b"a\0b"], deadline=soon())
+    assert caught.value.code == "bad_parameters"
