@@ -1,0 +1,1 @@
+"""Queries of PostgreSQL databases: their rows, and how they would be run."""

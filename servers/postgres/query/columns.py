@@ -1,0 +1,46 @@
+"""The types of the columns of a result, as the catalog names them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from servers.postgres.catalog import Types
+from servers.postgres.engine.link import Ask, Column
+from servers.postgres.values import Type
+
+_MOST_KNOWN = 10_000
+_QUESTION = """
+    SELECT w.place - 1, pg_catalog.format_type(a.atttypid, a.atttypmod)
+    FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int2[]))
+        WITH ORDINALITY AS w(relation, number, place)
+    JOIN pg_catalog.pg_attribute AS a ON a.attrelid = w.relation AND a.attnum = w.number"""
+
+
+class Described(NamedTuple):
+    """The columns of a result."""
+
+    names: tuple[str, ...]
+    types: tuple[Type, ...]
+    declared: tuple[str | None, ...]
+    """The type that a column of a table was declared with, with its length; None for an expression."""
+
+
+class ColumnTypes:
+    """The types of one database's columns that were seen so far."""
+
+    def __init__(self) -> None:
+        self._types = Types()
+        self._declared: dict[tuple[int, int, int, int], str] = {}
+        """By table and number of the column, and its type's oid and modifier: another type is another entry."""
+
+    async def describe(self, columns: Sequence[Column], ask: Ask) -> Described:
+        """What is known of the columns; asks for what is not known yet. Raises SqlError."""
+        types = await self._types.read([column.oid for column in columns], ask)
+        keys = [(column.table, column.number, column.oid, column.modifier) for column in columns]
+        missing = [key for key in dict.fromkeys(keys) if key[0] and key not in self._declared]
+        if missing:
+            if len(self._declared) > _MOST_KNOWN:
+                self._declared.clear()
+            found = await ask(_QUESTION, [key[0] for key in missing], [key[1] for key in missing])
+            self._declared |= {missing[place]: declared for place, declared in found}
+        declared = tuple(self._declared.get(key) for key in keys)
+        return Described(tuple(column.name for column in columns), tuple(types), declared)

@@ -1,0 +1,34 @@
+"""All rows of a query, written to a file. They are written while they arrive, so no more than a few are in memory."""
+
+from functools import partial
+
+from anyio import to_thread
+
+from servers.postgres.engine.deadline import Deadline
+from servers.postgres.engine.link import Link
+from servers.postgres.query.columns import ColumnTypes
+from servers.postgres.query.reading import Row, bind, check
+from servers.postgres.values import Codec
+from servers.sql.formats import ExportFile, ExportRequest
+from servers.sql.query import Query
+
+
+async def write_export(
+    link: Link, query: Query, wanted: ExportRequest, columns: ColumnTypes, deadline: Deadline
+) -> tuple[int, int]:
+    """Writes all rows of the `query`; how many those are, and the bytes of the file. Raises SqlError."""
+    sql, values = bind(query)
+    statement = await check(sql)
+    async with link.transaction(deadline):
+        found = await link.describe(statement.body, deadline=deadline)
+        described = await columns.describe(found, partial(link.ask, deadline=deadline))
+        file = ExportFile(wanted, Codec(described.types))
+
+        async def take(rows: list[Row]) -> None:
+            await to_thread.run_sync(file.add, rows)
+            deadline.tell(file.rows, None, f"{file.rows:,} rows")
+
+        with file:
+            file.begin(described.names)
+            await link.run(statement.body, values, deadline=deadline, take=take)
+    return file.rows, file.bytes

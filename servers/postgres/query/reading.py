@@ -1,0 +1,160 @@
+"""One query, run up to the rows that one answer may have.
+
+A query that can have many rows is read by a cursor, in a transaction that sees the database as it was when that
+began. It is left open where there are rows after these, for whoever wants to go on. SHOW and EXPLAIN have no
+cursor, and few rows.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from anyio import to_thread
+
+from servers.postgres.engine.answers import Cell
+from servers.postgres.engine.deadline import Deadline
+from servers.postgres.engine.link import Column, Link
+from servers.postgres.engine.statements import CURSORED, Statement, bind_named, check_reads
+from servers.postgres.query.columns import ColumnTypes, Described
+from servers.postgres.values import Codec, encode_parameter
+from servers.sql.pages import AnswerLimits, Page, PageBuilder
+from servers.sql.query import Query
+
+Row = tuple[Cell, ...]
+
+_MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_CURSOR = "mcp_bundle_rows"
+_FIRST = 50
+"""Rows that tell how large the others are."""
+_LONG = 20_000
+"""Characters of a statement that is looked at in a thread, because that takes a while."""
+_SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
+
+
+class Remainder(NamedTuple):
+    """What is left of a query after an answer."""
+
+    waiting: Sequence[Row]
+    """Rows that were fetched and had no room."""
+    is_kept: bool
+    """Whether the rest can be had from the transaction; otherwise the query has to be run again."""
+    is_ended: bool
+    """Whether there are no rows after those that wait."""
+
+
+class Answer(NamedTuple):
+    """Some rows of a query."""
+
+    columns: Described
+    page: Page
+    rest: Remainder | None
+    """None after the last rows."""
+    snapshot: str
+    """What the query saw, in PostgreSQL's words; empty where nobody needs it, for it has come to its end."""
+    seconds: float
+
+
+class _Source:
+    """Where rows come from: those that wait, then those of the cursor."""
+
+    def __init__(self, link: Link, deadline: Deadline, rest: Remainder) -> None:
+        self._link = link
+        self._deadline = deadline
+        self._waiting = list(rest.waiting)
+        self._is_kept = rest.is_kept
+        self.is_ended = rest.is_ended
+        """Whether no others can be had."""
+        self._is_lost = False
+        self.columns: Sequence[Column] = ()
+
+    async def fetch(self, most: int) -> list[Row]:
+        """The next rows: as many, unless there are fewer. More than one may take memory for are lost, and come only
+        where the query is run again."""
+        if self._waiting:
+            taken, self._waiting = self._waiting[:most], self._waiting[most:]
+            return taken
+        if self.is_ended:
+            return []
+        found = await self._link.run(
+            f"FETCH FORWARD {most} FROM {_CURSOR}", deadline=self._deadline, most=self._link.limits.value_bytes
+        )
+        self.columns = found.columns
+        self._is_lost = found.cut
+        self.is_ended = found.cut or len(found.rows) < most
+        return found.rows
+
+    def leave(self, left: Sequence[Row]) -> Remainder | None:
+        """What is left where `left` had no room."""
+        waiting = [*left, *self._waiting]
+        if not waiting and self.is_ended and not self._is_lost:
+            return None
+        return Remainder(waiting, self._is_kept and not self._is_lost, self.is_ended)
+
+
+async def check(sql: str) -> Statement:
+    """The statement, which may be run to read. Raises SqlError."""
+    return check_reads(sql) if len(sql) < _LONG else await to_thread.run_sync(check_reads, sql)
+
+
+def bind(query: Query) -> tuple[str, list[Cell]]:
+    """The statement with `$1`, … and the values for them as they are sent. Raises SqlError `bad_parameters`."""
+    if isinstance(query.parameters, Mapping):
+        sql, values = bind_named(query.sql, query.parameters)
+        return sql, [*map(encode_parameter, values)]
+    return query.sql, [*map(encode_parameter, query.parameters)]
+
+
+async def run_query(
+    link: Link, query: Query, limits: AnswerLimits, columns: ColumnTypes, deadline: Deadline
+) -> Answer:
+    """Runs the query up to the rows that it shall give, in a transaction that the caller has to end. Raises SqlError.
+
+    The first `query.offset` rows are passed over, which takes as long as to read them.
+    """
+    began = time.monotonic()
+    sql, values = bind(query)
+    statement = await check(sql)
+    await link.begin(deadline, _MODE)
+    if statement.first_word in CURSORED:
+        declare = f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR "
+        await link.run(statement.body, values, deadline=deadline, before=declare)
+        if query.offset:
+            await link.run(f"MOVE FORWARD {query.offset} FROM {_CURSOR}", deadline=deadline)
+        source = _Source(link, deadline, Remainder((), True, False))
+        rows = await source.fetch(min(_FIRST, limits.rows))
+    else:
+        found = await link.run(statement.body, values, deadline=deadline)
+        source = _Source(link, deadline, Remainder(found.rows[query.offset :], False, True))
+        source.columns = found.columns
+        rows = await source.fetch(limits.rows)
+    ask = partial(link.ask, deadline=deadline)
+    described = await columns.describe(source.columns, ask)
+    page, rest = await _fill(described, source, rows, limits)
+    snapshot = ""
+    if rest is not None or query.offset:
+        ((snapshot,),) = await ask(_SNAPSHOT)
+    return Answer(described, page, rest, snapshot, time.monotonic() - began)
+
+
+async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimits, deadline: Deadline) -> Answer:
+    """The rows after those of `answer`, from the transaction that was kept for them. Raises SqlError."""
+    began = time.monotonic()
+    source = _Source(link, deadline, rest)
+    rows = await source.fetch(min(_FIRST, limits.rows))
+    page, left = await _fill(answer.columns, source, rows, limits)
+    return answer._replace(page=page, rest=left, seconds=time.monotonic() - began)
+
+
+async def _fill(
+    columns: Described, source: _Source, rows: Sequence[Row], limits: AnswerLimits
+) -> tuple[Page, Remainder | None]:
+    """A page of the `rows` and those after them, and what is left."""
+    page = PageBuilder(columns.names, limits, Codec(columns.types).encode)
+    left = page.add(rows)
+    while rows and not left and (wanted := page.wanted):
+        rows = await source.fetch(wanted)
+        left = page.add(rows)
+    if rows and not left:
+        left = await source.fetch(1)
+    return Page(page.made, [kind.name for kind in columns.types]), source.leave(left)

@@ -1,0 +1,67 @@
+"""All rows of a query as a file."""
+
+from pathlib import Path
+
+import pytest
+
+from servers.postgres.engine.deadline import Deadline
+from servers.postgres.query.columns import ColumnTypes
+from servers.postgres.query.exporting import write_export
+from servers.sql.errors import SqlError
+from servers.sql.formats import ExportRequest
+from servers.sql.jobs import Job
+from servers.sql.query import Query
+from tests.postgres_server import PostgresServer
+from tests.servers.postgres.engines import make_pool, soon
+
+pytestmark = [pytest.mark.slow, pytest.mark.full]
+
+
+async def export(
+    postgres: PostgresServer, query: Query, wanted: ExportRequest, deadline: Deadline | None = None
+) -> tuple[int, int]:
+    pool = make_pool(postgres.url())
+    try:
+        async with pool.lent() as link:
+            return await write_export(link, query, wanted, ColumnTypes(), deadline or soon())
+    finally:
+        await pool.close()
+
+
+async def test_values_are_as_postgresql_writes_them(postgres: PostgresServer, tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    sql = "SELECT 1 AS n, '{1,NULL}'::int[] AS \"a b\", NULL AS x, '' AS y, $1::bytea AS z;"
+    done = await export(postgres, Query(sql, ["\\x00ff"]), ExportRequest(path, "csv", 1_000))
+    assert path.read_bytes() == b'n,a b,x,y,z\r\n1,"{1,NULL}",,"",\\x00ff\r\n'
+    assert done == (1, path.stat().st_size)
+
+
+async def test_a_file_without_rows_has_names(postgres: PostgresServer, tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    assert (await export(postgres, Query("SELECT 1 AS n LIMIT 0", ()), ExportRequest(path, "csv", 1_000)))[0] == 0
+    assert path.read_bytes() == b"n\r\n"
+
+
+async def test_all_rows_pass_through_little_memory(postgres: PostgresServer, tmp_path: Path) -> None:
+    job = Job(100)
+    query = Query("SELECT n, repeat('x', 100) FROM generate_series(1, 50000) AS n", ())
+    wanted = ExportRequest(tmp_path / "export.jsonl", "jsonl", 100_000_000)
+    assert (await export(postgres, query, wanted, Deadline(1, job)))[0] == 50_000
+    assert job.reached is not None
+    assert job.reached.words == "50,000 rows"
+
+
+async def test_a_file_that_grows_too_large_stops_the_query(postgres: PostgresServer, tmp_path: Path) -> None:
+    query = Query("SELECT 1 FROM generate_series(1, 9999) AS a, generate_series(1, 9999) AS b", ())
+    with pytest.raises(SqlError) as caught:
+        await export(postgres, query, ExportRequest(tmp_path / "export.csv", "csv", 100_000))
+    assert caught.value.code == "too_large"
+    assert not [*tmp_path.iterdir()]
+
+
+async def test_what_may_not_run_is_not_exported(postgres: PostgresServer, tmp_path: Path) -> None:
+    with pytest.raises(SqlError) as caught:
+        await export(
+            postgres, Query("SELECT pg_sleep(0)", ()), ExportRequest(tmp_path / "export.csv", "csv", 100_000)
+        )
+    assert caught.value.code == "refused"

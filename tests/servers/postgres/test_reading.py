@@ -1,0 +1,117 @@
+"""One query, and what its answer says."""
+
+import pytest
+
+from servers.postgres.engine.deadline import Limits
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from tests.postgres_server import PostgresServer
+from tests.servers.postgres.databases import Database
+from tests.servers.postgres.engines import reading
+
+pytestmark = pytest.mark.slow
+
+
+async def test_an_answer_has_names_types_and_declared_types(database: Database) -> None:
+    database.run("CREATE DOMAIN place AS text; CREATE TABLE t (a varchar(20), b place, c numeric(10, 2)[])")
+    database.run("INSERT INTO t VALUES ('x', 'a@b', '{1.50}'); GRANT SELECT ON t TO reader")
+    async with reading(database.reader) as reader:
+        found = await reader.read("SELECT a, b, c, upper(a) AS d FROM t")
+    assert found.names == ("a", "b", "c", "d")
+    assert found.declared == ("character varying(20)", "place", "numeric(10,2)[]", None)
+    assert found.page.types == ["character varying", "text", "numeric[]", "text"]
+    assert found.page.rows == [("x", "a@b", [1.5], "X")]
+
+
+@pytest.mark.parametrize("sql", ["SHOW DateStyle", "EXPLAIN (COSTS off) SELECT 1", "VALUES (1)", "TABLE pg_database"])
+async def test_all_that_reads_has_rows(postgres: PostgresServer, sql: str) -> None:
+    async with reading(postgres.url()) as reader:
+        found = await reader.read(sql)
+    assert found.page.rows
+    assert not found.more
+
+
+async def test_a_plan_is_read_page_by_page(postgres: PostgresServer) -> None:
+    sql = "EXPLAIN (FORMAT text) SELECT FROM pg_class a JOIN pg_class b USING (oid)"
+    async with reading(postgres.url()) as reader:
+        first = await reader.read(sql, limits=AnswerLimits(2, 10_000, 1_000))
+        second = await reader.read(sql, cursor=first.cursor, limits=AnswerLimits(2, 10_000, 1_000))
+    assert second.page.rows
+    assert second.page.rows[0] not in first.page.rows
+
+
+async def test_values_stand_beside_the_statement(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        found = await reader.read("SELECT $1::int + 1, $2, $3::int[]", 1, "'; --", [1, None])
+    assert found.page.rows == [(2, "'; --", [1, None])]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT 1; DROP TABLE t", "bad_statement"),
+        ("SELECT $1", "bad_parameters"),
+        ("SELECT 1/0", "bad_value"),
+        ("SELECT * INTO t FROM pg_class", "refused"),
+        ("SELECT * FROM pg_class FOR UPDATE", "refused"),
+        ("WITH a AS (DELETE FROM t) SELECT 1", "refused"),
+        ("SELECT nothing", "bad_statement"),
+        ("SELECT '1'::int4 + 'x'::int4", "bad_value"),
+        ("EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1", "refused"),
+        ("SELECT 'a\0'", "bad_statement"),
+    ],
+)
+async def test_what_is_wrong_has_a_code(postgres: PostgresServer, sql: str, code: str) -> None:
+    async with reading(postgres.url()) as reader:
+        assert await reader.code_of(sql) == code
+
+
+async def test_what_a_role_may_not_read_is_denied(database: Database) -> None:
+    async with reading(database.reader) as reader:
+        database.run("CREATE TABLE hidden (n int)")
+        assert await reader.code_of("TABLE hidden") == "denied"
+
+
+async def test_a_place_in_the_statement_is_that_of_the_client(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        with pytest.raises(SqlError) as caught:
+            await reader.read("SELECT 1,\n       absent")
+    assert "line 2, column 8" in caught.value.reason
+
+
+async def test_a_lock_of_another_session_is_not_waited_for_long(database: Database) -> None:
+    database.run("CREATE TABLE t (n int); GRANT SELECT ON t TO reader")
+    with database.server.connect(database.name) as other:
+        other.execute("BEGIN")
+        other.execute("LOCK TABLE t")
+        async with reading(database.reader, limits=Limits(busy_seconds=0.05)) as reader:
+            assert await reader.code_of("TABLE t") == "busy"
+
+
+async def test_a_row_that_is_larger_than_an_answer_is_shortened(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        found = await reader.read("SELECT repeat('x', 50000), repeat('y', 50000)")
+    assert [cell["bytes"] for cell in found.page.rows[0]] == [50_000, 50_000]
+
+
+async def test_a_function_can_write_nothing_either(database: Database) -> None:
+    database.run("""
+        CREATE TABLE t (n int); GRANT ALL ON t TO reader;
+        CREATE FUNCTION add() RETURNS int LANGUAGE sql VOLATILE AS 'INSERT INTO public.t VALUES (1) RETURNING n'
+    """)
+    async with reading(database.reader) as reader:
+        assert await reader.code_of("SELECT add()") == "refused"
+    assert database.run("TABLE t") == []
+
+
+async def test_settings_of_one_query_are_not_those_of_the_next(postgres: PostgresServer, database: Database) -> None:
+    database.run("""
+        CREATE FUNCTION become() RETURNS text LANGUAGE sql AS $$ SELECT set_config('work_mem', '7MB', false) $$;
+        CREATE FUNCTION hold() RETURNS void LANGUAGE sql AS $$ SELECT pg_advisory_lock(1) $$
+    """)
+    async with reading(database.reader, size=1) as reader:
+        await reader.read("SELECT become(), hold()")
+        found = await reader.read(
+            "SELECT current_setting('work_mem'), count(*) FROM pg_locks WHERE locktype = 'advisory'"
+        )
+    assert found.page.rows == [("4MB", 0)]

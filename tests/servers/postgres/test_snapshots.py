@@ -1,0 +1,146 @@
+"""Queries that are read page by page."""
+
+import anyio
+import pytest
+
+from servers.postgres.engine.deadline import Limits
+from servers.sql.pages import AnswerLimits
+from tests.postgres_server import PostgresServer
+from tests.servers.postgres.databases import Database
+from tests.servers.postgres.engines import PAGE, Reader, reading
+
+pytestmark = pytest.mark.slow
+
+NUMBERS = "SELECT n FROM generate_series(1, 25) AS n"
+
+
+async def read_all(reader: Reader, sql: str, limits: AnswerLimits = PAGE) -> list[int]:
+    found = await reader.read(sql, limits=limits)
+    rows = [*found.page.rows]
+    while found.cursor is not None:
+        found = await reader.read(sql, cursor=found.cursor, limits=limits)
+        assert not found.changed
+        rows += found.page.rows
+    return [row[0] for row in rows]
+
+
+async def test_pages_follow_each_other(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        assert await read_all(reader, NUMBERS) == [*range(1, 26)]
+
+
+@pytest.mark.parametrize("sql", [f"({NUMBERS}) -- all", f"WITH a AS ({NUMBERS}) TABLE a ;", f"{NUMBERS} /* ; */"])
+async def test_pages_are_of_any_form_of_query(postgres: PostgresServer, sql: str) -> None:
+    async with reading(postgres.url()) as reader:
+        assert await read_all(reader, sql) == [*range(1, 26)]
+
+
+async def test_without_a_kept_transaction_the_query_is_run_again(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        first = await reader.read(NUMBERS)
+        await reader.snapshots.press()
+        second = await reader.read(NUMBERS, cursor=first.cursor)
+        assert (second.page.rows[0], second.changed, second.more) == ((11,), False, True)
+
+
+async def test_kept_pages_see_no_change(database: Database) -> None:
+    database.run("CREATE TABLE t AS SELECT n FROM generate_series(1, 25) AS n; GRANT SELECT ON t TO reader")
+    async with reading(database.reader) as reader:
+        first = await reader.read("SELECT n FROM t ORDER BY n")
+        database.run("DELETE FROM t")
+        second = await reader.read("SELECT n FROM t ORDER BY n", cursor=first.cursor)
+        assert (len(second.page.rows), second.changed) == (10, False)
+
+
+async def test_a_change_between_two_runs_is_told(database: Database) -> None:
+    database.run("CREATE TABLE t AS SELECT n FROM generate_series(1, 25) AS n; GRANT SELECT ON t TO reader")
+    async with reading(database.reader) as reader:
+        first = await reader.read("SELECT n FROM t ORDER BY n")
+        await reader.snapshots.press()
+        database.run("DELETE FROM t WHERE n < 5")
+        second = await reader.read("SELECT n FROM t ORDER BY n", cursor=first.cursor)
+        assert (second.page.rows[0], second.changed) == ((15,), True)
+
+
+async def test_the_last_page_leaves_no_transaction(postgres: PostgresServer) -> None:
+    async with reading(postgres.url(), size=1) as reader:
+        await read_all(reader, NUMBERS)
+        assert reader.pool.is_free
+
+
+async def test_a_kept_transaction_ends_when_its_time_is_over(postgres: PostgresServer) -> None:
+    async with reading(postgres.url(), size=1, kept_seconds=0) as reader:
+        await reader.read(NUMBERS)
+        with anyio.fail_after(10):
+            while not reader.pool.is_free:
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_another_query_takes_the_connection_of_a_kept_one(postgres: PostgresServer) -> None:
+    async with reading(postgres.url(), size=1) as reader:
+        first = await reader.read(NUMBERS)
+        await reader.read("SELECT 1")
+        second = await reader.read(NUMBERS, cursor=first.cursor)
+        assert second.page.rows[0] == (11,)
+
+
+async def test_a_table_can_be_altered_once_all_is_released(database: Database) -> None:
+    database.run("CREATE TABLE t AS SELECT n FROM generate_series(1, 25) AS n; GRANT SELECT ON t TO reader")
+    async with reading(database.reader, size=4) as reader:
+        await reader.read("TABLE t")
+        await reader.read("TABLE t")
+        await reader.snapshots.release()
+        database.run("SET lock_timeout = '1ms'; ALTER TABLE t ADD c int")
+
+
+async def test_half_of_the_connections_are_kept_at_most(postgres: PostgresServer) -> None:
+    async with reading(postgres.url(), size=4) as reader:
+        for _ in range(4):
+            await reader.read(NUMBERS)
+        idle = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
+        assert postgres.run(idle) == [(2,)]
+
+
+async def test_a_server_that_was_killed_costs_one_answer_at_most(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        first = await reader.read(NUMBERS)
+        await reader.read("SELECT 1")
+        postgres.restart(kill=True)
+        second = await reader.read(NUMBERS, cursor=first.cursor)
+        assert second.page.rows[0] == (11,)
+
+
+async def test_a_cursor_is_of_one_query_and_one_client(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        first = await reader.read(NUMBERS)
+        assert await reader.code_of(f"{NUMBERS} ", cursor=first.cursor) == "bad_cursor"
+        assert await reader.code_of(NUMBERS, cursor=first.cursor, who="another") == "bad_cursor"
+
+
+async def test_a_cursor_of_another_process_is_elsewhere(postgres: PostgresServer) -> None:
+    async with reading(postgres.url()) as reader:
+        assert await reader.code_of(NUMBERS, cursor="another-process1") == "elsewhere"
+
+
+async def test_rows_that_took_too_much_memory_come_when_the_query_is_run_again(postgres: PostgresServer) -> None:
+    sql = "SELECT repeat('x', 100000) || n FROM generate_series(1, 25) AS n"
+    async with reading(postgres.url(), limits=Limits(value_bytes=500_000)) as reader:
+        assert len(await read_all(reader, sql, AnswerLimits(10, 10_000, 100))) == 25
+
+
+async def test_many_pages_take_little_memory(postgres: PostgresServer) -> None:
+    sql = "SELECT n, 'number ' || n FROM generate_series(1, 100000) AS n"
+    async with reading(postgres.url()) as reader:
+        assert await read_all(reader, sql, AnswerLimits(10_000, 900_000, 1_000)) == [*range(1, 100_001)]
+
+
+async def test_many_clients_share_few_connections(postgres: PostgresServer) -> None:
+    found: list[list[int]] = []
+
+    async def ask(reader: Reader) -> None:
+        found.append(await read_all(reader, NUMBERS))
+
+    async with reading(postgres.url(), size=5) as reader, anyio.create_task_group() as tasks:
+        for _ in range(100):
+            tasks.start_soon(ask, reader)
+    assert found == [[*range(1, 26)]] * 100
