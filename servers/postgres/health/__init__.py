@@ -1,0 +1,1 @@
+"""How a PostgreSQL server and its databases are doing."""

@@ -1,0 +1,137 @@
+"""What is looked at to tell how a server and a database are doing: a question each, and the words for its rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from servers.postgres.health import questions
+from servers.postgres.health.lines import format_ago, format_share, format_size, format_span
+from servers.sql.texts import SqlName, format_name, shorten
+from shared.kit.text import join_lines
+
+Row = tuple[Any, ...]
+
+_QUERY = 120
+"""Characters of a statement of somebody else."""
+_ROWS = 5
+"""That are told of each list."""
+_LAGGING_BYTES = 16 << 20
+
+
+class Check(NamedTuple):
+    """Something that is looked at."""
+
+    title: str
+    question: str
+    tell: Callable[[Sequence[Row]], Iterator[str]]
+    """The lines for the rows; none where all is well."""
+    is_of_sessions: bool = False
+    """Whether it is of what other roles do, which not every role is told."""
+
+
+def _text(words: str | None) -> str:
+    return shorten(join_lines(words or ""), _QUERY)
+
+
+def _tell_connections(rows: Sequence[Row]) -> Iterator[str]:
+    for used, active, idle, most, reserved in rows:
+        yield f"{used} of {most} are used ({active} active, {idle} idle in a transaction; {reserved} for superusers)"
+        if used >= 0.8 * (most - reserved):
+            yield "WARNING: few are left; a pool of connections, or a larger max_connections, helps"
+
+
+def _tell_cache(rows: Sequence[Row]) -> Iterator[str]:
+    for hits, reads, index_hits, index_reads, buffers, temporary, deadlocks in rows:
+        of_indexes = format_share(index_hits, index_hits + index_reads)
+        yield f"{format_share(hits, hits + reads)} of pages of tables came from memory, and {of_indexes} of indexes"
+        yield f"shared_buffers is {buffers}"
+        if hits + reads > 100_000 and hits < 0.9 * (hits + reads):
+            yield "WARNING: less than 90 %: what is used often does not fit into memory, or is read whole too often"
+        if temporary or deadlocks:
+            yield f"{format_size(temporary)} were written to temporary files, and {deadlocks} deadlocks broken"
+
+
+def _tell_transactions(rows: Sequence[Row]) -> Iterator[str]:
+    for pid, user, state, age, idle, held, query in rows[:_ROWS]:
+        waits = f", idle for {format_span(idle)}" if state.startswith("idle") else ""
+        holds = f", holds back the removal of rows that died in the last {held} transactions" if held else ""
+        yield f"pid {pid}, {format_name(user)}: {state}, began {format_span(age)} ago{waits}{holds}: {_text(query)}"
+    yield from _count_rest(rows)
+
+
+def _tell_blocked(rows: Sequence[Row]) -> Iterator[str]:
+    for pid, user, seconds, mode, relation, blockers, query in rows[:_ROWS]:
+        of = f" on {_sql_name(relation)}" if relation else ""
+        what = f"waits {format_span(seconds)} for {mode or 'a lock'}{of}, held by pid {blockers}"
+        yield f"pid {pid}, {format_name(user)}, {what}: {_text(query)}"
+    yield from _count_rest(rows)
+
+
+def _tell_tables(rows: Sequence[Row]) -> Iterator[str]:
+    for name, live, dead, vacuumed, analyzed, changed, size in rows[:_ROWS]:
+        when = f"vacuumed {format_ago(vacuumed)}, analyzed {format_ago(analyzed)}, {changed} changes since"
+        yield f"{_sql_name(name)} ({format_size(size)}): {dead} dead and {live} live rows, {when}"
+    yield from _count_rest(rows)
+
+
+def _tell_wraparound(rows: Sequence[Row]) -> Iterator[str]:
+    for database, age, most, table, table_age in rows:
+        yield f"the oldest transaction of {format_name(database)} is {age:,} old, and autovacuum acts at {most:,}"
+        if table is not None:
+            yield f"the oldest table is {_sql_name(table)}, {table_age:,}"
+        if age > 1_000_000_000:
+            yield "WARNING: at 2,000,000,000 the server stops taking writes; see why VACUUM can't keep up"
+
+
+def _tell_indexes(rows: Sequence[Row]) -> Iterator[str]:
+    for kind, index, table, size, other in rows[: 3 * _ROWS]:
+        also = f"; the same as {_sql_name(other)}" if other else ""
+        yield f"{kind}: {_sql_name(index)} on {_sql_name(table)}, {format_size(size)}{also}"
+    yield from _count_rest(rows, 3 * _ROWS)
+
+
+def _tell_sequences(rows: Sequence[Row]) -> Iterator[str]:
+    for name, used, kind in rows:
+        if name is None:
+            yield f"not allowed for this role: {used:.0f} sequences"
+            continue
+        yield f"WARNING: {_sql_name(name)} ({kind}) has used {100 * used:.1f} % of its numbers"
+
+
+def _tell_replication(rows: Sequence[Row]) -> Iterator[str]:
+    for kind, name, state, lag, seconds in rows[: 2 * _ROWS]:
+        behind = "" if lag is None else f", {format_size(lag)} behind"
+        late = "" if seconds is None else f", {format_span(seconds)} late"
+        warning = "WARNING: " if (lag or 0) > _LAGGING_BYTES else ""
+        yield f"{warning}{kind} {format_name(name)}: {state}{behind}{late}"
+
+
+def _tell_settings(rows: Sequence[Row]) -> Iterator[str]:
+    for version, started, size, *settings in rows:
+        yield f"PostgreSQL {_text(version)}, started {format_ago(started)}; this database has {format_size(size)}"
+        names = ("fsync", "full_page_writes", "autovacuum", "track_counts", "data_checksums")
+        for name, value in zip(names, settings, strict=True):
+            if value == "off":
+                yield f"{'note' if name == 'data_checksums' else 'WARNING'}: {name} is off"
+
+
+def _count_rest(rows: Sequence[Row], told: int = _ROWS) -> Iterator[str]:
+    if len(rows) > told:
+        yield f"and {len(rows) - told} more"
+
+
+def _sql_name(name: str) -> str:
+    return format_name(SqlName(name))
+
+
+CHECKS: Sequence[Check] = (
+    Check("server", questions.SETTINGS, _tell_settings),
+    Check("connections", questions.CONNECTIONS, _tell_connections),
+    Check("memory", questions.CACHE, _tell_cache),
+    Check("long transactions", questions.TRANSACTIONS, _tell_transactions, is_of_sessions=True),
+    Check("sessions that wait for locks", questions.BLOCKED, _tell_blocked, is_of_sessions=True),
+    Check("tables that VACUUM or ANALYZE should see", questions.TABLES, _tell_tables),
+    Check("age of transactions", questions.WRAPAROUND, _tell_wraparound),
+    Check("indexes", questions.INDEXES, _tell_indexes),
+    Check("sequences", questions.SEQUENCES, _tell_sequences),
+    Check("replication", questions.REPLICATION, _tell_replication),
+)

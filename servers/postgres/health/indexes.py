@@ -1,0 +1,130 @@
+"""Indexes that a statement would profit from: by the columns of its conditions, and where the extension hypopg is
+installed, by what the planner would do with each."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, NamedTuple
+
+from servers.postgres.engine.link import Ask
+from servers.sql.errors import SqlError
+
+Node = Mapping[str, Any]
+"""A step of a plan, as EXPLAIN writes it in JSON."""
+
+_CANDIDATES = 5
+_WORTH = 0.9
+"""Of the cost without an index, what an index has to come below to be worth a word."""
+_CONDITIONS = ("Filter", "Hash Cond", "Merge Cond", "Join Filter", "Recheck Cond", "Index Cond")
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
+_CAST = re.compile(
+    r"::(?:\"(?:[^\"]|\"\")+\"|[\w.]+(?: (?:varying|precision|with(?:out)? time zone))?)(?:\([\d,]+\))?(?:\[\])*"
+)
+_PART = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
+_WRAPPED = re.compile(rf"(?<![\w\"])\(({_PART}\.{_PART})\)")
+_COMPARED = re.compile(rf"({_PART})\.({_PART}) (=|<=?|>=?) ")
+_COMPARED_AFTER = re.compile(rf" (=|<=?|>=?) ({_PART})\.({_PART})(?!\()")
+
+_COLUMNS = """
+    SELECT a.attname::pg_catalog.text, pg_catalog.quote_ident(a.attname)
+    FROM pg_catalog.pg_attribute AS a JOIN pg_catalog.pg_type AS t ON t.oid = a.atttypid
+    WHERE a.attrelid = $1::pg_catalog.oid AND a.attnum > 0 AND NOT a.attisdropped
+        AND (t.typtype <> 'b' OR t.typcategory = 'A' OR EXISTS (
+            SELECT FROM pg_catalog.pg_opclass AS o JOIN pg_catalog.pg_am AS m ON m.oid = o.opcmethod
+            WHERE m.amname = 'btree' AND o.opcdefault AND (o.opcintype = t.oid OR EXISTS (
+                SELECT FROM pg_catalog.pg_cast AS x WHERE x.castsource = t.oid AND x.casttarget = o.opcintype
+                    AND x.castmethod = 'b' AND x.castcontext = 'i'))))"""
+_EXTENSION = """
+    SELECT pg_catalog.quote_ident(n.nspname)
+    FROM pg_catalog.pg_extension AS x JOIN pg_catalog.pg_namespace AS n ON n.oid = x.extnamespace
+    WHERE x.extname = 'hypopg' AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')"""
+
+
+class ScannedTable(NamedTuple):
+    """A table that a plan reads whole."""
+
+    oid: int
+    name: str
+    alias: str
+
+
+class _Candidate(NamedTuple):
+    """An index that there might be."""
+
+    table: str
+    columns: Sequence[str]
+
+    @property
+    def words(self) -> str:
+        """What it is on."""
+        return f"{self.table} ({', '.join(self.columns)})"
+
+
+async def suggest_indexes(
+    ask: Ask, tables: Sequence[ScannedTable], nodes: Sequence[Node], find_cost: Callable[[], Awaitable[float]]
+) -> list[str]:
+    """What indexes on the `tables` of the plan with these `nodes` would change; nothing where none comes to mind.
+
+    `find_cost` has the statement planned again. Raises SqlError.
+    """
+    conditions = "\n".join(_strip(node[title]) for node in nodes for title in _CONDITIONS if title in node)
+    found: list[_Candidate] = []
+    for table in tables:
+        columns: dict[str, str] = dict(await ask(_COLUMNS, table.oid))
+        found += [one for one in _list_candidates(table, conditions, columns) if one not in found]
+    if not found:
+        return []
+    extension = await ask(_EXTENSION)
+    if not extension:
+        names = "; ".join(one.words for one in found[:_CANDIDATES])
+        return [f"an index might help, which was not tried, as hypopg is not installed: {names}"]
+    return await _try_out(ask, extension[0][0], found[:_CANDIDATES], find_cost)
+
+
+async def _try_out(
+    ask: Ask, schema: str, candidates: Sequence[_Candidate], find_cost: Callable[[], Awaitable[float]]
+) -> list[str]:
+    """The cost with each of the indexes, which exist for the planner of this session alone, and only meanwhile."""
+    before = await find_cost()
+    notes: list[tuple[float, str]] = []
+    try:
+        for one in candidates:
+            await ask(f"SELECT {schema}.hypopg_reset()")
+            await ask(f"SELECT 1 FROM {schema}.hypopg_create_index($1)", f"CREATE INDEX ON {one.words}")  # noqa: S608
+            cost = await find_cost()
+            if cost < _WORTH * before:
+                notes.append((cost, f"with an index on {one.words} the cost would be {cost:g} instead of {before:g}"))
+    finally:
+        with suppress(SqlError):
+            await ask(f"SELECT {schema}.hypopg_reset()")
+    tried = "; ".join(one.words for one in candidates)
+    return [note for _, note in sorted(notes)] or [f"of these indexes none would make it much cheaper: {tried}"]
+
+
+def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str, str]) -> Iterator[_Candidate]:
+    """One column each, those that are compared by = first, and then pairs, which begin with one of these."""
+    same: dict[str, None] = {}
+    others: dict[str, None] = {}
+    compared = [(alias, name, sign) for alias, name, sign in _COMPARED.findall(conditions)]
+    compared += [(alias, name, sign) for sign, alias, name in _COMPARED_AFTER.findall(conditions)]
+    for alias, name, sign in compared:
+        column = columns.get(_unquote(name))
+        if _unquote(alias) == table.alias and column is not None:
+            (same if sign == "=" else others)[column] = None
+    singles = [*same, *(one for one in others if one not in same)]
+    pairs = [(first, second) for first in same for second in singles if first != second]
+    # Of two that are both compared by =, one order is enough.
+    kept = [pair for place, pair in enumerate(pairs) if pair[::-1] not in pairs[:place]]
+    for chosen in islice([*((one,) for one in singles), *kept], 2 * _CANDIDATES):
+        yield _Candidate(table.name, chosen)
+
+
+def _strip(condition: str) -> str:
+    """A condition without literals and casts, which may look like columns or stand around them."""
+    plain = _CAST.sub("", _LITERAL.sub("''", condition))
+    return _WRAPPED.sub(r"\1", plain)
+
+
+def _unquote(part: str) -> str:
+    return part[1:-1].replace('""', '"') if part.startswith('"') else part

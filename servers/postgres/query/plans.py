@@ -1,0 +1,199 @@
+"""How PostgreSQL would run a statement, or has run it, and what an index would change about that."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
+
+from servers.postgres.catalog import Session
+from servers.postgres.engine.answers import Cell
+from servers.postgres.engine.link import Ask
+from servers.postgres.health.indexes import Node, ScannedTable, suggest_indexes
+from servers.sql.errors import SqlError
+from servers.sql.plan import Plan, PlanStep, make_plan
+from servers.sql.texts import SqlName, format_name, shorten
+from shared.kit.text import join_lines
+
+_STEPS = 500
+"""Of a plan."""
+_DETAIL = 500
+"""Characters of a condition."""
+_FEW_BYTES = 8 * 8192
+"""Of a table that is read whole in no time."""
+_WRONG = 10
+"""How many times too many or too few rows were expected, from which on it is worth a note."""
+_NOTES = 3
+"""Of such rows."""
+_NAME = "mcp_bundle_plan"
+
+_PLACEHOLDER = re.compile(r"\$\d")
+_CONDITIONS = ("Index Cond", "Hash Cond", "Merge Cond", "Recheck Cond", "Join Filter", "Filter", "One-Time Filter",
+               "TID Cond", "Sort Key", "Group Key")  # fmt: skip
+
+_TABLES = """
+    SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text, c.oid,
+        c.oid::pg_catalog.regclass::pg_catalog.text, pg_catalog.pg_relation_size(c.oid)
+    FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.text[]), pg_catalog.unnest($2::pg_catalog.text[]))
+        AS w(schema, name)
+    JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.schema
+    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relname = w.name"""
+
+
+class _Step(NamedTuple):
+    """A node of the plan."""
+
+    level: int
+    node: Node
+
+
+async def explain(
+    sql: str, parameters: Sequence[Cell], most: int, session: Session, *, analyze: bool = False
+) -> Plan:
+    """The plan of one statement, in `most` bytes. Its parameters may be left out: then it is the one that is used for
+    all values. With `analyze` it is run for that, in the transaction there is, which has to be one that only reads.
+
+    Raises SqlError.
+    """
+    root = await _explain(session, sql, parameters, analyze=analyze)
+    steps = list(_walk(root["Plan"]))
+    tables = await _find_scans(session.ask, [step.node for step in steps])
+    shown: list[PlanStep] = [{"level": one.level, "detail": _format_node(one.node)} for one in steps[:_STEPS]]
+    notes = [f"planning {root['Planning Time']:g} ms, execution {root['Execution Time']:g} ms"] if analyze else []
+    notes += _note_wrong_estimates(steps)
+    cost = partial(_find_cost, session, sql, parameters)
+    notes += await suggest_indexes(session.ask, tables, [step.node for step in steps], cost)
+    names = list(dict.fromkeys(SqlName(table.name) for table in tables))
+    return make_plan(shown, names, most, cut=len(steps) > _STEPS, notes=notes, ran=analyze)
+
+
+async def _find_cost(session: Session, sql: str, parameters: Sequence[Cell]) -> float:
+    root = await _explain(session, sql, parameters, analyze=False)
+    return float(root["Plan"]["Total Cost"])
+
+
+async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, analyze: bool) -> dict[str, Any]:
+    options = "ANALYZE, BUFFERS, TIMING" if analyze else "COSTS"
+    # What is verbose says of which schema a table is; the columns that each step gives are left out below.
+    asked = f"EXPLAIN ({options}, VERBOSE, FORMAT JSON) "
+    if parameters or _PLACEHOLDER.search(sql) is None:
+        result = await session.run(sql, parameters, before=asked)
+    else:
+        result = await _explain_for_all(session, sql, asked)
+    ((text,),) = result.rows
+    (root,) = json.loads(text or b"[{}]")
+    return dict(root)
+
+
+async def _explain_for_all(session: Session, sql: str, asked: str) -> Any:
+    """Explains a statement without values for its parameters."""
+    await _forget(session)
+    await session.run(sql, (), before=f"PREPARE {_NAME} AS ")
+    try:
+        ((count,),) = await session.ask(
+            "SELECT pg_catalog.cardinality(p.parameter_types) FROM pg_catalog.pg_prepared_statements AS p "
+            "WHERE p.name = $1",
+            _NAME,
+        )
+        await session.ask("SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)")
+        values = f"({', '.join(['NULL'] * count)})" if count else ""
+        return await session.run(f"{asked} EXECUTE {_NAME}{values}", ())
+    finally:
+        with suppress(SqlError):
+            await _forget(session)
+
+
+async def _forget(session: Session) -> None:
+    if await session.ask("SELECT 1 FROM pg_catalog.pg_prepared_statements AS p WHERE p.name = $1", _NAME):
+        await session.run(f"DEALLOCATE {_NAME}", ())
+
+
+def _walk(root: Node) -> Iterator[_Step]:
+    """Each step before its parts."""
+    waiting = [_Step(0, root)]
+    while waiting:
+        step = waiting.pop()
+        yield step
+        waiting += [_Step(step.level + 1, part) for part in reversed(step.node.get("Plans", []))]
+
+
+async def _find_scans(ask: Ask, nodes: Sequence[Node]) -> list[ScannedTable]:
+    """The tables that are read whole and are not small."""
+    scans = [node for node in nodes if node["Node Type"] == "Seq Scan" and "Schema" in node]
+    if not scans:
+        return []
+    wanted = sorted({(node["Schema"], node["Relation Name"]) for node in scans})
+    rows = await ask(_TABLES, [schema for schema, _ in wanted], [name for _, name in wanted])
+    known = {
+        (schema, name): (oid, regclass) for schema, name, oid, regclass, size in rows if (size or 0) > _FEW_BYTES
+    }
+    return [
+        ScannedTable(*known[node["Schema"], node["Relation Name"]], node["Alias"])
+        for node in scans
+        if (node["Schema"], node["Relation Name"]) in known
+    ]
+
+
+def _format_node(node: Node) -> str:
+    """A step on one line: what it is, of what, with which conditions, and what it costs."""
+    parts = [_name_node(node)]
+    for title in _CONDITIONS:
+        if title in node:
+            value = node[title] if isinstance(node[title], str) else ", ".join(node[title])
+            parts.append(f"{title.lower()} {shorten(join_lines(value), _DETAIL)}")
+    costs = f"(cost {node['Startup Cost']:g}..{node['Total Cost']:g}, rows {node['Plan Rows']})"
+    return "; ".join(parts) + f" {costs}{_format_actual(node)}"
+
+
+def _name_node(node: Node) -> str:
+    words = [node["Node Type"]]
+    if node.get("Parallel Aware"):
+        words.insert(0, "Parallel")
+    if node.get("Strategy") in ("Hashed", "Sorted", "Mixed"):
+        words.insert(0, node["Strategy"])
+    if "Join Type" in node and node["Join Type"] != "Inner":
+        words.append(node["Join Type"])
+    if "Operation" in node and node["Node Type"] == "ModifyTable":
+        words = [node["Operation"]]
+    if "Index Name" in node:
+        words.append(f"using {format_name(node['Index Name'])}")
+    target = next((node[key] for key in ("Relation Name", "Function Name", "CTE Name") if key in node), None)
+    if target is not None:
+        words.append(f"on {format_name(target)}")
+    if node.get("Alias") not in (None, target):
+        words.append(format_name(node["Alias"]))
+    prefix = f"{join_lines(node['Subplan Name'])}: " if "Subplan Name" in node else ""
+    return prefix + " ".join(words)
+
+
+def _format_actual(node: Node) -> str:
+    if "Actual Loops" not in node:
+        return ""
+    if node["Actual Loops"] == 0:
+        return " (never run)"
+    read, hit = node.get("Shared Read Blocks", 0), node.get("Shared Hit Blocks", 0)
+    removed = f", {node['Rows Removed by Filter']} filtered out" if node.get("Rows Removed by Filter") else ""
+    spilled = f", {node['Temp Written Blocks']} temporary pages" if node.get("Temp Written Blocks") else ""
+    loops = f" in each of {node['Actual Loops']} loops" if node["Actual Loops"] > 1 else ""
+    return (
+        f" (actual rows {node['Actual Rows']:g}{removed}, {node['Actual Total Time']:g} ms{loops}, "
+        f"{hit + read} pages, {read} not cached{spilled})"
+    )
+
+
+def _note_wrong_estimates(steps: Sequence[_Step]) -> list[str]:
+    notes = []
+    is_cut_short = any(step.node["Node Type"] == "Limit" for step in steps)
+    for _, node in steps:
+        if not node.get("Actual Loops"):
+            continue
+        expected, came = max(node["Plan Rows"], 1), max(node["Actual Rows"], 1)
+        # Without a condition, few rows came because nobody asked for more.
+        is_filtered = not is_cut_short and ("Filter" in node or "Index Cond" in node)
+        if came >= _WRONG * expected or (is_filtered and expected >= _WRONG * came):
+            name = _name_node(node)
+            notes.append(f"{name}: {node['Plan Rows']} rows were expected, and {node['Actual Rows']:g} came")
+    if notes:
+        notes = [*notes[:_NOTES], "ANALYZE of these tables, or CREATE STATISTICS, makes estimates better"]
+    return notes

@@ -1,0 +1,127 @@
+"""The first rows of a table, one row by its key, and the keys that begin as was typed.
+
+A key is the primary key, or else a unique index on columns that are never NULL. In a URI its values are texts;
+PostgreSQL reads them as the types of their columns, and a text that is none of the type belongs to no row.
+"""
+
+from typing import NamedTuple
+
+import anyio
+
+from servers.postgres.catalog import Session
+from servers.postgres.engine.answers import encode_text
+from servers.postgres.engine.link import Ask
+from servers.postgres.query.filling import Filled, fill_page
+from servers.postgres.schema.entries import Relation
+from servers.postgres.schema.names import find_relation
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.query import TableRows
+from servers.sql.uris import join_key, split_key
+
+_LOOKED_AT = 100_000
+"""Rows whose keys are compared with what was typed."""
+_LONGEST_KEY = 200
+"""Characters of a value in a key that is offered."""
+_SECONDS = 1.0
+"""For finding keys that go on as was typed."""
+_MOST_KEYS = 100
+
+_KEY = """
+    SELECT a.attname::pg_catalog.text, pg_catalog.quote_ident(a.attname)
+    FROM (
+        SELECT x.indrelid, x.indkey, x.indnkeyatts FROM pg_catalog.pg_index AS x
+        WHERE x.indrelid = $1::pg_catalog.oid AND x.indisunique AND x.indisvalid AND x.indimmediate
+            AND x.indpred IS NULL AND x.indexprs IS NULL
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = x.indrelid
+                AND NOT a.attnotnull AND a.attnum = ANY ((x.indkey::pg_catalog.int2[])[0:x.indnkeyatts - 1]))
+        ORDER BY x.indisprimary DESC, x.indnkeyatts, x.indexrelid LIMIT 1
+    ) AS k CROSS JOIN pg_catalog.generate_series(0, k.indnkeyatts - 1) AS p
+    JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.indrelid AND a.attnum = k.indkey[p]
+    ORDER BY p"""
+
+
+class _KeyColumn(NamedTuple):
+    """A column of a key."""
+
+    name: str
+    sql: str
+
+
+async def read_first_rows(table: str, limits: AnswerLimits, session: Session) -> TableRows:
+    """The first rows by their keys, as many as there is room for. Raises SqlError."""
+    relation = await find_relation(session.ask, table)
+    key = await _find_key(session.ask, relation)
+    order = f" ORDER BY {', '.join(one.sql for one in key)}" if key else ""
+    query = f"SELECT * FROM {relation.name}{order} LIMIT"  # noqa: S608
+    filled = await fill_page(session, f"{query} {limits.rows + 1}", (), limits)
+    following = f"{query} {limits.rows} OFFSET {len(filled.page.rows)}" if filled.more else None
+    return _make_rows(relation, key, filled, following)
+
+
+async def find_row(table: str, key: str, limits: AnswerLimits, session: Session) -> TableRows:
+    """The row with that key, as `uris.join_key` writes it. Raises SqlError, `not_found` where there is none."""
+    relation = await find_relation(session.ask, table)
+    columns = await _find_key(session.ask, relation)
+    # A comma parts nothing in the key of one column.
+    parts = split_key(key) if len(columns) != 1 else [",".join(split_key(key))]
+    if not columns or len(parts) != len(columns):
+        raise SqlError("not_found", "no row has such a key")
+    conditions = " AND ".join(f"{one.sql} = ${place}" for place, one in enumerate(columns, 1))
+    query = f"SELECT * FROM {relation.name} WHERE {conditions} LIMIT 1"  # noqa: S608
+    try:
+        filled = await fill_page(session, query, [encode_text(part) for part in parts], limits)
+    except SqlError as error:
+        if error.code not in ("bad_value", "bad_parameters"):
+            raise
+        raise SqlError("not_found", "no row can have that key") from None
+    if not filled.page.rows:
+        raise SqlError("not_found", "no row has that key")
+    return _make_rows(relation, columns, filled, None)
+
+
+async def find_keys(table: str, typed: str, session: Session) -> list[str]:
+    """Keys of rows that begin as was typed, as many as are found in a second; the transaction may be of no use any
+    more afterwards. Raises SqlError."""
+    relation = await find_relation(session.ask, table)
+    columns = await _find_key(session.ask, relation)
+    found: list[str] = []
+    parts = split_key(typed) if len(columns) != 1 else [",".join(split_key(typed))]
+    if columns and len(parts) <= len(columns) and "\0" not in typed:
+        with anyio.move_on_after(_SECONDS):
+            found += await _list_keys(session.ask, relation, columns, parts)
+    return found
+
+
+async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], parts: list[str]) -> list[str]:
+    """Of the first rows, the keys whose first values are the `parts`, the last of them the beginning of one."""
+    names = ", ".join(one.sql for one in columns)
+    texts = ", ".join(f"pg_catalog.format('%s', {one.sql}) AS t{place}" for place, one in enumerate(columns, 1))
+    conditions = [f"t{place} = ${place}::pg_catalog.text" for place in range(1, len(parts))]
+    conditions.append(f"pg_catalog.starts_with(t{len(parts)}, ${len(parts)}::pg_catalog.text)")
+    rows = await ask(
+        f"""
+        SELECT {", ".join(f"t{place}" for place in range(1, len(columns) + 1))}
+        FROM (SELECT {texts} FROM {relation.name} ORDER BY {names} LIMIT {_LOOKED_AT}) AS k
+        WHERE {" AND ".join(conditions)} LIMIT {_MOST_KEYS}""",  # noqa: S608
+        *parts,
+    )
+    return [join_key(row) for row in rows if any(row) and all(map(_is_offered, row))]
+
+
+def _is_offered(value: str) -> bool:
+    return len(value) <= _LONGEST_KEY and value.isprintable()
+
+
+async def _find_key(ask: Ask, relation: Relation) -> list[_KeyColumn]:
+    return [_KeyColumn(*row) for row in await ask(_KEY, relation.oid)]
+
+
+def _make_rows(relation: Relation, key: list[_KeyColumn], filled: Filled, following: str | None) -> TableRows:
+    return {
+        "table": relation.name,
+        "key": [one.name for one in key],
+        "columns": filled.names,
+        "rows": filled.page.rows,
+        "next_query": following,
+    }

@@ -1,0 +1,66 @@
+"""The tables and views of a database, as far as the role may see them.
+
+What asks the catalog names all by its schema, so that tables and functions of others under the same names are never
+called.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from servers.postgres.engine.link import Ask
+from servers.sql.schema.records import Entry
+from servers.sql.texts import SqlName
+
+KINDS = {"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
+"""By the letter in the catalog."""
+
+SEEN = """c.relnamespace = ANY (ARRAY(
+    SELECT s.oid FROM pg_catalog.pg_namespace AS s
+    WHERE s.nspname !~ '^pg_' AND s.nspname <> 'information_schema'
+        AND pg_catalog.has_schema_privilege(s.oid, 'USAGE')))"""
+"""Whether the relation `c` is in a schema that is not the system's, where the role may look things up."""
+
+SCOPE = f"""c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[])
+    AND ($1::pg_catalog.oid IS NULL AND {SEEN} OR c.oid = $1::pg_catalog.oid)"""
+"""Whether `c` is the relation with the oid $1, or any that is seen where that is NULL."""
+
+_KNOWS_EMPTY = "pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000"
+"""Whether 0 rows are what ANALYZE has found: before PostgreSQL 14 it may not have looked yet."""
+_QUESTION = f"""
+    SELECT c.oid, c.oid::pg_catalog.regclass::pg_catalog.text, c.relkind::pg_catalog.text,
+        CASE WHEN c.relkind <> 'v' AND c.reltuples >= 0 AND (c.relpages > 0 OR {_KNOWS_EMPTY})
+            THEN c.reltuples::pg_catalog.int8 END,
+        pg_catalog.obj_description(c.oid, 'pg_class'), c.relispartition
+    FROM pg_catalog.pg_class AS c WHERE {SCOPE}"""  # noqa: S608
+
+
+class Relation(NamedTuple):
+    """A table or view."""
+
+    oid: int
+    name: SqlName
+    """As a statement of this session names it."""
+    kind: str
+    rows: int | None
+    """By the last ANALYZE; None where there was none."""
+    comment: str | None
+    is_partition: bool
+
+    @property
+    def entry(self) -> Entry:
+        """The same for lists."""
+        return Entry(self.name, self.kind, "")
+
+
+async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
+    """The tables and views by name, those of the system left out; with an `oid` that one."""
+    found = [
+        Relation(number, SqlName(name), KINDS[kind], rows, comment, is_partition)
+        for number, name, kind, rows, comment, is_partition in await ask(_QUESTION, oid)
+    ]
+    return sorted(found, key=lambda one: one.name)
+
+
+def list_estimates(relations: Iterable[Relation]) -> dict[str, int]:
+    """How many rows they had when ANALYZE last looked; nothing of others."""
+    return {one.name: one.rows for one in relations if one.rows is not None}

@@ -1,0 +1,87 @@
+"""Indexes and foreign keys."""
+
+from typing import Any
+
+from servers.postgres.engine.link import Ask
+from servers.postgres.schema.entries import SCOPE
+from servers.sql.schema.records import ForeignKey, Index
+from servers.sql.texts import SqlName, shorten
+
+_SQL = 500
+"""Characters of a definition that are told."""
+_ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
+_ORIGINS = {"p": "PRIMARY KEY", "u": "UNIQUE", "x": "EXCLUDE", "": "CREATE INDEX"}
+
+_INDEXES = f"""
+    SELECT c.oid::pg_catalog.regclass::pg_catalog.text, pg_catalog.quote_ident(i.relname), x.indisunique,
+        x.indpred IS NOT NULL, x.indisvalid, coalesce(k.contype::pg_catalog.text, ''),
+        CASE WHEN $1::pg_catalog.oid IS NOT NULL THEN pg_catalog.pg_get_indexdef(x.indexrelid) END,
+        ARRAY(SELECT pg_catalog.quote_ident(a.attname)
+            FROM pg_catalog.generate_series(0, x.indnkeyatts - 1) AS p
+            LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = x.indkey[p] AND a.attnum <> 0
+            ORDER BY p)
+    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_index AS x ON x.indrelid = c.oid
+    JOIN pg_catalog.pg_class AS i ON i.oid = x.indexrelid
+    LEFT JOIN pg_catalog.pg_constraint AS k ON k.conindid = x.indexrelid AND k.conrelid = c.oid
+        AND k.contype = ANY ('{{p,u,x}}'::pg_catalog."char"[])
+    WHERE {SCOPE} AND ($1::pg_catalog.oid IS NOT NULL OR NOT i.relispartition)
+    ORDER BY 1, x.indisprimary DESC, 2"""  # noqa: S608
+_FOREIGN_KEYS = """
+    SELECT k.conrelid::pg_catalog.regclass::pg_catalog.text, k.confrelid::pg_catalog.regclass::pg_catalog.text,
+        k.confupdtype::pg_catalog.text, k.confdeltype::pg_catalog.text,
+        ARRAY(SELECT pg_catalog.quote_ident(a.attname)
+            FROM pg_catalog.unnest(k.conkey) WITH ORDINALITY AS p(number, place)
+            JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = p.number ORDER BY p.place),
+        ARRAY(SELECT pg_catalog.quote_ident(a.attname)
+            FROM pg_catalog.unnest(k.confkey) WITH ORDINALITY AS p(number, place)
+            JOIN pg_catalog.pg_attribute AS a ON a.attrelid = k.confrelid AND a.attnum = p.number ORDER BY p.place)
+    FROM pg_catalog.pg_constraint AS k JOIN pg_catalog.pg_class AS c ON c.oid = k.{end}
+    LEFT JOIN pg_catalog.pg_constraint AS o ON o.oid = k.conparentid
+    WHERE {scope} AND k.contype = 'f'
+        AND (o.oid IS NULL OR $1::pg_catalog.oid = k.conrelid AND o.conrelid <> k.conrelid)
+    ORDER BY 1, k.conname"""
+
+
+async def read_indexes(ask: Ask, oid: int | None = None) -> list[tuple[SqlName, Index]]:
+    """The indexes of one table, or of all, each with the name of its table. Those that a partition has because the
+    whole has them are told of the one partition only."""
+    return [(SqlName(table), _make_index(*facts)) for table, *facts in await ask(_INDEXES, oid)]
+
+
+async def read_foreign_keys(ask: Ask, oid: int | None = None) -> list[ForeignKey]:
+    """Those of one table, or of all, table by table."""
+    return await _read_keys(ask, "conrelid", oid)
+
+
+async def read_references(ask: Ask, oid: int) -> list[ForeignKey]:
+    """The foreign keys of all tables that refer to the one."""
+    return await _read_keys(ask, "confrelid", oid)
+
+
+async def _read_keys(ask: Ask, end: str, oid: int | None) -> list[ForeignKey]:
+    return [
+        {
+            "table": SqlName(table),
+            "columns": [*map(SqlName, columns)],
+            "to_table": SqlName(to_table),
+            "to_columns": [*map(SqlName, to_columns)],
+            "on_update": _ACTIONS[on_update],
+            "on_delete": _ACTIONS[on_delete],
+        }
+        for table, to_table, on_update, on_delete, columns, to_columns in await ask(
+            _FOREIGN_KEYS.format(end=end, scope=SCOPE), oid
+        )
+    ]
+
+
+def _make_index(*facts: Any) -> Index:
+    name, unique, partial, is_valid, constraint, sql, columns = facts
+    note = "" if is_valid else " -- not valid: no query uses it; REINDEX, or drop it"
+    return {
+        "name": SqlName(name),
+        "columns": [None if one is None else SqlName(one) for one in columns],
+        "unique": unique,
+        "partial": partial,
+        "origin": _ORIGINS[constraint],
+        "sql": None if sql is None or constraint else shorten(sql, _SQL) + note,
+    }

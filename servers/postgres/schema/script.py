@@ -1,0 +1,60 @@
+"""The schema as statements that make it again in an empty database: PostgreSQL keeps none, so they are made of its
+catalog, in an order in which each has what it needs.
+
+Owners, rights, and what belongs to an extension are left out, and so are servers of foreign data, whose options may
+hold secrets.
+"""
+
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from servers.postgres.engine.link import Ask
+from servers.postgres.schema import statements
+from servers.sql.schema.script import join_statements
+
+_HEAD = "SET check_function_bodies = off;"
+"""Functions come before the tables that they read."""
+_PARTS: Sequence[str] = (
+    statements.SCHEMAS,
+    statements.EXTENSIONS,
+    statements.TYPES,
+    statements.SEQUENCES,
+    statements.EARLY_FUNCTIONS,
+    statements.TABLES,
+    statements.OWNED_SEQUENCES,
+)
+_LATER: Sequence[str] = (
+    statements.INDEXES,
+    statements.LATE_FUNCTIONS,
+    statements.FOREIGN_KEYS,
+    statements.RULES,
+    statements.TRIGGERS,
+    statements.POLICIES,
+    statements.COMMENTS,
+)
+
+
+async def read_schema(most: int, ask: Ask) -> str:
+    """The statements, in `most` bytes; what is left out is counted. Raises SqlError."""
+    made: list[str] = []
+    for question in _PARTS:
+        made += [statement for (statement,) in await ask(question)]
+    made += await _read_views(ask)
+    for question in _LATER:
+        made += [statement for (statement,) in await ask(question)]
+    ((path,),) = await ask("SELECT coalesce(nullif(pg_catalog.current_setting('search_path'), ''), '''')")
+    return join_statements([f"SET search_path = {path};", _HEAD, *made] if made else [], most)
+
+
+async def _read_views(ask: Ask) -> list[str]:
+    """Each after those that it reads."""
+    views: dict[int, str] = dict(await ask(statements.VIEWS))
+    sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(views, ()))
+    for view, needed in await ask(statements.VIEW_NEEDS):
+        if view in views and needed in views:
+            sorter.add(view, needed)
+    try:
+        return [views[oid] for oid in sorter.static_order()]
+    except CycleError:
+        # Only by CREATE OR REPLACE can two views read each other, and then neither can be run.
+        return [views[oid] for oid in sorted(views)]

@@ -1,0 +1,103 @@
+"""What else there is to say of one table or view besides its columns, keys and indexes."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from servers.postgres.engine.link import Ask
+from servers.postgres.schema.columns import read_types
+from servers.postgres.schema.entries import Relation
+from servers.sql.texts import shorten
+from shared.kit.text import join_lines
+
+_LINE = 1_000
+"""Characters of a constraint, a policy or a trigger that are told."""
+_CHILDREN = 1_000
+"""Partitions, and tables that inherit."""
+_COMMENT = 2_000
+
+_WHOLE = """
+    SELECT c.relpersistence = 'u', c.relispopulated, pg_catalog.row_security_active(c.oid),
+        c.relrowsecurity, pg_catalog.has_table_privilege(c.oid, 'SELECT')
+            OR pg_catalog.has_any_column_privilege(c.oid, 'SELECT'),
+        CASE WHEN c.relkind = ANY ('{v,m}'::pg_catalog."char"[]) THEN pg_catalog.pg_get_viewdef(c.oid, true) END,
+        CASE WHEN c.relkind = 'p' THEN pg_catalog.pg_get_partkeydef(c.oid) END,
+        pg_catalog.array_to_string(c.reloptions, ', ')
+    FROM pg_catalog.pg_class AS c WHERE c.oid = $1::pg_catalog.oid"""
+_LINES = """
+    SELECT 'constraints', k.conname::pg_catalog.text,
+        pg_catalog.quote_ident(k.conname) || ' ' || pg_catalog.pg_get_constraintdef(k.oid)
+    FROM pg_catalog.pg_constraint AS k
+    WHERE k.conrelid = $1::pg_catalog.oid AND (k.contype = 'c' OR k.contype = 'x')
+    UNION ALL
+    SELECT CASE WHEN c.relispartition THEN 'partition of' ELSE 'inherits from' END, i.inhseqno::pg_catalog.text,
+        i.inhparent::pg_catalog.regclass::pg_catalog.text
+            || coalesce(' ' || pg_catalog.pg_get_expr(c.relpartbound, c.oid), '')
+    FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
+    WHERE i.inhrelid = $1::pg_catalog.oid
+    UNION ALL
+    (SELECT CASE WHEN c.relispartition THEN 'partitions' ELSE 'inherited by' END, c.relname::pg_catalog.text,
+        c.oid::pg_catalog.regclass::pg_catalog.text
+            || coalesce(' ' || pg_catalog.pg_get_expr(c.relpartbound, c.oid), '')
+    FROM pg_catalog.pg_inherits AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.inhrelid
+    WHERE i.inhparent = $1::pg_catalog.oid ORDER BY 2 LIMIT $2::pg_catalog.int4)
+    UNION ALL
+    SELECT 'policies', p.polname::pg_catalog.text, pg_catalog.concat_ws(' ',
+        pg_catalog.quote_ident(p.polname), CASE WHEN p.polpermissive THEN 'permissive' ELSE 'restrictive' END,
+        'for', CASE p.polcmd WHEN 'r' THEN 'select' WHEN 'a' THEN 'insert' WHEN 'w' THEN 'update'
+            WHEN 'd' THEN 'delete' ELSE 'all' END,
+        'to', pg_catalog.array_to_string(ARRAY(
+            SELECT CASE r.role WHEN 0 THEN 'public' ELSE pg_catalog.pg_get_userbyid(r.role)::pg_catalog.text END
+            FROM pg_catalog.unnest(p.polroles) AS r(role)), ', '),
+        'using (' || pg_catalog.pg_get_expr(p.polqual, p.polrelid) || ')',
+        'with check (' || pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid) || ')')
+    FROM pg_catalog.pg_policy AS p WHERE p.polrelid = $1::pg_catalog.oid
+    UNION ALL
+    SELECT 'triggers', t.tgname::pg_catalog.text, pg_catalog.pg_get_triggerdef(t.oid, true)
+        || CASE t.tgenabled WHEN 'D' THEN ' -- disabled' ELSE '' END
+    FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = $1::pg_catalog.oid AND NOT t.tgisinternal
+    UNION ALL
+    SELECT 'rules', r.rulename::pg_catalog.text, pg_catalog.pg_get_ruledef(r.oid, true)
+    FROM pg_catalog.pg_rewrite AS r WHERE r.ev_class = $1::pg_catalog.oid AND r.rulename <> '_RETURN'"""
+_ORDER = (
+    "comment", "partitioned by", "partition of", "partitions", "inherits from", "inherited by",
+    "constraints", "types", "policies", "rules", "options",
+)  # fmt: skip
+
+
+class Details(NamedTuple):
+    """What one table or view has besides its columns, keys and indexes."""
+
+    words: Sequence[str]
+    """Of it as a whole, none of them from the database."""
+    sql: str
+    """The statement that makes a view; empty for others."""
+    triggers: Sequence[str]
+    sections: Mapping[str, Sequence[str]]
+
+
+async def read_details(ask: Ask, relation: Relation) -> Details:
+    """All of that. Raises SqlError."""
+    ((is_unlogged, is_populated, is_secured, has_security, is_readable, view, key, options),) = await ask(
+        _WHOLE, relation.oid
+    )
+    words = {
+        "unlogged": is_unlogged,
+        "not populated yet: REFRESH MATERIALIZED VIEW does it": not is_populated,
+        "row level security: the role sees the rows that the policies let it": is_secured,
+        "row level security, but not for this role": has_security and not is_secured,
+        "the role of this server may not read it": not is_readable,
+    }
+    found: dict[str, list[str]] = {}
+    for title, _, line in sorted(await ask(_LINES, relation.oid, _CHILDREN)):
+        found.setdefault(title, []).append(shorten(join_lines(line), _LINE))
+    triggers = found.pop("triggers", [])
+    found["types"] = await read_types(ask, relation.oid)
+    found["comment"] = [shorten(join_lines(relation.comment), _COMMENT)] if relation.comment else []
+    found["partitioned by"] = [key] if key else []
+    found["options"] = [options] if options else []
+    return Details(
+        [word for word, is_so in words.items() if is_so],
+        f"CREATE {relation.kind.upper()} {relation.name} AS\n{view}" if view else "",
+        triggers,
+        {title: found[title] for title in _ORDER if found.get(title)},
+    )

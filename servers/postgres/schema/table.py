@@ -1,0 +1,91 @@
+"""All there is to know of one table or view."""
+
+from collections.abc import Sequence
+
+import anyio
+
+from servers.postgres.catalog import Session
+from servers.postgres.query.filling import fill_page
+from servers.postgres.schema.columns import read_columns
+from servers.postgres.schema.entries import Relation
+from servers.postgres.schema.indexes import read_foreign_keys, read_indexes, read_references
+from servers.postgres.schema.names import find_relation
+from servers.postgres.schema.sections import read_details
+from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.schema import table
+from servers.sql.schema.lines import ByteBudget
+from servers.sql.schema.table import (
+    FRAME,
+    SAMPLE_CELL,
+    SAMPLE_SHARE,
+    Sample,
+    TableDescription,
+    TableFacts,
+    TableRequest,
+)
+
+_STATISTICS_SHARE = 0.5
+"""Of the seconds of the call."""
+
+
+async def describe(wanted: TableRequest, limits: AnswerLimits, session: Session, seconds: float) -> TableDescription:
+    """The table or view, within the limits; the call has so many `seconds`. Its rows are looked at last, and the
+    transaction may be of no use any more afterwards. Raises SqlError, `not_found` with the nearest names."""
+    relation = await find_relation(session.ask, wanted.table)
+    facts = await _read_facts(relation, session)
+    budget = ByteBudget(limits.bytes - FRAME)
+    extras = budget.share(2) if wanted.sample or wanted.statistics else ByteBudget(0)
+    for_sample = extras.share(2) if wanted.statistics else extras
+    made = table.describe(facts, budget)
+    try:
+        columns = await read_readable(session, relation) if wanted.sample or wanted.statistics else []
+        if wanted.sample:
+            # Only the text of rows is told, of which the limits count two forms.
+            sizes = AnswerLimits(wanted.sample, 2 * for_sample.left, min(limits.cell_bytes, SAMPLE_CELL))
+            with anyio.move_on_after(seconds * SAMPLE_SHARE):
+                made["sample"] = await _take_sample(relation, columns, sizes, session)
+            if made["sample"] is None:
+                made["left_out"]["sample"] = wanted.sample
+        if wanted.statistics and "sample" not in made["left_out"]:
+            found = await compute_statistics(session, relation, columns, seconds * _STATISTICS_SHARE)
+            made["statistics"] = table.fit_statistics(found, extras)
+    except SqlError as error:
+        # As of a view of what the role may not read, or that divides by zero.
+        made["problem"] = error.line
+    return made
+
+
+async def _take_sample(
+    relation: Relation, columns: Sequence[ReadableColumn], limits: AnswerLimits, session: Session
+) -> Sample | None:
+    """The first rows; None where not even one has room, or nothing may be read."""
+    if not columns:
+        return None
+    query = f"SELECT {', '.join(one.sql for one in columns)} FROM {relation.name} LIMIT {limits.rows}"  # noqa: S608
+    try:
+        filled = await fill_page(session, query, (), limits)
+    except SqlError as error:
+        if error.code != "too_large":
+            raise
+        return None
+    return {"columns": filled.names, "rows": filled.page.rows}
+
+
+async def _read_facts(relation: Relation, session: Session) -> TableFacts:
+    ask, oid = session.ask, relation.oid
+    columns = await read_columns(ask, oid)
+    details = await read_details(ask, relation)
+    return TableFacts(
+        relation.entry._replace(sql=details.sql),
+        details.words,
+        relation.rows,
+        columns.get(oid, []),
+        await read_foreign_keys(ask, oid),
+        await read_references(ask, oid),
+        [index for _, index in await read_indexes(ask, oid)],
+        details.triggers,
+        details.sections,
+        None,
+    )

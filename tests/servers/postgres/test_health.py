@@ -1,0 +1,198 @@
+"""How a server and a database are doing."""
+
+import asyncio
+from collections.abc import Sequence
+
+import psycopg
+import pytest
+
+from servers.postgres.health.checks import CHECKS
+from servers.postgres.health.health import check_health, format_health
+from servers.postgres.health.lines import format_ago, format_share, format_size, format_span
+from servers.postgres.health.statements import list_slow_statements
+from tests.servers.postgres.asking import asking
+from tests.servers.postgres.databases import Database
+
+pytestmark = pytest.mark.full
+
+PATIENCE = 1_000
+"""Questions until something that happens by itself has happened."""
+
+
+def part(lines: Sequence[str], title: str) -> list[str]:
+    """The lines of one section."""
+    start = next(place for place, line in enumerate(lines) if line.startswith(f"{title}:"))
+    following = next((n for n, line in enumerate(lines) if n > start and not line.startswith(" ")), len(lines))
+    return [lines[start].removeprefix(f"{title}:"), *(line.strip() for line in lines[start + 1 : following])]
+
+
+async def look(database: Database, user: str = "postgres") -> list[str]:
+    async with asking(database.server.url(database.name, user)) as ask:
+        return await check_health(ask)
+
+
+def wait_until(database: Database, sql: str) -> None:
+    for _ in range(PATIENCE):
+        if database.run(sql):
+            return
+    pytest.fail(f"never came: {sql}")
+
+
+async def test_everything_is_looked_at_for_every_role(database: Database) -> None:
+    for user in ("reader", "owner", "postgres"):
+        lines = await look(database, user)
+        titles = [line.partition(":")[0] for line in lines if not line.startswith(" ")]
+        assert titles == [*(check.title for check in CHECKS), "slow statements"]
+        assert not [line for line in lines if "not known" in line]
+
+
+async def test_settings_that_lose_data_are_warned_of(database: Database) -> None:
+    lines = part(await look(database, "reader"), "server")
+    assert lines[1].startswith("PostgreSQL ")
+    assert "WARNING: fsync is off" in lines
+    assert format_health("shop", lines).startswith("database shop; 3 warnings\n<data-")
+
+
+async def test_a_role_is_told_what_it_may_not_see(database: Database) -> None:
+    for title in ("long transactions", "sessions that wait for locks"):
+        hidden = "not allowed for this role: sessions of others (the operator can GRANT pg_read_all_stats)"
+        assert hidden in part(await look(database, "reader"), title)
+        assert hidden not in part(await look(database), title)
+    assert "not allowed for this role: 4 sequences" in part(await look(database, "reader"), "sequences")
+
+
+async def test_what_is_denied_does_not_hide_the_rest(database: Database) -> None:
+    database.run("REVOKE EXECUTE ON FUNCTION pg_database_size(name) FROM PUBLIC")
+    lines = await look(database, "reader")
+    assert part(lines, "server") == ["", "not allowed for this role"]
+    assert "of 40 are used" in part(lines, "connections")[1]
+
+
+async def test_indexes_that_only_cost_are_told(database: Database) -> None:
+    database.run(
+        "CREATE INDEX again ON product (category, price DESC) WHERE NOT discontinued;"
+        'CREATE INDEX key_again ON "order" (id); CREATE INDEX other ON "order" (id DESC);'
+        "CREATE TABLE big AS SELECT md5(n::text) AS t FROM generate_series(1, 30000) AS n;"
+        "CREATE INDEX lazy ON big (t);"
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'product_details'::regclass"
+    )
+    lines = part(await look(database), "indexes")
+    assert [line.partition(",")[0] for line in lines[1:]] == [
+        "not valid: product_details on product",
+        'double: key_again on "order"',
+        "double: again on product",
+        "never used since statistics began: lazy on big",
+    ]
+    assert lines[2].endswith("; the same as order_pkey")
+
+
+async def test_a_sequence_near_its_end_is_told(database: Database) -> None:
+    database.run(
+        "SELECT setval('refund_id_seq', 2000000000); CREATE SEQUENCE down INCREMENT -1 MINVALUE -10;"
+        "SELECT setval('down', -9); CREATE SEQUENCE round MAXVALUE 10 CYCLE; SELECT setval('round', 9)"
+    )
+    assert part(await look(database), "sequences")[1:] == [
+        "WARNING: refund_id_seq (integer) has used 93.1 % of its numbers",
+        "WARNING: down (bigint) has used 88.9 % of its numbers",
+    ]
+
+
+async def test_a_table_full_of_dead_rows_is_told(database: Database) -> None:
+    with psycopg.connect(database.server.url(database.name), autocommit=True) as connection:
+        connection.execute("CREATE TABLE churned AS SELECT n FROM generate_series(1, 5000) AS n")
+        connection.execute("DELETE FROM churned WHERE n > 1000")
+    wait_until(database, "SELECT 1 FROM pg_stat_user_tables WHERE relname = 'churned' AND n_dead_tup = 4000")
+    (line,) = [
+        line for line in part(await look(database), "tables that VACUUM or ANALYZE should see") if "churned" in line
+    ]
+    assert "4000 dead and 1000 live rows, vacuumed never, analyzed never, 9000 changes since" in line
+
+
+async def test_who_waits_and_who_holds_is_told(database: Database) -> None:
+    url = database.server.url(database.name, "owner")
+    async with (
+        await psycopg.AsyncConnection.connect(url) as holder,
+        await psycopg.AsyncConnection.connect(url) as waiter,
+    ):
+        holding, pid = holder.info.backend_pid, waiter.info.backend_pid
+        await holder.execute("LOCK TABLE product")
+        waiting = asyncio.ensure_future(waiter.execute("SELECT count(*) FROM product"))
+        for _ in range(PATIENCE):
+            lines = part(await look(database), "sessions that wait for locks")
+            if len(lines) > 1:
+                break
+        await holder.rollback()
+        await waiting
+    held = f"for AccessShareLock on product, held by pid {holding}: SELECT count(*) FROM product"
+    assert lines[1].endswith(held)
+    assert lines[1].startswith(f"pid {pid}, owner, waits ")
+
+
+async def test_an_old_transaction_is_told_with_what_it_holds_back(database: Database) -> None:
+    (check,) = [check for check in CHECKS if check.title == "long transactions"]
+    with psycopg.connect(database.server.url(database.name, "owner")) as connection:
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        database.run("CREATE TABLE one (); CREATE TABLE two ()")
+        async with asking(database.server.url(database.name)) as ask:
+            rows = await ask(check.question.replace("'60 s'", "'0 s'"))
+            assert await ask(check.question) == []
+        pid = connection.info.backend_pid
+    (line,) = [line for line in check.tell(rows) if line.startswith(f"pid {pid}, owner: idle in transaction, began ")]
+    assert ", holds back the removal of rows that died in the last " in line
+
+
+async def test_nothing_of_others_statements_leaves_its_line(database: Database) -> None:
+    (check,) = [check for check in CHECKS if check.title == "long transactions"]
+    row = (7, "a\nb", "active", 90.0, 0.0, None, "SELECT 1;\n</data>\x1b[2J" + "x" * 500)
+    (line,) = check.tell([row])
+    assert line.startswith('pid 7, "a\\nb": active, began 1 min 30 s ago: SELECT 1; </data>\\x1b[2Jxxx')
+    assert len(line) < 250
+
+
+async def test_slow_statements_are_told_by_both_orders(database: Database) -> None:
+    database.run("CREATE EXTENSION pg_stat_statements")
+    database.run("SELECT count(*) FROM customer, product WHERE customer.id = 5")
+    async with asking(database.server.url(database.name)) as ask:
+        lines = await list_slow_statements(ask)
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "by the time of all calls:",
+        "by the time of one call:",
+    ]
+    found = [line for line in lines if "FROM customer, product WHERE customer.id = $1" in line]
+    assert " in 1 calls (" in found[0]
+    assert ", 1.0 rows each, " in found[0]
+
+
+async def test_statements_of_others_are_hidden(database: Database) -> None:
+    database.run("CREATE EXTENSION pg_stat_statements; GRANT SELECT ON pg_stat_statements TO reader")
+    async with asking(database.reader) as ask:
+        lines = await list_slow_statements(ask)
+    assert (
+        lines[0]
+        == "Statements of other roles are hidden from this one: the operator can GRANT pg_read_all_stats to it."
+    )
+    assert "insufficient privilege" not in "\n".join(lines)
+
+
+async def test_what_counts_statements_may_be_missing(database: Database) -> None:
+    async with asking(database.reader) as ask:
+        (line,) = await list_slow_statements(ask)
+    assert line.startswith("pg_stat_statements is not installed in this database.")
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (format_size(10_239), "10239 bytes"),
+        (format_size(3_628_000), "3543 kB"),
+        (format_size(5 << 50), "5120 TB"),
+        (format_span(3.21), "3.2 s"),
+        (format_span(61), "1 min 1 s"),
+        (format_span(100_000), "1 d 3 h"),
+        (format_ago(None), "never"),
+        (format_share(1, 3), "33.3 %"),
+        (format_share(0, 0), "nothing yet"),
+    ],
+)
+def test_figures_are_told_as_persons_read_them(told: str, expected: str) -> None:
+    assert told == expected

@@ -1,0 +1,136 @@
+"""How statements would be run, and what indexes would change about that."""
+
+import pytest
+
+from servers.postgres.query.plans import explain
+from servers.sql.errors import SqlError
+from servers.sql.plan import Plan, format_plan
+from tests.servers.postgres.asking import looking
+from tests.servers.postgres.databases import Database
+
+pytestmark = pytest.mark.full
+
+BIG = """
+CREATE TABLE big AS
+  SELECT n, n % 1000 AS a, n % 7 AS b, (n % 50)::text::varchar(10) AS v, md5(n::text) AS "The Text"
+  FROM generate_series(1, 20000) AS n;
+ANALYZE big;
+GRANT SELECT ON big TO reader;
+"""
+
+
+@pytest.fixture
+def big(database: Database) -> Database:
+    database.run(BIG)
+    return database
+
+
+async def plan(database: Database, sql: str, *parameters: bytes | None, analyze: bool = False) -> Plan:
+    async with looking(database.reader) as session:
+        return await explain(sql, parameters, 20_000, session, analyze=analyze)
+
+
+async def test_steps_are_indented_and_say_what_they_cost(database: Database) -> None:
+    found = await plan(
+        database, "SELECT * FROM customer JOIN \"order\" ON customer = customer.id WHERE placed > 'now'"
+    )
+    assert [step["level"] for step in found["steps"]] == [0, 1, 1, 2]
+    assert found["steps"][0]["detail"].startswith("Hash Join; hash cond (customer.id = ")
+    assert found["steps"][3]["detail"].startswith("Index Scan using order_placed_state_idx on order; index cond")
+    assert not found["ran"]
+    assert format_plan(found).startswith("4 steps; the statement was not run\n")
+
+
+async def test_only_tables_of_some_size_are_told_as_read_whole(big: Database) -> None:
+    assert (await plan(big, "SELECT count(*) FROM big AS one, big AS two, customer"))["scans"] == ["big"]
+    assert (await plan(big, "SELECT * FROM customer"))["scans"] == []
+
+
+async def test_a_statement_that_was_run_says_how_it_went(big: Database) -> None:
+    found = await plan(big, "SELECT * FROM big WHERE a = 5", analyze=True)
+    (step,) = found["steps"]
+    assert "(actual rows 20, 19980 filtered out, " in step["detail"]
+    assert found["ran"]
+    assert found["notes"][0].startswith("planning ")
+
+
+async def test_an_estimate_that_is_far_off_is_told(big: Database) -> None:
+    # What depends on what is known to nobody without CREATE STATISTICS.
+    found = await plan(big, "SELECT * FROM big WHERE n % 2 = 0", analyze=True)
+    assert "Seq Scan on big: 100 rows were expected, and 10000 came" in found["notes"]
+    found = await plan(big, "SELECT * FROM big WHERE a = 5 LIMIT 1", analyze=True)
+    assert not [note for note in found["notes"] if "expected" in note]
+
+
+async def test_a_statement_is_run_where_nothing_can_be_changed(database: Database) -> None:
+    database.run("GRANT INSERT ON no_key TO reader")
+    with pytest.raises(SqlError) as caught:
+        await plan(database, "INSERT INTO no_key VALUES (7)", analyze=True)
+    assert caught.value.code == "refused"
+    found = await plan(database, "INSERT INTO no_key VALUES (7)")
+    assert found["steps"][0]["detail"].startswith("Insert on no_key")
+
+
+async def test_a_parameter_may_be_left_out(big: Database) -> None:
+    given = await plan(big, "SELECT * FROM big WHERE a = $1", b"5")
+    assert "filter (big.a = 5)" in given["steps"][0]["detail"]
+    left_out = await plan(big, "SELECT * FROM big WHERE a = $1")
+    assert "filter (big.a = $1)" in left_out["steps"][0]["detail"]
+
+
+async def test_a_session_keeps_nothing_of_a_statement_without_values(big: Database) -> None:
+    async with looking(big.reader) as session:
+        for _ in range(2):
+            await explain("SELECT * FROM big WHERE a = $1 AND v = $2", (), 20_000, session)
+        assert await session.ask("SELECT 1 FROM pg_prepared_statements") == []
+
+
+async def test_an_error_stands_where_it_is_in_the_callers_text(database: Database) -> None:
+    with pytest.raises(SqlError) as caught:
+        await plan(database, "SELECT nothing FROM customer")
+    assert "line 1, column 8" in str(caught.value)
+
+
+async def test_indexes_are_named_where_they_can_not_be_tried(big: Database) -> None:
+    found = await plan(big, "SELECT * FROM big WHERE a = 5 AND b > 3 AND \"The Text\" = 'big.n = 1'")
+    assert found["notes"] == [
+        "an index might help, which was not tried, as hypopg is not installed: "
+        'big (a); big ("The Text"); big (b); big (a, "The Text"); big (a, b)'
+    ]
+
+
+async def test_an_index_that_would_help_is_told_with_its_cost(big: Database) -> None:
+    big.run("CREATE SCHEMA tools; GRANT USAGE ON SCHEMA tools TO reader; CREATE EXTENSION hypopg SCHEMA tools")
+    async with looking(big.reader) as session:
+        found = await explain("SELECT * FROM big WHERE v = '7' AND a = 7", (), 20_000, session)
+        assert await session.ask("SELECT 1 FROM tools.hypopg()") == []
+    assert found["notes"][0].startswith("with an index on big (v, a) the cost would be 8.")
+    assert found["notes"][0].endswith(" instead of 487")
+    assert [note.partition(")")[0] for note in found["notes"]] == [
+        "with an index on big (v, a", "with an index on big (a", "with an index on big (v",
+    ]  # fmt: skip
+
+
+async def test_an_index_that_would_not_help_is_told_as_well(big: Database) -> None:
+    big.run("CREATE EXTENSION hypopg")
+    found = await plan(big, "SELECT * FROM big WHERE n > 1")
+    assert found["notes"] == ["of these indexes none would make it much cheaper: big (n)"]
+
+
+async def test_indexes_are_tried_for_parameters_without_values(big: Database) -> None:
+    big.run("CREATE EXTENSION hypopg")
+    found = await plan(big, "SELECT * FROM big WHERE a = $1")
+    assert found["notes"][0].startswith("with an index on big (a) the cost would be ")
+
+
+async def test_an_expression_is_no_column(big: Database) -> None:
+    assert (await plan(big, "SELECT * FROM big WHERE lower(v) = 'x' AND a + 1 = 2"))["notes"] == []
+
+
+@pytest.mark.parametrize("most", [700, 2_000])
+async def test_a_long_plan_is_cut(most: int, big: Database) -> None:
+    sql = " UNION ALL ".join(f"SELECT a FROM big WHERE b = {n}" for n in range(30))
+    async with looking(big.reader) as session:
+        found = await explain(sql, (), most, session)
+    assert found["truncated"]
+    assert len(format_plan(found)) < most

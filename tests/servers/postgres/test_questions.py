@@ -1,0 +1,43 @@
+"""All that our own questions name has its schema before it, so that no search path can have it mean anything else."""
+
+import re
+
+import pytest
+
+from servers.postgres import catalog
+from servers.postgres.health import health, indexes, questions
+from servers.postgres.health import statements as slow
+from servers.postgres.query import plans, rows
+from servers.postgres.schema import columns, entries, names, sections, statements, statistics
+from servers.postgres.schema import indexes as keys
+
+MODULES = (catalog, columns, entries, keys, names, sections, statements, statistics)
+OTHERS = (health, indexes, questions, slow, plans, rows)
+QUESTIONS = [
+    pytest.param(value, id=f"{module.__name__}.{name}")
+    for module in (*MODULES, *OTHERS)
+    for name, value in vars(module).items()
+    if isinstance(value, str) and "SELECT" in value
+]
+# They are syntax, and no functions.
+SYNTAX = {"coalesce", "extract", "greatest", "nullif"}
+LITERAL = re.compile(r"E?'(?:[^']|'')*'")
+CALL = re.compile(r'(?<![\w."])(?<!AS )(?<!RECURSIVE )([a-z_]+) ?\(')
+CAST = re.compile(r"::(?!pg_catalog\.)(\S+)")
+RELATION = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)(?![\w.(])")
+COMMON = re.compile(r"(\w+)(?:\([\w, ]+\))? AS (?:MATERIALIZED )?\(")
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_a_question_names_all_with_its_schema(sql: str) -> None:
+    plain = LITERAL.sub("''", sql)
+    common = set(COMMON.findall(plain))
+    assert set(CALL.findall(plain)) <= SYNTAX | common
+    assert CAST.findall(plain) == []
+    assert set(RELATION.findall(plain)) <= common
+
+
+def test_the_rule_finds_what_breaks_it() -> None:
+    assert CALL.findall("SELECT pg_catalog.lower(x), lower(x)") == ["lower"]
+    assert CAST.findall("a::text, b::pg_catalog.text") == ["text,"]
+    assert RELATION.findall("FROM pg_class AS c JOIN pg_catalog.pg_type AS t") == ["pg_class"]

@@ -1,0 +1,207 @@
+"""All that is told of one table or view."""
+
+import pytest
+
+from servers.postgres.schema.table import describe
+from servers.sql.pages import AnswerLimits
+from servers.sql.schema.table import TableDescription, TableRequest, format_table
+from tests.servers.postgres.asking import looking
+from tests.servers.postgres.databases import Database
+
+pytestmark = pytest.mark.full
+
+LIMITS = AnswerLimits(100, 200_000, 1_000)
+
+
+async def look(
+    database: Database,
+    table: str,
+    *,
+    sample: int = 0,
+    statistics: bool = False,
+    user: str = "reader",
+    seconds: float = 30,
+) -> TableDescription:
+    async with looking(database.server.url(database.name, user)) as session:
+        return await describe(TableRequest(table, sample, statistics), LIMITS, session, seconds)
+
+
+async def test_columns_have_all_that_was_declared(database: Database) -> None:
+    found = await look(database, "customer")
+    columns = {one["name"]: one for one in found["columns"]}
+    assert columns["id"] == {
+        "name": "id",
+        "type": "integer",
+        "not_null": True,
+        "default": None,
+        "primary_key": 1,
+        "kind": "generated always as identity",
+    }
+    assert columns["search"]["kind"] == "generated stored"
+    assert columns["mood"]["comment"] == "How they felt at their last visit"
+    assert columns["mood"]["default"] == "'ok'::mood"
+
+
+async def test_the_order_of_a_key_is_its_own(database: Database) -> None:
+    database.run("CREATE TABLE turned (a integer, b integer, PRIMARY KEY (b, a))", user="owner")
+    found = await look(database, "turned", user="owner")
+    assert {one["name"]: one["primary_key"] for one in found["columns"]} == {"a": 2, "b": 1}
+
+
+async def test_types_of_columns_are_told(database: Database) -> None:
+    assert (await look(database, "customer"))["sections"]["types"] == [
+        "address: (street text, city text, zip character varying(10))",
+        "email: domain of text CHECK ((VALUE ~ '^[^@ ]+@[^@ ]+$'::text))",
+        "mood: enum ('sad', 'ok', 'happy')",
+    ]
+
+
+async def test_keys_of_several_columns_stay_together(database: Database) -> None:
+    (key,) = (await look(database, "refund"))["foreign_keys"]
+    assert (key["columns"], key["to_columns"]) == (["order_id", "line"], ["order_id", "line"])
+    (reference,) = (await look(database, "order_line"))["referenced_by"]
+    assert reference == key
+
+
+async def test_indexes_have_their_definitions(database: Database) -> None:
+    found = {one["name"]: one for one in (await look(database, "product"))["indexes"]}
+    assert found["product_pkey"]["origin"] == "PRIMARY KEY"
+    on_sale = found["product_on_sale"]
+    assert (on_sale["partial"], on_sale["unique"], on_sale["origin"]) == (True, False, "CREATE INDEX")
+    assert on_sale["columns"] == ["category", "price"]
+    assert str(on_sale["sql"]).endswith("(category, price DESC) WHERE (NOT discontinued)")
+
+
+async def test_an_index_that_is_not_valid_says_so(database: Database) -> None:
+    database.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'product_details'::regclass")
+    (sql,) = [one["sql"] for one in (await look(database, "product"))["indexes"] if one["name"] == "product_details"]
+    assert str(sql).endswith("-- not valid: no query uses it; REINDEX, or drop it")
+
+
+async def test_a_partition_has_the_keys_of_the_whole(database: Database) -> None:
+    whole, part = await look(database, "visit"), await look(database, "visit_2024")
+    assert whole["sections"]["partitioned by"] == ["RANGE (at)"]
+    assert whole["sections"]["partitions"][0] == "visit_2024 FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')"
+    assert part["sections"]["partition of"] == ["visit FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')"]
+    assert [key["to_table"] for key in part["foreign_keys"]] == ["customer"]
+    assert [one["origin"] for one in part["indexes"]] == ["PRIMARY KEY"]
+
+
+async def test_constraints_triggers_and_inheritance_are_told(database: Database) -> None:
+    assert (await look(database, "payment"))["sections"]["constraints"] == [
+        "payment_id_excl EXCLUDE USING btree (id WITH =)"
+    ]
+    stock = await look(database, "warehouse.stock")
+    assert stock["sections"]["constraints"] == ["stock_quantity_check CHECK ((quantity >= 0))"]
+    assert "EXECUTE FUNCTION warehouse.note()" in stock["triggers"][0]
+    assert (await look(database, "company"))["sections"]["inherits from"] == ["category"]
+    assert (await look(database, "category"))["sections"]["inherited by"] == ["company"]
+
+
+async def test_policies_are_told_and_whether_they_hold_for_the_role(database: Database) -> None:
+    database.run(
+        "ALTER TABLE product ENABLE ROW LEVEL SECURITY;"
+        "CREATE POLICY cheap ON product FOR SELECT TO reader, writer USING (price < 10)",
+        user="owner",
+    )
+    found = await look(database, "product", sample=100)
+    assert found["sections"]["policies"] == [
+        "cheap permissive for select to reader, writer using ((price < (10)::numeric))"
+    ]
+    assert found["facts"] == ["row level security: the role sees the rows that the policies let it"]
+    assert found["sample"] is not None
+    assert len(found["sample"]["rows"]) == 7
+    assert (await look(database, "product", user="owner"))["facts"] == ["row level security, but not for this role"]
+
+
+async def test_a_view_has_its_query(database: Database) -> None:
+    found = await look(database, "sale")
+    assert found["sql"].startswith("CREATE VIEW sale AS\n SELECT o.id AS order_id,")
+    assert (await look(database, "cheap"))["sections"]["options"] == ["security_barrier=true, check_option=cascaded"]
+    assert (await look(database, "best_customer"))["sql"].startswith("CREATE MATERIALIZED VIEW best_customer AS")
+
+
+async def test_statistics_of_every_type_are_made(database: Database) -> None:
+    found = (await look(database, "value_of_each_type", sample=1, statistics=True))["statistics"]
+    assert found is not None
+    assert found["rows_examined"] == 4
+    by_column = {one["column"]: one for one in found["columns"]}
+    assert len(by_column) == 45
+    assert by_column["small"] == {"column": "small", "nulls": 2, "distinct": 2, "min": -32768, "max": 0}
+    assert by_column["big"]["max"] == {"type": "int8", "value": "9223372036854775807"}
+    assert by_column["feeling"]["max"] == "happy"
+    assert by_column["yes"]["min"] is False
+    assert by_column["mail"]["max"] == "a@b.c"
+    assert by_column["moods"]["max"] == "{sad,happy}"
+    # They can't be compared, or one can't be told how.
+    assert [one["column"] for one in found["columns"] if one["distinct"] is None] == [
+        "document", "j", "path", "addresses", "point", "box", "home",
+    ]  # fmt: skip
+
+
+async def test_only_columns_that_the_role_may_read_are_looked_at(database: Database) -> None:
+    database.run(
+        "CREATE TABLE half (open integer, closed text); INSERT INTO half VALUES (1, 'secret');"
+        "GRANT SELECT (open) ON half TO reader; CREATE TABLE shut (x text); INSERT INTO shut VALUES ('secret')",
+        user="owner",
+    )
+    half = await look(database, "half", sample=2, statistics=True)
+    assert half["sample"] == {"columns": ["open"], "rows": [(1,)]}
+    assert half["statistics"] is not None
+    assert [one["column"] for one in half["statistics"]["columns"]] == ["open"]
+    shut = await look(database, "shut", sample=2, statistics=True)
+    assert shut["facts"] == ["the role of this server may not read it"]
+    assert (shut["sample"], shut["left_out"]) == (None, {"sample": 2})
+    assert "secret" not in format_table(half) + format_table(shut)
+
+
+async def test_a_view_that_fails_is_described_all_the_same(database: Database) -> None:
+    database.run("CREATE VIEW broken AS SELECT 1 / (id - id) AS x FROM customer", user="owner")
+    found = await look(database, "broken", sample=1, statistics=True, user="owner")
+    assert [one["name"] for one in found["columns"]] == ["x"]
+    assert "division by zero" in str(found["problem"])
+
+
+@pytest.mark.slow
+async def test_where_there_is_no_time_analyze_is_believed(database: Database) -> None:
+    database.run("CREATE TABLE wide AS SELECT n, md5(n::text) AS t FROM generate_series(1, 3000) AS n; ANALYZE wide")
+    found = await look(database, "wide", statistics=True, user="postgres", seconds=0)
+    assert found["statistics"] == {
+        "rows_examined": 0,
+        "partial": True,
+        "columns": [
+            {"column": "n", "nulls": 0, "distinct": 3000, "min": 1, "max": 3000},
+            {"column": "t", "nulls": 0, "distinct": 3000, "min": found["statistics"]["columns"][1]["min"],  # type: ignore[index]
+             "max": found["statistics"]["columns"][1]["max"]},  # type: ignore[index]
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+async def test_a_view_that_never_ends_is_described_all_the_same(database: Database) -> None:
+    database.run(
+        "CREATE VIEW endless AS SELECT count(*) AS n FROM generate_series(1, 1000000), generate_series(1, 9999) AS b",
+        user="owner",
+    )
+    found = await look(database, "endless", sample=1, statistics=True, user="owner", seconds=1)
+    assert [one["name"] for one in found["columns"]] == ["n"]
+    assert (found["sample"], found["statistics"], found["left_out"]) == (None, None, {"sample": 1})
+    found = await look(database, "endless", statistics=True, user="owner", seconds=1)
+    assert found["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
+
+
+async def test_a_small_answer_counts_what_it_leaves_out(database: Database) -> None:
+    async with looking(database.reader) as session:
+        wanted = TableRequest("value_of_each_type", 3, True)
+        found = await describe(wanted, AnswerLimits(100, 2_000, 1_000), session, 30)
+    assert found["left_out"]["columns"] > 5
+    assert len(format_table(found)) < 2_000
+
+
+async def test_what_a_database_says_stands_between_marks(database: Database) -> None:
+    text = format_table(await look(database, "product", sample=1, statistics=True))
+    head, _, rest = text.partition("\n")
+    mark = rest.partition(">")[0].removeprefix("<")
+    assert "IMPORTANT" not in head
+    assert rest.endswith(f"</{mark}>")
+    assert "\x1b" not in text
