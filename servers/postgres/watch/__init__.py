@@ -1,0 +1,1 @@
+"""Telling of changes while somebody wants to know."""

@@ -1,0 +1,102 @@
+"""Hearing of changes from triggers, where the operator allows them: one on each table that is watched, which notifies
+whoever listens of each statement that changes rows, once it is committed.
+
+All of them belong to the schema `mcp_watch` and stay when nobody watches: other servers may need them, and to remove
+one locks its table. `DROP SCHEMA mcp_watch CASCADE` removes every trace.
+"""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import NamedTuple
+
+from servers.postgres.engine.deadline import Deadline
+from servers.postgres.engine.link import Ask, Link
+from servers.postgres.watch.polling import OWN_SCHEMA
+from servers.sql.errors import SqlError
+
+_PATIENCE = 1
+"""Seconds that a trigger waits for who is writing to its table; meanwhile others wait behind it."""
+_MADE = f"""
+    SELECT pg_catalog.to_regprocedure('{OWN_SCHEMA}.tell()') IS NOT NULL, EXISTS (
+        SELECT FROM pg_catalog.pg_trigger WHERE tgname = '{OWN_SCHEMA}' AND tgrelid = $1::pg_catalog.oid)"""  # noqa: S608
+# A payload has 8,000 bytes at most, which names might not fit into.
+_FUNCTION = (
+    f"CREATE SCHEMA IF NOT EXISTS {OWN_SCHEMA}",
+    f"""
+    CREATE OR REPLACE FUNCTION {OWN_SCHEMA}.tell() RETURNS pg_catalog.trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM pg_catalog.pg_notify('{OWN_SCHEMA}', TG_RELID::pg_catalog.text);
+      RETURN NULL;
+    END $$""",
+    f"""
+    COMMENT ON SCHEMA {OWN_SCHEMA} IS
+    'Tells MCP servers of changes (--watch-triggers). DROP SCHEMA {OWN_SCHEMA} CASCADE removes all of it.'""",
+)
+_TRIGGER = """
+    CREATE TRIGGER {own} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}
+    FOR EACH STATEMENT EXECUTE FUNCTION {own}.tell()"""
+_TRIES = 2
+"""Because another server may make the same at the same time."""
+
+
+class Notice(NamedTuple):
+    """A statement changed rows."""
+
+    backend: int
+    """The process of PostgreSQL that ran it."""
+    table: int
+    """The oid of the table."""
+
+
+class Trigger(NamedTuple):
+    """Our trigger on a table."""
+
+    is_there: bool
+    is_new: bool
+
+
+async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
+    """Sees to it that changes of the table with this oid are told of.
+
+    There is no trigger where the role may not make one, or somebody writes to the table for longer. Raises SqlError
+    where the connection broke.
+    """
+    for _ in range(_TRIES):
+        ((has_function, has_trigger),) = await link.ask(_MADE, table, deadline=deadline)
+        if has_trigger:
+            return Trigger(True, False)
+        try:
+            await _make(link, table, deadline, with_function=not has_function)
+        except SqlError as error:
+            if link.is_broken:
+                raise
+            if error.code == "busy":
+                break
+        else:
+            return Trigger(True, True)
+    return Trigger(False, False)
+
+
+async def _make(link: Link, table: int, deadline: Deadline, *, with_function: bool) -> None:
+    ask = partial(link.ask, deadline=deadline)
+    async with link.transaction(deadline, "READ WRITE"):
+        await ask(f"SET LOCAL lock_timeout = '{_PATIENCE}s'")
+        for statement in _FUNCTION if with_function else ():
+            await ask(statement)
+        ((name,),) = await ask("SELECT $1::pg_catalog.oid::pg_catalog.regclass::pg_catalog.text", table)
+        await ask(_TRIGGER.format(own=OWN_SCHEMA, table=name))
+        await ask("COMMIT")
+
+
+async def listen(ask: Ask) -> None:
+    """Has the connection hear from now on."""
+    await ask(f"LISTEN {OWN_SCHEMA}")
+
+
+async def hear(link: Link) -> AsyncIterator[Notice]:
+    """Notices until the connection ends, which raises SqlError `unavailable`."""
+    while True:
+        await link.hear()
+        while link.notifications:
+            heard = link.notifications.popleft()
+            yield Notice(heard.be_pid, int(heard.extra))

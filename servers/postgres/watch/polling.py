@@ -1,0 +1,112 @@
+"""What there is to see of changes, without anything being made in the database: what PostgreSQL counts of each table,
+and of the schema the versions of its rows in the catalog.
+
+A connection tells its counts when its transactions have ended, but not more often than once a second; from version 15
+on those of a last short transaction some ten seconds later. Rows of foreign tables are counted by nobody here.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from servers.postgres.engine.link import Ask
+
+OWN_SCHEMA = "mcp_watch"
+"""Where our triggers are, which are no change of the schema."""
+
+_STATE = """
+    concat_ws(' ', pg_catalog.pg_stat_get_tuples_inserted({0}), pg_catalog.pg_stat_get_tuples_updated({0}),
+        pg_catalog.pg_stat_get_tuples_deleted({0}), pg_catalog.pg_relation_filenode({0}))"""
+_SHAPE = """
+    (SELECT sum(pg_catalog.hashtextextended(concat_ws(' ', a.attnum, a.xmin), 0))::pg_catalog.text
+        FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = part.oid AND a.attnum > 0)"""
+# Of a view the tables that it reads, of a partitioned or inherited one those that have its rows.
+_PARTS = f"""
+    WITH RECURSIVE part(name, oid, kind) AS (
+        SELECT oid::pg_catalog.regclass::pg_catalog.text, oid, relkind FROM pg_catalog.pg_class
+        WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND oid >= 16384
+            AND oid::pg_catalog.regclass::pg_catalog.text = ANY ($1::pg_catalog.text[])
+        UNION
+        SELECT part.name, c.oid, c.relkind FROM part CROSS JOIN LATERAL (
+            SELECT d.refobjid FROM pg_catalog.pg_rewrite AS w JOIN pg_catalog.pg_depend AS d
+                ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
+                    AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+            WHERE part.kind = 'v' AND w.ev_class = part.oid
+            UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent = part.oid
+        ) AS next(oid) JOIN pg_catalog.pg_class AS c ON c.oid = next.oid
+        WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+    )
+    SELECT name, oid::pg_catalog.int8, oid::pg_catalog.regclass::pg_catalog.text, kind::pg_catalog.text,
+        {_SHAPE}, {_STATE.format("oid")} FROM part"""  # noqa: S608
+_EVERYTHING = f"""
+    SELECT sum(pg_catalog.hashtextextended({_STATE.format("oid")}, oid::pg_catalog.int8))::pg_catalog.text
+    FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384"""  # noqa: S608
+# Of relations not the versions: TRUNCATE makes a new one, and is no change of the schema.
+_SCHEMA = f"""
+    WITH own(oid) AS (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{OWN_SCHEMA}'),
+    fact(line) AS (
+        SELECT concat_ws(' ', 'class', oid, relname, relnamespace, relkind, relchecks, relispartition, reloptions)
+        FROM pg_catalog.pg_class WHERE oid >= 16384 AND relkind NOT IN ('t', 'S')
+        UNION ALL SELECT concat_ws(' ', 'attribute', attrelid, attnum, xmin)
+        FROM pg_catalog.pg_attribute WHERE attrelid >= 16384 AND attnum > 0
+        UNION ALL SELECT concat_ws(' ', 'constraint', oid, xmin) FROM pg_catalog.pg_constraint WHERE oid >= 16384
+        UNION ALL SELECT concat_ws(' ', 'rewrite', oid, xmin) FROM pg_catalog.pg_rewrite WHERE oid >= 16384
+        UNION ALL SELECT concat_ws(' ', 'enum', oid, xmin) FROM pg_catalog.pg_enum
+        UNION ALL SELECT concat_ws(' ', 'comment', objoid, objsubid, xmin)
+        FROM pg_catalog.pg_description WHERE objoid >= 16384
+        UNION ALL SELECT concat_ws(' ', 'namespace', oid, xmin)
+        FROM pg_catalog.pg_namespace WHERE oid >= 16384 AND nspname !~ '^pg_' AND oid NOT IN (SELECT oid FROM own)
+        UNION ALL SELECT concat_ws(' ', 'function', oid, xmin)
+        FROM pg_catalog.pg_proc WHERE oid >= 16384 AND pronamespace NOT IN (SELECT oid FROM own)
+        UNION ALL SELECT concat_ws(' ', 'trigger', oid, tgname, tgenabled, tgfoid)
+        FROM pg_catalog.pg_trigger WHERE NOT tgisinternal AND tgname <> '{OWN_SCHEMA}'
+    )
+    SELECT sum(pg_catalog.hashtextextended(line, 0))::pg_catalog.text FROM fact"""  # noqa: S608
+
+
+class Part(NamedTuple):
+    """A table that has rows of one that is watched: itself, a partition of it, or what a view reads."""
+
+    name: str
+    kind: str
+    """As `pg_class.relkind` has it."""
+    shape: str | None
+    """Another text says that columns changed."""
+    state: str
+    """Another text says that rows changed."""
+
+
+class Seen(NamedTuple):
+    """A state of a database."""
+
+    tables: Mapping[str, Mapping[int, Part]]
+    """By name the parts of each table that was asked for, by oid; those that are not there are missing."""
+    everything: str | None
+    """Another text says that rows of some table changed; None where nobody asked."""
+    schema: str | None
+    """Another text says that the schema changed; None where nobody asked."""
+
+    def beside(self, earlier: "Seen") -> "Seen":
+        """Both together; of what both have, what was seen `earlier`."""
+        return Seen(
+            {**self.tables, **earlier.tables},
+            self.everything if earlier.everything is None else earlier.everything,
+            self.schema if earlier.schema is None else earlier.schema,
+        )
+
+    def list_parts(self) -> Iterator[tuple[int, Part]]:
+        """All parts of all tables, with their oids."""
+        for parts in self.tables.values():
+            yield from parts.items()
+
+
+async def look(ask: Ask, tables: Collection[str], *, everything: bool, schema: bool) -> Seen:
+    """What there is to see now. Raises SqlError."""
+    parts: dict[str, dict[int, Part]] = defaultdict(dict)
+    for name, oid, *facts in await ask(_PARTS, sorted(tables)) if tables else ():
+        parts[name][oid] = Part(*facts)
+    return Seen(
+        dict(parts),
+        (await ask(_EVERYTHING))[0][0] or "" if everything else None,
+        (await ask(_SCHEMA))[0][0] or "" if schema else None,
+    )

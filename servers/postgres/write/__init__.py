@@ -1,0 +1,1 @@
+"""What changes a database: statements, imports, and the questions that come before."""

@@ -1,0 +1,93 @@
+"""How many rows of which tables a transaction has changed so far, whoever changed them: a statement, a trigger, a
+foreign key or a function.
+
+PostgreSQL counts this for itself. The counts also have what was tried and taken back within a function, and nothing
+of foreign tables, or where the operator has set `track_counts` to off.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from servers.postgres.engine.link import Ask
+from servers.sql.texts import SqlName
+
+_XIDS = 1 << 24
+"""Transactions that began after this one began and while it lasts, its own parts among them: more than there can be.
+A number is older than this one where it is not among so many that follow it."""
+_COUNTS = f"""
+    WITH counted AS (
+        SELECT c.oid, pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid) AS inserted,
+            pg_catalog.pg_stat_get_xact_tuples_updated(c.oid) AS updated,
+            pg_catalog.pg_stat_get_xact_tuples_deleted(c.oid) AS deleted
+        FROM pg_catalog.pg_class AS c
+        WHERE c.relkind IN ('r', 'm') AND c.relpersistence <> 't' AND c.oid >= 16384
+    )
+    SELECT oid::pg_catalog.int8, oid::pg_catalog.regclass::pg_catalog.text, inserted, updated, deleted
+    FROM counted WHERE inserted + updated + deleted > 0
+    UNION ALL
+    SELECT 0, '', count(*), 0, 0 FROM pg_catalog.pg_class
+    WHERE oid >= 16384 AND pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL
+        AND (xmin::pg_catalog.text::pg_catalog.int8
+            - pg_catalog.pg_current_xact_id_if_assigned()::pg_catalog.text::pg_catalog.int8) & 4294967295 < {_XIDS}"""  # noqa: S608
+
+
+class TableCounts(NamedTuple):
+    """Rows of one table that were changed."""
+
+    table: SqlName
+    """As PostgreSQL writes its name."""
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.inserted + self.updated + self.deleted
+
+    def plus(self, other: "TableCounts", sign: int = 1) -> "TableCounts":
+        """Both together, or what is more than in the `other`. TRUNCATE has PostgreSQL forget what it counted before,
+        so nothing is less than zero."""
+        pairs = zip(self[1:], other[1:], strict=True)
+        return TableCounts(self.table, *(max(mine + sign * theirs, 0) for mine, theirs in pairs))
+
+
+class Changes(NamedTuple):
+    """What a transaction has changed so far, or what a part of it did."""
+
+    tables: Mapping[int, TableCounts]
+    """By oid; those of which no row changed are missing."""
+    defined: int
+    """Relations that it has made or altered."""
+
+    @property
+    def total(self) -> int:
+        """Rows in all."""
+        return sum(counts.total for counts in self.tables.values())
+
+    def since(self, before: "Changes") -> "Changes":
+        """What came after `before`."""
+        later = {oid: _subtract(counts, before.tables.get(oid)) for oid, counts in self.tables.items()}
+        return Changes({oid: counts for oid, counts in later.items() if counts.total}, self.defined - before.defined)
+
+    def plus(self, other: "Changes") -> "Changes":
+        """Both together."""
+        tables = dict(self.tables)
+        for oid, counts in other.tables.items():
+            tables[oid] = counts.plus(tables[oid]) if oid in tables else counts
+        return Changes(tables, self.defined + other.defined)
+
+
+NONE = Changes({}, 0)
+
+
+def _subtract(counts: TableCounts, before: TableCounts | None) -> TableCounts:
+    return counts if before is None else counts.plus(before, -1)
+
+
+async def read_changes(ask: Ask) -> Changes:
+    """What the transaction of this connection has changed so far, and maybe others on it before: only `since` tells
+    what came between."""
+    rows = await ask(_COUNTS)
+    tables = {oid: TableCounts(SqlName(name), *counts) for oid, name, *counts in rows if oid}
+    return Changes(tables, sum(row[2] for row in rows if not row[0]))

@@ -1,0 +1,54 @@
+"""Statements run for good, or run to see what they would do."""
+
+import time
+from collections.abc import Sequence
+
+from servers.postgres.write.allowed import check_change, check_table
+from servers.postgres.write.previews import show_changes
+from servers.postgres.write.session import Session
+from servers.postgres.write.statements import Done, run_all
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
+
+_KNOWN = "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm')"
+
+
+async def execute(
+    statements: Sequence[Statement], limits: ResponseLimits, consent: Consent, session: Session, *, only_tables: bool
+) -> Written | Figures:
+    """Runs the statements in one transaction and commits it; gives figures, and changes nothing, where a user must
+    agree to them first.
+
+    With `only_tables` they may define tables and nothing else.
+    """
+    began = time.monotonic()
+    async with session.transaction():
+        done = await (_make_tables if only_tables else run_all)(session, statements, limits.rows)
+        figures = sum_figures(done.effects)
+        if not consent.covers(figures):
+            return figures
+        made = make_result(done.effects, None, time.monotonic() - began, limits.max_bytes)
+        await session.commit(figures)
+    return made
+
+
+async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> Written:
+    """Runs the statements in one transaction, sees what changes, and rolls it back. What sequences gave out, they do
+    not take back."""
+    began = time.monotonic()
+    async with session.transaction():
+        done = await run_all(session, statements, limits.rows)
+        changes = await show_changes(session, done.changes, limits.rows)
+        return make_result(done.effects, changes, time.monotonic() - began, limits.max_bytes)
+
+
+async def _make_tables(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> Done:
+    for statement in statements:
+        check_table(check_change(statement.sql))
+    known = {oid for (oid,) in await session.ask(_KNOWN)}
+    done = await run_all(session, statements, limits)
+    if known.intersection(done.changes.tables):
+        raise SqlError("refused", "the statement changes rows of other tables", "Use write_query.")
+    return done

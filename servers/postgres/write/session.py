@@ -1,0 +1,90 @@
+"""One call's time with the connection that changes a database, in one transaction.
+
+The transaction ends with the call: what is not committed by `Session.commit` is rolled back, whether the work failed,
+was stopped, or nobody waits for it any more. Meanwhile rows are locked, so no human is waited for in here.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import anyio
+
+from servers.postgres.catalog import Types
+from servers.postgres.commits import Commit, Committed
+from servers.postgres.engine.deadline import Deadline
+from servers.postgres.engine.link import Ask, Link
+from servers.postgres.errors import PostgresError
+from servers.sql.errors import SqlError
+from servers.sql.write.consent import Figures
+
+_FLUSHES = 150_000
+"""The version of PostgreSQL that can be told to count changes at once, for who looks at its counts."""
+
+_STATE = """
+    SELECT (
+        SELECT pg_catalog.string_agg(name || '=' || setting, ',' ORDER BY name)
+        FROM pg_catalog.pg_settings WHERE source = 'session'
+    ), session_user, current_user, pg_catalog.pg_my_temp_schema(),
+    (SELECT count(*) FROM pg_catalog.pg_listening_channels()),
+    (SELECT count(*) FROM pg_catalog.pg_prepared_statements), (SELECT count(*) FROM pg_catalog.pg_cursors)"""
+"""What a transaction leaves behind in its session: a function may change all of it."""
+
+
+class Places(NamedTuple):
+    """Where a session is at work."""
+
+    link: Link
+    """The one that writes."""
+    onlooker: Callable[[], AbstractAsyncContextManager[Link]]
+    """Lends another one, which sees what is committed, for a block."""
+    committed: Committed
+
+
+class Session:
+    """A connection for a client's statements, and for questions of our own beside them."""
+
+    def __init__(self, places: Places, deadline: Deadline) -> None:
+        self.link = places.link
+        self.onlooker = places.onlooker
+        self.deadline = deadline
+        self.types = Types()
+        """Also those that the transaction makes, which others must not take for known."""
+        self.ask: Ask = partial(self.link.ask, deadline=deadline)
+        self._committed = places.committed
+        self._has_committed = False
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """What is not committed within the block is rolled back at its end."""
+        before = await self.ask(_STATE)
+        async with self.link.transaction(self.deadline, "READ WRITE"):
+            yield
+        if self._has_committed:
+            await self._check_left(before)
+
+    async def commit(self, figures: Figures) -> None:
+        """Makes the changes last, and has them told. Nothing may fail after it."""
+        if self.link.version >= _FLUSHES:
+            await self.ask("SELECT pg_catalog.pg_stat_force_next_flush()")
+        # Whoever is called off here has come too late.
+        with anyio.CancelScope(shield=True), self.deadline.committing():
+            try:
+                await self.ask("COMMIT")
+            except PostgresError as error:
+                if error.state:
+                    raise
+                reason = "the connection broke while the changes were being committed, so they may be there or not"
+                raise SqlError("unavailable", reason, "Look whether they are there.") from None
+        self._has_committed = True
+        self._committed(Commit(frozenset(figures.tables), figures.defined, self.link.backend))
+
+    async def _check_left(self, before: list[tuple[Any, ...]]) -> None:
+        """Sees to it that the next call finds the session as this one did, or another session."""
+        with anyio.CancelScope(shield=True):
+            try:
+                if await self.ask(_STATE) != before:
+                    self.link.close()
+            except SqlError:
+                self.link.close()

@@ -1,0 +1,146 @@
+"""Statements that change a database: run one after the other in one transaction, and what each of them did."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from anyio import to_thread
+
+from servers.postgres.engine.link import Rows
+from servers.postgres.errors import PostgresError
+from servers.postgres.query.reading import bind
+from servers.postgres.schema.names import suggest_names
+from servers.postgres.values import Codec
+from servers.postgres.write.allowed import Words, check_change, defines
+from servers.postgres.write.counts import NONE, Changes, TableCounts, read_changes
+from servers.postgres.write.session import Session
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits, Page, PageBuilder
+from servers.sql.query import Query
+from servers.sql.texts import SqlName
+from servers.sql.write.results import Effect, Statement, reduce_limits
+
+_LEAST = 2_000
+"""Bytes without which no rows are shown."""
+_LONG = 20_000
+"""Characters of a statement that is looked at in a thread."""
+_NOTHING = Page([], [])
+_COUNTED = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
+"""The tags that say how many rows a statement changed by its own words."""
+_FILES = """
+    SELECT oid::pg_catalog.int8, oid::pg_catalog.regclass::pg_catalog.text,
+        pg_catalog.pg_relation_filenode(oid)::pg_catalog.int8
+    FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND relpersistence <> 't' AND oid >= 16384"""
+
+
+class Done(NamedTuple):
+    """What the statements of a call did."""
+
+    effects: list[Effect]
+    changes: Changes
+    """Of all of them."""
+
+
+class _Batch:
+    """The statements of a call, in the transaction that was begun."""
+
+    def __init__(self, session: Session, limits: AnswerLimits) -> None:
+        self._session = session
+        self._limits = limits
+        self._counted = NONE
+        """What was changed before the next statement."""
+        self._done = Done([], NONE)
+
+    async def run(self, statements: Sequence[Statement]) -> Done:
+        self._counted = await read_changes(self._session.ask)
+        for number, statement in enumerate(statements, 1):
+            self._session.deadline.where = where = f"statement {number}" if len(statements) > 1 else ""
+            self._session.deadline.check()
+            try:
+                await self._run(statement, is_last=number == len(statements))
+            except PostgresError as error:
+                raise (await self._explain(error, statement.sql)).at(where) from None
+            except SqlError as error:
+                raise error.at(where) from None
+        self._session.deadline.where = ""
+        return self._done
+
+    async def _run(self, statement: Statement, *, is_last: bool) -> None:
+        is_long = len(statement.sql) > _LONG
+        words = await to_thread.run_sync(check_change, statement.sql) if is_long else check_change(statement.sql)
+        rows, emptied = await self._send(statement, words[0])
+        if is_last:
+            # What is wrong is said now, and not while nobody knows whether all is committed.
+            await self._session.ask("SET CONSTRAINTS ALL IMMEDIATE")
+        counted = await read_changes(self._session.ask)
+        changes = counted.since(self._counted).plus(emptied)
+        self._counted = counted
+        effect = await self._make_effect(rows, words, changes)
+        self._limits = reduce_limits(self._limits, effect)
+        self._done.effects.append(effect)
+        self._done = self._done._replace(changes=self._done.changes.plus(changes))
+
+    async def _send(self, statement: Statement, word: str) -> tuple[Rows, Changes]:
+        """Runs it; the rows that it gave, and what PostgreSQL does not count of its changes."""
+        session = self._session
+        sql, values = bind(Query(*statement))
+        emptied = await self._find_emptied(sql) if word == "TRUNCATE" else NONE
+        most = session.link.limits.value_bytes
+        return await session.link.run(sql, values, deadline=session.deadline, most=most), emptied
+
+    async def _find_emptied(self, sql: str) -> Changes:
+        """How many rows a TRUNCATE deletes, which nobody can see but who takes it back."""
+        ask = self._session.ask
+        before = {oid: file for oid, _, file in await ask(_FILES)}
+        await ask("SAVEPOINT before_truncate")
+        await self._session.link.run(sql, deadline=self._session.deadline)
+        emptied = {oid: name for oid, name, file in await ask(_FILES) if before.get(oid) != file}
+        await ask("ROLLBACK TO SAVEPOINT before_truncate")
+        await ask("RELEASE SAVEPOINT before_truncate")
+        tables = {}
+        for oid, name in emptied.items():
+            ((count,),) = await ask(f"SELECT count(*) FROM ONLY {name}")  # noqa: S608 - PostgreSQL wrote the name
+            tables[oid] = TableCounts(SqlName(name), deleted=count)
+        return Changes({oid: counts for oid, counts in tables.items() if counts.total}, 0)
+
+    async def _make_effect(self, rows: Rows, words: Words, changes: Changes) -> Effect:
+        counted = _COUNTED.fullmatch(rows.tag)
+        total = changes.total if counted is None else max(changes.total, int(counted[1]))
+        names = tuple(column.name for column in rows.columns)
+        page, cut = await self._make_page(rows, names) if names else (_NOTHING, False)
+        return Effect(
+            total if counted is None else int(counted[1]),
+            total,
+            None,
+            tuple(sorted(counts.table for counts in changes.tables.values())),
+            defines(words) or (counted is None and words[0] != "TRUNCATE" and changes.defined > 0),
+            names,
+            page,
+            cut,
+        )
+
+    async def _make_page(self, rows: Rows, names: Sequence[str]) -> tuple[Page, bool]:
+        """As many of the rows as there is room for; whether there are more."""
+        if not self._limits.rows or self._limits.bytes < _LEAST:
+            return _NOTHING, bool(rows.rows)
+        types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
+        builder = PageBuilder(names, self._limits, Codec(types).encode)
+        rest = rows.rows
+        while rest and (most := builder.wanted):
+            rest = [*builder.add(rest[:most]), *rest[most:]]
+        return Page(builder.made, [one.name for one in types]), bool(rest) or rows.cut
+
+    async def _explain(self, error: PostgresError, sql: str) -> SqlError:
+        """The error with the nearest names, where one is not known."""
+        if error.position is None:
+            return error
+        await self._session.link.roll_back()
+        suggestion = await suggest_names(self._session.ask, error.state, sql, error.position)
+        error.suggestion = suggestion or error.suggestion
+        return error
+
+
+async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> Done:
+    """Runs the statements in the transaction that was begun, without committing it. Raises SqlError, which says at
+    which statement."""
+    return await _Batch(session, limits).run(statements)

@@ -1,0 +1,158 @@
+"""`import_csv`: what the fields become, where they go, and what is refused."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.postgres.engine.deadline import Deadline, Limits
+from servers.sql.errors import SqlError
+from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.csvs import CsvFormat
+from servers.sql.write.imports import Imported
+from tests.servers.postgres.databases import Database
+from tests.servers.postgres.writing import Writing, writing
+
+pytestmark = [pytest.mark.slow, pytest.mark.full]
+
+_WAITS = """
+CREATE TABLE waits (a integer, b text);
+CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+  'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
+CREATE TRIGGER wait BEFORE INSERT ON waits FOR EACH ROW EXECUTE FUNCTION wait()
+"""
+
+
+@pytest.fixture
+async def held(database: Database) -> AsyncIterator[Writing]:
+    async with writing(database.owner) as held:
+        yield held
+
+
+async def imported(held: Writing, table: str, csv: str, form: CsvFormat = CsvFormat()) -> Imported:  # noqa: B008
+    done = await held.import_csv(table, csv, form)
+    assert not isinstance(done, Figures)
+    return done
+
+
+async def refused(held: Writing, database: Database, table: str, csv: str, **form: Any) -> str:
+    """Why the import is refused; it changes nothing."""
+    before = database.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class")
+    with pytest.raises(SqlError) as caught:
+        await held.import_csv(table, csv, CsvFormat(**form))
+    assert database.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class") == before
+    assert held.commits == []
+    return f"{caught.value.code}: {caught.value}"
+
+
+async def test_a_new_table_has_types_from_which_all_comes_back_as_it_is_written(
+    held: Writing, database: Database
+) -> None:
+    csv = "whole,part,text,zero,none\n1,1.5,a,007,\n-2,100.0,1,1,\n,0.1,,2,\n"
+    done = await imported(held, "made", csv)
+    assert done[:3] == ("made", True, 3)
+    assert done.columns == [
+        ("whole", "bigint"),
+        ("part", "numeric"),
+        ("text", "text"),
+        ("zero", "text"),
+        ("none", "text"),
+    ]
+    assert database.run("SELECT made::text FROM made") == [("(1,1.5,a,007,)",), ("(-2,100.0,1,1,)",), ("(,0.1,,2,)",)]
+
+
+async def test_any_text_goes_as_it_is(held: Writing, database: Database) -> None:
+    fields = ["\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\\", 'a "quoted" word', "🐘", "\\x41", " "]
+    csv = "one,two\n" + "".join('"{}",x\n'.format(field.replace('"', '""')) for field in fields)
+    await imported(held, "made", csv)
+    assert [row[0] for row in database.run("SELECT one FROM made")] == fields
+
+
+async def test_rows_go_into_the_columns_that_the_header_names(held: Writing, database: Database) -> None:
+    done = await imported(held, "Review", "STARS,sku,customer\n4,SKU-0005,5\n")
+    assert (done.table, done.created, done.rows) == ("review", False, 1)
+    assert database.run("SELECT * FROM review WHERE customer = 5") == [(5, "SKU-0005", 4, None)]
+    assert held.commits[0].tables == {"review"}
+
+
+async def test_without_a_header_fields_are_for_the_columns_that_take_values(
+    held: Writing, database: Database
+) -> None:
+    database.run("CREATE TABLE made (a integer, b integer GENERATED ALWAYS AS (a + 1) STORED, c text)", user="owner")
+    await imported(held, "made", "1;x\n", CsvFormat(";", False))
+    assert database.run("SELECT * FROM made") == [(1, 2, "x")]
+
+
+async def test_a_new_table_is_named_as_it_is_given(held: Writing) -> None:
+    done = await imported(held, "Sales 2024; --", "a b\n1\n")
+    assert done.table == '"Sales 2024; --"'
+
+
+@pytest.mark.parametrize(
+    ("csv", "reason"),
+    [
+        ("customer,sku,stars\n5,SKU-0005,4\n6,SKU-0006,many\n", "bad_value: row 2: "),
+        ("customer,sku,stars\n5,SKU-0005,4\n1,SKU-0001,3\n", "constraint: row 2: "),
+        ("customer,sku,stars\n5,SKU-0005,\n", "constraint: row 1: "),
+        ("customer,sku,stars\n9999,SKU-0005,4\n", "constraint: "),
+        ("customer,sku,stars\n5,SKU-0005,4\n6,SKU-0006\n", "bad_csv: row 2, line 3: "),
+        ("customer,sku,number\n", "bad_csv: the table has no such column"),
+        ("customer,sku,words,stars\n5,SKU-0005,a\0b,4\n", "bad_value: row 1: "),
+    ],
+)
+async def test_an_error_names_the_row_and_nothing_is_imported(
+    held: Writing, database: Database, csv: str, reason: str
+) -> None:
+    assert (await refused(held, database, "review", csv)).startswith(reason)
+
+
+async def test_what_is_no_text_is_refused(held: Writing, database: Database) -> None:
+    assert (await refused(held, database, "made", "a\n\ud800\n")).startswith("bad_csv: ")
+
+
+async def test_a_name_that_would_be_cut_off_is_refused(held: Writing, database: Database) -> None:
+    assert "63 bytes" in await refused(held, database, "made", f"{'é' * 32}\n1\n")
+
+
+async def test_an_error_in_a_long_import_stops_it_early(held: Writing) -> None:
+    rows = "".join(f"{number},text\n" for number in range(300_000))
+    with pytest.raises(SqlError) as caught:
+        await held.import_csv("category", f"id,name\nx,y\n{rows}")
+    assert caught.value.reason.startswith("row 1: ")
+
+
+async def test_consent_is_asked_with_the_number_of_rows(held: Writing, database: Database) -> None:
+    csv = "customer,sku,stars\n5,SKU-0005,4\n6,SKU-0006,3\n"
+    figures = await held.import_csv("review", csv, consent=Consent(1))
+    assert figures == Figures(2, (2,), ("review",), False)
+    assert database.run("SELECT count(*) FROM review") == [(2,)]
+    await held.import_csv("review", csv, consent=Consent(1, figures))
+    assert database.run("SELECT count(*) FROM review") == [(4,)]
+
+
+async def test_an_import_that_takes_too_long_is_stopped_and_spares_the_connection(database: Database) -> None:
+    async with writing(database.owner, Limits(0.1, 20)) as held:
+        with database.server.connect(database.name) as other, other.transaction():
+            other.execute("LOCK review")
+            with pytest.raises(SqlError) as caught:
+                await held.import_csv("review", "customer,sku,stars\n5,SKU-0005,4\n")
+        assert caught.value.code == "timeout"
+        assert await held.writer.ask("SELECT count(*) FROM review", deadline=Deadline(20)) == [(2,)]
+
+
+async def test_an_import_that_is_cancelled_leaves_nothing(database: Database) -> None:
+    database.run(_WAITS, user="owner")
+    rows = f"1,{'text' * 1_000}\n" * 2_000  # more than waits on the way
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'COPY waits%' AND wait_event = 'advisory'"
+    async with writing(database.owner) as held:
+        with database.server.connect(database.name) as other:
+            other.execute("SELECT pg_advisory_lock(1)")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(held.import_csv, "waits", f"a,b\n{rows}")
+                while not await anyio.to_thread.run_sync(database.run, waiting):
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+        assert not held.writer.is_broken
+        assert not held.writer.in_transaction
+        assert database.run("SELECT count(*) FROM waits") == [(0,)]

@@ -1,0 +1,131 @@
+"""What a dry run shows, and that it changes nothing."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from servers.sql.pages import AnswerLimits
+from servers.sql.write.results import ResponseLimits
+from tests.servers.postgres.databases import Database
+from tests.servers.postgres.writing import LIMITS, Writing, writing
+
+pytestmark = [pytest.mark.slow, pytest.mark.full]
+
+_TABLES = """
+SELECT oid::regclass::text, query_to_xml(format('SELECT count(*) FROM %s', oid::regclass), true, true, '')::text
+FROM pg_class WHERE relkind = 'r' AND oid >= 16384 ORDER BY 1
+"""
+KEY = "CREATE TABLE t (a integer PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'one'), (2, 'two')"
+
+
+@pytest.fixture
+async def held(database: Database) -> AsyncIterator[Writing]:
+    """A database that must be the same after the test."""
+    for statement in KEY.split("; "):
+        database.run(statement, user="owner")
+    before = database.run(_TABLES)
+    async with writing(database.owner) as held:
+        yield held
+    assert database.run(_TABLES) == before
+    assert held.commits == []
+
+
+async def changes(held: Writing, *queries: str, limits: ResponseLimits = LIMITS) -> dict[str, Any]:
+    """The changes by table: how many of each kind, and the rows."""
+    done = await held.dry_run(*queries, limits=limits)
+    assert not done["committed"]
+    return {one["table"]: (one["counts"], one.get("rows", [])) for one in done.get("changes", ())}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("INSERT INTO t VALUES (3, 'x')", ({"inserted": 1}, [(None, (3, "x"))])),
+        ("UPDATE t SET b = 'x' WHERE a = 1", ({"updated": 1}, [((1, "one"), (1, "x"))])),
+        ("DELETE FROM t WHERE a = 2", ({"deleted": 1}, [((2, "two"), None)])),
+        ("UPDATE t SET a = 5 WHERE a = 1", ({"updated": 1}, [((1, "one"), None), (None, (5, "one"))])),
+        (
+            "INSERT INTO t VALUES (2, 'x'), (3, 'y') ON CONFLICT (a) DO UPDATE SET b = 'z'",
+            ({"inserted": 1, "updated": 1}, [((2, "two"), (2, "z")), (None, (3, "y"))]),
+        ),
+    ],
+)
+async def test_rows_are_shown_before_and_after(held: Writing, query: str, expected: Any) -> None:
+    assert await changes(held, query) == {"t": expected}
+
+
+async def test_rows_without_a_key_are_shown_one_by_one(held: Writing) -> None:
+    found = await changes(held, "UPDATE no_key SET b = 'z' WHERE a = 1")
+    was, now = ((1, "x"), None), (None, (1, "z"))
+    assert found == {"no_key": ({"updated": 2}, [was, was, now, now])}
+
+
+async def test_what_triggers_and_foreign_keys_change_is_shown(held: Writing) -> None:
+    found = await changes(
+        held,
+        "UPDATE warehouse.stock SET quantity = 0 WHERE sku = 'SKU-0001'",
+        "DELETE FROM warehouse.stock WHERE sku = 'SKU-0001'",
+    )
+    assert found["warehouse.stock"] == ({"updated": 1, "deleted": 1}, [(("B", 2, "SKU-0001", 1), None)])
+    counts, ((before, after),) = found["warehouse.movement"]
+    assert (counts, before, after[1:3]) == ({"inserted": 1}, None, ("SKU-0001", -1))
+
+
+async def test_rows_that_are_only_locked_are_not_shown(held: Writing) -> None:
+    update = "UPDATE category SET name = 'all of it' WHERE id = 1"
+    found = await changes(held, "INSERT INTO category VALUES (5, 2, 'new')", update)
+    rows = [((1, None, "all"), (1, None, "all of it")), (None, (5, 2, "new"))]
+    assert found == {"category": ({"inserted": 1, "updated": 1}, rows)}
+
+
+async def test_rows_of_a_part_of_the_transaction_are_shown(held: Writing) -> None:
+    body = "BEGIN INSERT INTO public.t VALUES (9, 'nine'); EXCEPTION WHEN division_by_zero THEN NULL; END"
+    make = f"CREATE FUNCTION part() RETURNS void LANGUAGE plpgsql AS '{body.replace(chr(39), chr(39) * 2)}'"
+    assert await changes(held, make, "SELECT part()") == {"t": ({"inserted": 1}, [(None, (9, "nine"))])}
+
+
+async def test_rows_of_a_new_table_are_shown(held: Writing) -> None:
+    found = await changes(held, "CREATE TABLE made (a integer)", "INSERT INTO made VALUES (1), (2)")
+    assert found == {"made": ({"inserted": 2}, [(None, (1,)), (None, (2,))])}
+
+
+async def test_of_a_table_that_is_altered_or_emptied_no_rows_are_shown_but_a_note(held: Writing) -> None:
+    done = await held.dry_run(
+        "TRUNCATE t", "ALTER TABLE review ADD note text DEFAULT 'x'", "UPDATE review SET stars = 1"
+    )
+    review, t = done["changes"]
+    assert (t["counts"], review["counts"]) == ({"deleted": 2}, {"updated": 2})
+    assert "rows" not in t
+    assert "rows" not in review
+    assert "alter or truncate" in t["note"]
+
+
+async def test_the_first_ten_of_many_rows_are_shown_each_with_what_became_of_it(held: Writing) -> None:
+    done = await held.dry_run("UPDATE customer SET mood = 'sad'", "DELETE FROM payment WHERE order_id > 5")
+    customer, payment = done["changes"]
+    assert customer["counts"] == {"updated": 100}
+    assert customer["truncated"]
+    assert [(before[0], after[0], after[3]) for before, after in customer["rows"]] == [
+        (number, number, "sad") for number in range(1, 11)
+    ]
+    assert len(payment["rows"]) == 10
+
+
+async def test_long_values_are_cut(held: Writing) -> None:
+    found = await changes(held, "DELETE FROM document WHERE id = 1")
+    (((_, _, body, scan), _),) = found["document"][1]
+    assert body == {"type": "text", "bytes": 200_000, "value": "0123456789" * 20, "truncated": True}
+    assert scan["bytes"] == 100_000
+
+
+async def test_an_answer_with_little_room_shows_fewer_rows(held: Writing) -> None:
+    small = ResponseLimits(AnswerLimits(1_000, 4_000, 1_000), 500_000)
+    counts, rows = (await changes(held, "UPDATE customer SET mood = 'sad'", limits=small))["customer"]
+    assert counts == {"updated": 100}
+    assert 0 < len(rows) < 10
+
+
+async def test_names_are_written_as_in_sql(held: Writing) -> None:
+    found = await changes(held, 'UPDATE "Upper Case" SET "SELECT" = \'z\' WHERE "Id" = 1')
+    assert found == {'"Upper Case"': ({"updated": 1}, [((1, "a", "b", "c"), (1, "z", "b", "c"))])}

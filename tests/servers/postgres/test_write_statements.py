@@ -1,0 +1,222 @@
+"""Statements that change a database: what is told of each, and that all are done or none."""
+
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+
+from servers.postgres.engine.deadline import Limits
+from servers.sql.errors import SqlError
+from servers.sql.write.consent import Consent, Figures
+from tests.servers.postgres.databases import Database
+from tests.servers.postgres.writing import Writing, writing
+
+pytestmark = [pytest.mark.slow, pytest.mark.full]
+
+
+@pytest.fixture
+async def held(database: Database) -> AsyncIterator[Writing]:
+    async with writing(database.owner) as held:
+        yield held
+
+
+async def error_of(held: Writing, *queries: str, only_tables: bool = False) -> SqlError:
+    with pytest.raises(SqlError) as caught:
+        await held.execute(*queries, only_tables=only_tables)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("query", "affected", "tables"),
+    [
+        ("INSERT INTO review VALUES (9, 'SKU-0002', 1, NULL), (8, 'SKU-0002', 1, NULL)", 2, ["review"]),
+        ("UPDATE category SET name = upper(name) WHERE id < 3", 2, ["category"]),
+        ("DELETE FROM review", 2, ["review"]),
+        ("TRUNCATE review", 2, ["review"]),
+        ("WITH gone AS (DELETE FROM review RETURNING 1) SELECT count(*) FROM gone", 2, ["review"]),
+        ("SELECT 1", 0, []),
+        ("UPDATE review SET stars = 1 WHERE false", 0, []),
+    ],
+)
+async def test_rows_are_counted_with_their_tables(
+    held: Writing, query: str, affected: int, tables: list[str]
+) -> None:
+    (done,) = (await held.execute(query))["statements"]
+    assert (done["affected"], list(done.get("tables", []))) == (affected, tables)
+    assert "schema_changed" not in done
+
+
+async def test_what_triggers_and_foreign_keys_change_is_named_but_not_counted_as_the_statements(
+    held: Writing,
+) -> None:
+    queries = [
+        "UPDATE warehouse.stock SET quantity = quantity + 1 WHERE sku = 'SKU-0001'",
+        "DELETE FROM warehouse.shelf WHERE hall = 'A' AND number = 1",
+    ]
+    updated, deleted = (await held.execute(*queries))["statements"]
+    assert (updated["affected"], list(updated["tables"])) == (1, ["warehouse.movement", "warehouse.stock"])
+    assert (deleted["affected"], list(deleted["tables"])) == (1, ["warehouse.shelf", "warehouse.stock"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "CREATE TABLE made AS SELECT 1 AS a",
+        "SELECT 1 AS a INTO made",
+        "ALTER TABLE review ADD note text",
+        "CREATE VIEW seen AS SELECT 1",
+        "DROP VIEW cheap",
+        "COMMENT ON TABLE review IS 'x'",
+    ],
+)
+async def test_a_change_of_the_schema_is_told(held: Writing, query: str) -> None:
+    (done,) = (await held.execute(query))["statements"]
+    assert done["schema_changed"]
+    assert held.commits[0].defined
+
+
+async def test_rows_that_a_statement_returns_are_given_as_values(held: Writing) -> None:
+    query = "INSERT INTO review VALUES ($1, $2, $3, NULL) RETURNING customer, sku, '{1,2}'::integer[] AS list"
+    (done,) = (await held.execute(query, parameters=[[9, "SKU-0002", 1]]))["statements"]
+    assert (done["columns"], done["rows"]) == (("customer", "sku", "list"), [(9, "SKU-0002", [1, 2])])
+
+
+async def test_rows_beyond_the_answer_are_not_given_and_the_statement_is_done(held: Writing) -> None:
+    query = "INSERT INTO category SELECT n, 1, 'c' || n FROM generate_series(100, 2099) n RETURNING id"
+    (done,) = (await held.execute(query))["statements"]
+    assert done["affected"] == 2_000
+    assert len(done["rows"]) == 1_000
+    assert done["truncated"]
+
+
+async def test_what_an_earlier_call_changed_is_not_counted_again(held: Writing) -> None:
+    for _ in range(2):
+        await error_of(held, "DELETE FROM review", "SELECT 1 / 0")
+    (done,) = (await held.execute("UPDATE category SET name = upper(name)"))["statements"]
+    assert list(done["tables"]) == ["category", "company"]
+
+
+async def test_all_statements_are_done_or_none(held: Writing, database: Database) -> None:
+    error = await error_of(held, "DELETE FROM review", "SELECT 1 / 0")
+    assert error.code == "bad_value"
+    assert error.reason.startswith("statement 2: ")
+    assert database.run("SELECT count(*) FROM review") == [(2,)]
+    assert held.commits == []
+
+
+async def test_a_statement_that_is_not_allowed_ends_the_call(held: Writing, database: Database) -> None:
+    error = await error_of(held, "DELETE FROM review", "COMMIT", "SELECT 1 / 0")
+    assert (error.code, error.reason[:13]) == ("refused", "statement 2: ")
+    assert database.run("SELECT count(*) FROM review") == [(2,)]
+
+
+async def test_a_deferred_constraint_fails_before_anything_is_committed(held: Writing) -> None:
+    with pytest.raises(SqlError) as caught:
+        await held.dry_run("INSERT INTO refund (order_id, line, sum) VALUES (999999, 1, 1)")
+    assert caught.value.code == "constraint"
+
+
+async def test_what_is_committed_is_counted_at_once_for_who_looks_at_the_counts(
+    held: Writing, database: Database
+) -> None:
+    if held.writer.version < 150_000:
+        pytest.skip("older versions count later")
+    for count in (2, 4, 6):
+        await held.execute("UPDATE review SET stars = 2")
+        assert database.run("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'review'") == [(count,)]
+
+
+async def test_an_unknown_name_comes_with_the_nearest(held: Writing) -> None:
+    error = await error_of(held, "DELETE FROM reviw")
+    assert error.code == "bad_statement"
+    assert "\nreview\n" in error.suggestion
+
+
+async def test_a_commit_is_told_with_its_tables_once_it_is_done(held: Writing) -> None:
+    await held.execute("DELETE FROM review", "UPDATE company SET vat = 'x'")
+    (commit,) = held.commits
+    assert (commit.tables, commit.defined, commit.backend) == ({"company", "review"}, False, held.writer.backend)
+
+
+async def test_consent_is_asked_with_figures_and_nothing_is_changed_until_then(
+    held: Writing, database: Database
+) -> None:
+    query = "DELETE FROM warehouse.shelf WHERE hall = 'A' AND number = 1"
+    figures = await held.ask_first(query, consent=Consent(5))
+    assert isinstance(figures, Figures)
+    assert (figures.affected, figures.tables, figures.defined) == (
+        (1,),
+        ("warehouse.shelf", "warehouse.stock"),
+        False,
+    )
+    assert figures.rows > 5
+    assert database.run("SELECT count(*) FROM warehouse.shelf") == [(10,)]
+    await held.execute(query, consent=Consent(5, figures))
+    assert database.run("SELECT count(*) FROM warehouse.shelf") == [(9,)]
+
+
+async def test_consent_to_other_figures_is_none(held: Writing, database: Database) -> None:
+    figures = await held.ask_first("DELETE FROM review", consent=Consent(0))
+    assert isinstance(figures, Figures)
+    database.run("DELETE FROM review WHERE stars = 5")
+    with pytest.raises(SqlError) as caught:
+        await held.execute("DELETE FROM review", consent=Consent(0, figures))
+    assert caught.value.code == "changed"
+
+
+async def test_a_table_is_made_and_filled_by_create_table(held: Writing) -> None:
+    await held.execute("CREATE TABLE made AS SELECT * FROM review", only_tables=True)
+    assert held.commits[0].tables == {"made"}
+
+
+async def test_create_table_changes_no_rows_of_other_tables(held: Writing, database: Database) -> None:
+    await held.execute(
+        "CREATE FUNCTION empty_it() RETURNS integer LANGUAGE sql AS 'DELETE FROM public.review RETURNING 1'"
+    )
+    error = await error_of(held, "CREATE TABLE made AS SELECT empty_it()", only_tables=True)
+    assert error.code == "refused"
+    assert database.run("SELECT count(*) FROM review") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "left", ["SET search_path = payroll", "SET statement_timeout = 0", "LISTEN x", "CREATE TEMP TABLE review ()"]
+)
+async def test_what_a_function_leaves_in_the_session_is_not_left_to_the_next_call(held: Writing, left: str) -> None:
+    make = f"CREATE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE '{left}'; END $$"
+    await held.execute(make, "DELETE FROM review")
+    assert not held.writer.is_broken
+    await held.execute("SELECT leave()")
+    assert held.writer.is_broken
+
+
+async def test_a_lock_of_somebody_else_is_waited_for_a_moment(database: Database) -> None:
+    async with writing(database.owner, Limits(busy_seconds=0.05)) as held:
+        with database.server.connect(database.name) as other, other.transaction():
+            other.execute("LOCK review")
+            error = await error_of(held, "DELETE FROM review")
+        assert error.code == "busy"
+        await held.execute("DELETE FROM review")
+
+
+async def test_nobody_knows_what_became_of_a_commit_whose_connection_broke(database: Database) -> None:
+    # The commit waits for a replica that is not there.
+    database.run(f"ALTER ROLE owner IN DATABASE {database.name} SET synchronous_commit = on")
+    database.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    database.run("SELECT pg_reload_conf()")
+    try:
+        async with writing(database.owner) as held, anyio.create_task_group() as tasks:
+            tasks.start_soon(_end_waiting, database, held.writer.backend)
+            error = await error_of(held, "DELETE FROM review")
+    finally:
+        database.run("ALTER SYSTEM RESET synchronous_standby_names")
+        database.run("SELECT pg_reload_conf()")
+    assert error.code == "unavailable"
+    assert "may be there or not" in error.reason
+
+
+async def _end_waiting(database: Database, backend: int) -> None:
+    waiting = (
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = {backend} AND wait_event = 'SyncRep'"
+    )
+    while not await anyio.to_thread.run_sync(database.run, waiting):
+        await anyio.lowlevel.checkpoint()

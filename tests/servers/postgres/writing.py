@@ -1,0 +1,87 @@
+"""A database to change in this process, without a server of ours."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from typing import Any
+
+from servers.postgres.commits import Commit, Committed
+from servers.postgres.engine.deadline import Deadline, Limits
+from servers.postgres.engine.link import Link, open_link
+from servers.postgres.engine.target import parse_target
+from servers.postgres.write import execution, importing
+from servers.postgres.write.session import Places, Session
+from servers.sql.pages import AnswerLimits
+from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.csvs import CsvFormat, open_text
+from servers.sql.write.imports import Import, Imported
+from servers.sql.write.results import ResponseLimits, Statement, WriteResult
+
+LIMITS = ResponseLimits(AnswerLimits(1_000, 100_000, 10_000), 500_000)
+
+
+class Writing:
+    """The connections to a database, and what was told of commits."""
+
+    def __init__(self, writer: Link, reader: Link) -> None:
+        self.writer = writer
+        self.commits: list[Commit] = []
+        self.on_committed: Committed = self.commits.append
+        self._reader = reader
+
+    async def execute(
+        self,
+        *queries: str,
+        parameters: Sequence[Sequence[Any]] = (),
+        only_tables: bool = False,
+        consent: Consent = Consent(),  # noqa: B008 - it is a tuple
+    ) -> WriteResult:
+        """What `write_query` does with these statements, or `create_table` with `only_tables`."""
+        done = await self.ask_first(*queries, parameters=parameters, only_tables=only_tables, consent=consent)
+        assert not isinstance(done, Figures)
+        return done
+
+    async def ask_first(
+        self,
+        *queries: str,
+        parameters: Sequence[Sequence[Any]] = (),
+        only_tables: bool = False,
+        consent: Consent,
+    ) -> WriteResult | Figures:
+        """The same, or the figures that a user has to agree to."""
+        given = parameters or [()] * len(queries)
+        statements = [Statement(*one) for one in zip(queries, given, strict=True)]
+        done = await execution.execute(statements, LIMITS, consent, self._session(), only_tables=only_tables)
+        return done if isinstance(done, Figures) else done.value
+
+    async def dry_run(self, *queries: str, limits: ResponseLimits = LIMITS) -> WriteResult:
+        """What a dry run of these statements shows."""
+        done = await execution.dry_run([Statement(query) for query in queries], limits, self._session())
+        return done.value
+
+    async def import_csv(
+        self,
+        table: str,
+        csv: str,
+        form: CsvFormat = CsvFormat(),  # noqa: B008 - it is a tuple
+        consent: Consent = Consent(),  # noqa: B008 - it is a tuple
+    ) -> Imported | Figures:
+        """What `import_csv` does with this text."""
+        return await importing.import_csv(Import(table, open_text(csv), form), consent, self._session())
+
+    def _session(self) -> Session:
+        @asynccontextmanager
+        async def onlooker() -> AsyncIterator[Link]:
+            yield self._reader
+
+        return Session(Places(self.writer, onlooker, self.on_committed), Deadline(self.writer.limits.seconds))
+
+
+@asynccontextmanager
+async def writing(url: str, limits: Limits = Limits()) -> AsyncIterator[Writing]:  # noqa: B008 - it is a tuple
+    """The database at this URL."""
+    target = parse_target(url, True)
+    with (
+        closing(await open_link(target, limits, writes=True)) as writer,
+        closing(await open_link(target, limits)) as reader,
+    ):
+        yield Writing(writer, reader)
