@@ -43,6 +43,7 @@ MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 50, 6, 3
 LATE_IMPORTS: dict[str, str] = {
     "servers/bundle/program.py": "what a command does not need is not loaded, and nothing before modules are put off",
     "servers/start.py": "nothing of ours is loaded before the collector is off and modules are put off",
+    "servers/postgres/__main__.py": "what says that a library is missing is loaded where it is",
     "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
     "shared/kit/text.py": "most names are right, and difflib is for those that are not",
     "servers/filesystem/edit/diff.py": "difflib is loaded with the first difference that is shown",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres_server import new_database
 from tests.servers.peers import Peer
 from tests.wire import Wire
 
@@ -45,6 +46,10 @@ CALLS = {
         ("read_query", {"query": "SELECT a + b AS sum FROM rows"}),
         ("backup", {}),
     ],
+    "postgres": [
+        ("import_csv", {"table": "rows", "file": "rows.csv"}),
+        ("read_query", {"query": "SELECT a + b AS sum FROM rows"}),
+    ],
 }
 
 
@@ -54,6 +59,8 @@ async def test_a_server_works_and_says_that_its_guard_is_weaker(server: str, tmp
     (tmp_path / "rows.csv").write_text(CSV)
     (tmp_path / "link").symlink_to("/etc")
     files = ["--files", tmp_path, "--create", tmp_path / "data.db"] if server == "sqlite" else [tmp_path]
+    if server == "postgres":
+        files = ["--files", tmp_path, new_database()]
     command = [sys.executable, "-m", f"servers.{server}", "--allow-write", *map(str, files)]
     async with Wire(command, env=ENVIRONMENT) as wire:
         await wire.initialize("2025-11-25")

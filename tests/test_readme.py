@@ -18,6 +18,7 @@ from servers.bundle.serve.choice import choose
 from servers.bundle.serve.configuration import read_configuration
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
+from servers.postgres.server import app as postgres
 from servers.prompts.server import app as prompts
 from servers.sqlite.server import app as sqlite
 from shared.program.run import Options
@@ -30,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 SERVER = "## Write your own server"
 HEADS = ("option", "tool", "server", "command")
-SERVERS = {"fetch": fetch, "filesystem": filesystem, "prompts": prompts, "sqlite": sqlite}
+SERVERS = {"fetch": fetch, "filesystem": filesystem, "postgres": postgres, "prompts": prompts, "sqlite": sqlite}
 each_server = pytest.mark.parametrize(("name", "app"), SERVERS.items(), ids=SERVERS)
 
 
@@ -161,7 +162,9 @@ async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp
 @pytest.mark.full
 def test_what_the_demo_does_is_what_the_pages_of_the_servers_show() -> None:
     told = alike(demo("--verbose"))
-    shown = [block for name in SERVERS for block in re.findall(r"```text\n(.*?)```", readme(name), re.DOTALL)]
+    # What it does in PostgreSQL depends on the database that the operator has.
+    names = SERVERS.keys() - {"postgres"}
+    shown = [block for name in names for block in re.findall(r"```text\n(.*?)```", readme(name), re.DOTALL)]
     assert len(shown) == 3
     for block in shown:
         for step in re.split(r"^(?=->)", alike(block), flags=re.MULTILINE):

@@ -17,6 +17,7 @@ from servers.bundle.catalog import CATALOG, Argument, Entry, catalog_schema, loa
 from servers.bundle.program import main
 from shared.auth.policy import Policy
 from shared.program.options import flag_of, variable_of
+from tests.postgres_server import any_database
 from tests.wire import Wire
 
 SCHEMA = CATALOG.parent / "servers" / "bundle" / "catalog.schema.json"
@@ -29,10 +30,10 @@ each_writer = pytest.mark.parametrize("entry", WRITERS, ids=lambda entry: entry.
 
 
 def start(entry: Entry, folder: Path, *options: str) -> Wire:
-    """Starts the server with `folder`, or a database in it, for each argument that has no name."""
+    """Starts the server with `folder`, or a database in it or elsewhere, for each argument that has no name."""
     (folder / "data.db").touch()
-    named = {"DIR": folder, "DATABASE": folder / "data.db"}
-    places = [str(named[argument.metavar or ""]) for argument in entry.arguments if argument.option is None]
+    named = {"DIR": lambda: folder, "DATABASE": lambda: folder / "data.db", "URL": any_database}
+    places = [str(named[argument.metavar or ""]()) for argument in entry.arguments if argument.option is None]
     return Wire([sys.executable, "-m", entry.module, *options, *places])
 
 

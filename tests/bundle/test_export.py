@@ -17,6 +17,7 @@ import yaml
 from servers.bundle.catalog import Entry, load_catalog
 from servers.bundle.commands.export import main
 from tests import schemas
+from tests.postgres_server import any_database
 from tests.wire import Wire
 
 HERE = Path(__file__).resolve().parent
@@ -57,8 +58,12 @@ def manifest_of(exported: Path, entry: Entry) -> dict[str, Any]:
 def chosen(entry: Entry, folder: Path) -> dict[str, Any]:
     """What a user of a desktop host picks, so that the server has something to serve."""
     (folder / "data.db").touch()
-    picked = {"directory": folder, "file": folder / "data.db"}
-    return {one.name: [str(picked[one.type])] for one in entry.arguments if one.option is None}
+    picked = {"directory": [str(folder)], "file": [str(folder / "data.db")]}
+    return {
+        one.name: picked[one.type] if one.type in picked else any_database()
+        for one in entry.arguments
+        if one.option is None
+    }
 
 
 def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -83,7 +88,8 @@ def test_server_json_fits_the_schema_it_names(entry: Entry, exported: Path) -> N
 
 @each
 def test_every_argument_of_the_catalog_stands_in_it_once(entry: Entry, exported: Path) -> None:
-    wanted = sorted(one.name if one.option is None else str(one.environment) for one in entry.arguments)
+    unnamed = [one.name for one in entry.arguments if one.option is None and not one.secret]
+    wanted = sorted(one.name if one.name in unnamed else str(one.environment) for one in entry.arguments)
     own = f"MCP_{entry.name}_".upper()
     for package in described(exported, entry)["packages"]:
         said = [one["valueHint"] for one in package["packageArguments"] if "valueHint" in one]
@@ -173,17 +179,24 @@ def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -
     assert forms == {
         "filesystem": ["roots", "allow_write", "poll", "replace_protected", "confirm", "client_roots"],
         "sqlite": ["databases", "demo", "allow_write", "create", "confirm", "files", "queries"],
+        "postgres": [
+            *("databases", "allow_write", "allow_privileged", "watch_triggers", "confirm", "files", "queries"),
+        ],
         "fetch": ["ignore_robots", "header", "proxy_url", "ca_file"],
         "prompts": ["libraries", "starter", "allow_write", "confirm", "files"],
         "everything": ["confirm"],
     }
 
 
-def test_a_secret_is_kept_by_the_host(exported: Path) -> None:
-    manifest = manifest_of(exported, load_catalog().entry("fetch"))
-    assert manifest["user_config"]["header"]["sensitive"] is True
-    assert "header" not in " ".join(manifest["server"]["mcp_config"]["args"])
-    assert manifest["server"]["mcp_config"]["env"]["MCP_FETCH_HEADER"] == "${user_config.header}"
+@pytest.mark.parametrize(("name", "secret"), [("fetch", "header"), ("postgres", "databases")])
+def test_a_secret_is_kept_by_the_host_and_stands_in_no_command(name: str, secret: str, exported: Path) -> None:
+    manifest = manifest_of(exported, load_catalog().entry(name))
+    assert manifest["user_config"][secret]["sensitive"] is True
+    assert secret not in " ".join(manifest["server"]["mcp_config"]["args"])
+    variable = f"MCP_{name}_{secret}".upper()
+    assert manifest["server"]["mcp_config"]["env"][variable] == f"${{user_config.{secret}}}"
+    for package in described(exported, load_catalog().entry(name))["packages"]:
+        assert [one["isSecret"] for one in package["environmentVariables"] if one["name"] == variable] == [True]
 
 
 @each
@@ -225,7 +238,8 @@ def test_the_bundle_holds_its_data_as_well(exported: Path) -> None:
 @each
 async def test_the_sources_in_the_bundle_answer(entry: Entry, exported: Path, tmp_path: Path) -> None:
     opened(exported, entry).extractall(tmp_path / "bundle")
-    places = [place for picked in chosen(entry, tmp_path).values() for place in picked]
+    picked = chosen(entry, tmp_path).values()
+    places = [place for one in picked for place in ([one] if isinstance(one, str) else one)]
     async with Wire([sys.executable, "main.py", *places], cwd=tmp_path / "bundle", env=BARE) as server:
         assert (await server.initialize())["serverInfo"]["name"] == entry.name
 

@@ -19,7 +19,7 @@ from tests.wire import Wire
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500)]
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-SERVERS = ("fetch", "filesystem", "prompts", "sqlite")
+SERVERS = ("fetch", "filesystem", "postgres", "prompts", "sqlite")
 
 
 class User:

@@ -17,6 +17,7 @@ from servers.bundle.commands.export import main as export
 from shared.client.connect import connect_http
 from tests.bundle.programs import BARE, INSTALLING, run
 from tests.interop.pages import served
+from tests.postgres_server import any_database
 from tests.wire import Wire
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500)]
@@ -30,6 +31,8 @@ each_with_extra = pytest.mark.parametrize("entry", WITH_EXTRA, ids=lambda entry:
 
 def arguments(entry: Entry, folder: Path) -> list[str]:
     """What the server can't start, or be tried, without."""
+    if entry.name == "postgres":
+        return [any_database()]
     needed = {"filesystem": [str(folder)], "sqlite": ["--demo"], "fetch": ["--allow-private", "127.0.0.1:*"]}
     return needed.get(entry.name, [])
 
@@ -102,6 +105,7 @@ async def test_with_pipx_a_server_answers(wheel: Path, installers: Path, tmp_pat
 WORK: dict[str, tuple[str, dict[str, Any], str]] = {
     "filesystem": ("search_content", {"path": ".", "pattern": "w.rds"}, "some words"),
     "sqlite": ("read_query", {"query": "SELECT 6 * 7 AS answer"}, "42"),
+    "postgres": ("read_query", {"query": "SELECT 6 * 7 AS answer"}, "42"),
     "fetch": ("fetch", {"url": "{site}/story"}, "A story"),
     "prompts": ("render_prompt", {"name": "commit-message", "arguments": {"diff": "+ a line"}}, "+ a line"),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from servers.bundle.catalog import Entry, load_catalog
+from tests.postgres_server import any_database
 from tests.servers.peers import inside
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,9 +27,9 @@ class Offer:
 
     def options(self, folder: Path) -> list[str]:
         """Its command line, with places in `folder`."""
-        named = {"DIR": folder, "DATABASE": folder / "data.db"}
+        named = {"DIR": lambda: folder, "DATABASE": lambda: folder / "data.db", "URL": any_database}
         (folder / "data.db").touch()
-        places = [str(named[one.metavar or ""]) for one in self.entry.arguments if one.option is None]
+        places = [str(named[one.metavar or ""]()) for one in self.entry.arguments if one.option is None]
         if not self.writing:
             return places
         files = [part for one in self.entry.arguments if one.name == "files" for part in ("--files", str(folder))]

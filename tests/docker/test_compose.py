@@ -24,7 +24,9 @@ def test_the_schema() -> None:
 
 
 def test_the_servers_are_those_of_the_catalog() -> None:
-    images = {entry.name: entry.image for entry in load_catalog().servers if entry.category != "testing"}
+    # PostgreSQL's has nothing to serve there: the databases are elsewhere.
+    served = [entry for entry in load_catalog().servers if entry.category != "testing" and entry.name != "postgres"]
+    images = {entry.name: entry.image for entry in served}
     assert {name: said["image"] for name, said in SERVERS.items()} == images
     assert [said["build"]["target"] for said in SERVERS.values()] == list(SERVERS)
 

@@ -25,13 +25,14 @@ from tests.docker.images import TOKEN, Image, build, needs_tool, service
 from tests.faults.raw import Json, Raw, call, request, stateless
 from tests.faults.test_http_process import listening, post
 from tests.interop import pages
+from tests.postgres_server import any_database
 
 ENTRIES = load_catalog().servers
 STDIO = {"filesystem": ["/data"], "sqlite": ["--demo"]}
-"""Arguments with which a server has something to serve."""
 WORK: dict[str, tuple[list[str], Json, str]] = {
     "filesystem": (["/opt"], call(1, "search_content", path="/opt", pattern="HEALTHCHECK"), "healthcheck.py"),
     "sqlite": (["--demo"], call(1, "read_query", query="SELECT 6 * 7 AS answer"), "42"),
+    "postgres": (["DATABASE"], call(1, "read_query", query="SELECT 6 * 7 AS answer"), "42"),
     "fetch": (["--allow-private", "SITE"], call(1, "fetch", url="SITE/story"), "Paragraph number 1"),
     "prompts": ([], call(1, "render_prompt", name="explain-error", arguments={"error": "E42"}), "E42"),
     "everything": ([], call(1, "echo", text="hello"), "hello"),
@@ -65,6 +66,7 @@ def test_stdio(entry: Entry, image: Image) -> None:
     with pages.served() as site:
         arguments, asked, expected = WORK[entry.name]
         arguments = [word.replace("SITE", site.removeprefix("http://")) for word in arguments]
+        arguments = [any_database() if word == "DATABASE" else word for word in arguments]
         with started_in(image, arguments, {}) as server:
             server.open()
             server.send(json.loads(json.dumps(asked).replace("SITE", site)))
@@ -78,6 +80,8 @@ def test_stdio(entry: Entry, image: Image) -> None:
 
 def test_http(entry: Entry, image: Image, measured: Measured) -> None:
     arguments, environment = service(entry.name)
+    served = serving(entry)
+    arguments = arguments or served
     with started_in(image, arguments, environment) as server:
         port = listening(server).rsplit(":", 1)[1].removesuffix("/mcp")
         container = container_of(image, server)
@@ -89,15 +93,20 @@ def test_http(entry: Entry, image: Image, measured: Measured) -> None:
         assert (answer.status_code, "result" in answer.json()) == (200, True), answer.text
         if "MCP_ALLOWED_HOST" in environment:
             assert post(url, asked, host="other.example", authorization=f"Bearer {TOKEN}").status_code == 403
-        assert refused_without_token(container, STDIO.get(entry.name, []))
+        assert refused_without_token(container, served)
         assert healthy(container, MCP_TRANSPORT="http", MCP_PORT=port)
         assert not healthy(container, MCP_TRANSPORT="http", MCP_PORT="1")
         size, held = added(container), memory(container)
-        measured(entry.name, size, held, started(container, STDIO.get(entry.name, [])))
+        measured(entry.name, size, held, started(container, served))
         check_size(entry.name, size)
-        assert ends_in_order_as_process_1(container, STDIO.get(entry.name, []))
+        assert ends_in_order_as_process_1(container, served)
         stop(container.pid)
         assert server.wait() == 0, server.stderr()
+
+
+def serving(entry: Entry) -> list[str]:
+    """Arguments with which a server has something to serve."""
+    return [any_database()] if entry.name == "postgres" else STDIO.get(entry.name, [])
 
 
 def refused_without_token(container: Container, arguments: list[str]) -> bool:

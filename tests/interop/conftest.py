@@ -12,11 +12,13 @@ from uuid import uuid4
 
 import pytest
 
+from tests.postgres_server import PostgresServer, short_folder
+from tests.servers.postgres.databases import SAMPLE, Database, make_sample
 from tests.servers.sqlite.samples import make_chinook
 
 from .others.environments import OLDER, PEERS
 from .pages import served
-from .peers import DATABASE, LIBRARY, MODES, STATELESS, TRANSPORTS, Case, HttpServers
+from .peers import DATABASE, LIBRARY, MODES, STATELESS, TRANSPORTS, URL, Case, HttpServers
 
 CELL = "interop"
 OFFICIAL = "official client"
@@ -38,6 +40,20 @@ def http_servers(folder: Path) -> Iterator[HttpServers]:
     servers = HttpServers(folder)
     yield servers
     servers.close()
+
+
+@pytest.fixture(scope="session")
+def postgres(folder: Path, http_servers: HttpServers) -> Iterator[Database]:
+    """The database of every PostgreSQL server of this run."""
+    with short_folder() as place:
+        server = PostgresServer(place)
+        server.start()
+        make_sample(server)
+        database = Database(server, SAMPLE)
+        (folder / URL).write_text(database.owner, encoding="utf-8")
+        yield database
+        http_servers.end("postgres")
+        server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -24,11 +24,15 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.postgres_server import any_database
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 TOKEN = "a-token-for-tests"
 DATABASE = "chinook.db"
 """The sample database, in the served directory."""
+URL = "postgres.url"
+"""A file in it, with the URL of a PostgreSQL database."""
 LIBRARY = "library"
 """A directory of prompts in it."""
 NEWEST_HANDSHAKE = "2025-11-25"
@@ -66,7 +70,7 @@ class Case:
 
     @asynccontextmanager
     async def connect(self, server: str, **options: Any) -> AsyncIterator[Client]:
-        """The official client at "filesystem", "sqlite" or "bench"; `options` are those of its constructor."""
+        """The official client at a server that `command` knows; `options` are those of its constructor."""
         url = None if self.transport == "stdio" else self.http.url(server, self.token)
         async with self._connected(server, url, options) as client:
             yield client
@@ -122,7 +126,7 @@ async def over_http(url: str, token: str | None) -> AsyncIterator[Any]:
 
 
 def command(server: str, folder: Path) -> list[str]:
-    """How "filesystem", "sqlite", "everything" or "bench" is started."""
+    """How "filesystem", "sqlite", "postgres", "everything" or "bench" is started."""
     if server == "bench":
         return [sys.executable, "-m", "tests.interop.bench_server"]
     served = {
@@ -131,6 +135,9 @@ def command(server: str, folder: Path) -> list[str]:
         "fetch": ["--allow-private", "127.0.0.1:*"],
         "prompts": ["--starter", str(folder / LIBRARY)],
     }
+    if server == "postgres":
+        kept = folder / URL
+        served[server] = ["--allow-write", kept.read_text(encoding="utf-8")] if kept.exists() else [any_database()]
     return [sys.executable, "-m", f"servers.{server}", *served.get(server, [])]
 
 
@@ -147,6 +154,11 @@ class HttpServers:
         if key not in self._running:
             self._running[key] = HttpServer(command(server, self._folder), token)
         return self._running[key].url
+
+    def end(self, server: str) -> None:
+        """Ends those of one kind. Fails where one had something to complain of."""
+        said = "".join(self._running.pop(key).close() for key in [*self._running] if key[0] == server)
+        assert not said, said
 
     def close(self) -> None:
         """Ends them all. Fails where one had something to complain of."""

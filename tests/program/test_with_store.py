@@ -16,7 +16,7 @@ from tests.wire import CLIENT_INFO, PATIENCE, STATELESS
 
 pytestmark = pytest.mark.slow
 
-SERVERS = ["filesystem", "sqlite", "fetch", "prompts", "everything"]
+SERVERS = ["filesystem", "sqlite", "postgres", "fetch", "prompts", "everything"]
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
 META = {

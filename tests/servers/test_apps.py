@@ -12,10 +12,12 @@ import pytest
 
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
+from servers.postgres.server import app as postgres
 from servers.prompts.server import app as prompts
 from servers.sqlite.server import app as sqlite
 from shared import Server
 from shared.extensions.apps import MIME_TYPE
+from tests.postgres_server import new_database
 from tests.server.peer import ERAS
 from tests.servers.hosts import HOST, shown, without_marks
 from tests.servers.prompts.folders import SIMPLE
@@ -27,6 +29,11 @@ LINKED = {
         "directory_tree": "ui://filesystem/files",
         "list_directory_with_sizes": "ui://filesystem/files",
         "edit_file": "ui://filesystem/edit",
+    },
+    "postgres": {
+        "describe_database": "ui://postgres/schema",
+        "read_query": "ui://postgres/result",
+        "count_numbers": "ui://postgres/result",
     },
     "prompts": {"render_prompt": "ui://prompts/prompt"},
     "sqlite": {
@@ -41,6 +48,7 @@ CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("list_directory_with_sizes", {"path": "."}),
         ("edit_file", {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two"}], "dryRun": True}),
     ],
+    "postgres": [("describe_database", {}), ("read_query", {"query": "SELECT 1 AS n"}), ("count_numbers", {})],
     "prompts": [("render_prompt", {"name": "greet"})],
     "sqlite": [("describe_database", {}), ("read_query", {"query": "SELECT 1 AS n"}), ("count_numbers", {})],
 }
@@ -65,10 +73,15 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Served:
     if name == "prompts":
         (folder / "greet.md").write_text(SIMPLE)
         return Served(name, prompts, (folder,))
-    if name == "sqlite":
+    if name in ("postgres", "sqlite"):
         (folder / "count_numbers.sql").write_text(
             "---\ndescription: Count the numbers.\n---\nSELECT count(*) AS n FROM numbers"
         )
+    if name == "postgres":
+        return Served(
+            name, postgres, ("--queries", folder, new_database("CREATE TABLE numbers (n integer PRIMARY KEY)"))
+        )
+    if name == "sqlite":
         with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
             connection.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
         return Served(name, sqlite, ("--queries", folder, tmp_path / "data.db"))

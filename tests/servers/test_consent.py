@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from servers.bundle.catalog import load_catalog
+from tests.postgres_server import new_database
 from tests.servers.peers import FORMS, AskedPeer, Json, text_of
 from tests.wire import STATELESS, Wire
 
@@ -50,6 +51,17 @@ CASES = {
         },
         ("memo://insights",),
     ),
+    "postgres": Case(
+        ["--allow-write", "--files", "{folder}", "--queries", "{folder}", "{database}"],
+        {
+            "write_query": {"query": "INSERT INTO t VALUES (2)"},
+            "create_table": {"query": "CREATE TABLE new (a integer)"},
+            "import_csv": {"table": "t", "csv": "a\n3\n"},
+            "append_insight": {"insight": "rows are few"},
+            "clear": {},
+        },
+        ("memo://insights", "postgres:///data/t"),
+    ),
     "prompts": Case(
         ["--allow-write", "{folder}"],
         {"save_prompt": {"name": "fresh", "text": PROMPT}, "delete_prompt": {"name": "mine"}},
@@ -80,8 +92,11 @@ def folder(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def served(name: str, folder: Path, era: str, capabilities: Json, answers: str) -> AsyncIterator[AskedPeer]:
-    case = CASES[name]
-    options = [one.format(folder=folder) for one in case.options] + (["--confirm"] if case.calls else [])
+    case, place = CASES[name], ""
+    if name == "postgres":
+        place = "data=" + new_database("CREATE TABLE t (a integer)", "INSERT INTO t VALUES (1)")
+    options = [one.format(folder=folder, database=place) for one in case.options]
+    options += ["--confirm"] if case.calls else []
     async with Wire([sys.executable, "-m", f"servers.{name}", *options]) as wire:
         peer = AskedPeer(wire, era, answers)
         wire.answers["elicitation/create"] = peer.answer

@@ -34,8 +34,9 @@ def test_a_library_that_is_missing_is_named_by_its_extra(
 
 
 @pytest.mark.slow
-def test_the_sqlite_server_says_it_before_it_is_loaded() -> None:
-    start = "import sys; sys.modules['aiosqlite'] = None; from servers.sqlite.__main__ import main; main()"
+@pytest.mark.parametrize(("server", "library"), [("sqlite", "aiosqlite"), ("postgres", "psycopg")])
+def test_a_server_of_databases_says_it_before_it_is_loaded(server: str, library: str) -> None:
+    start = f"import sys; sys.modules[{library!r}] = None; from servers.{server}.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert done.stderr.splitlines() == [f"-c: {needs_extra('sqlite')}"]
+    assert done.stderr.splitlines() == [f"-c: {needs_extra(server)}"]

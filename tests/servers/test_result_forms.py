@@ -15,8 +15,10 @@ import pytest
 from servers.everything import server as everything
 from servers.fetch import server as fetch
 from servers.filesystem import server as filesystem
+from servers.postgres import server as postgres
 from servers.prompts import server as prompts
 from servers.sqlite import server as sqlite
+from tests.postgres_server import new_database
 from tests.servers.peers import InnerPeer, inside
 from tests.servers.prompts.folders import front
 from tests.servers.sqlite.schemas import outside_the_marks
@@ -37,6 +39,13 @@ WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 1000)
 INSERT INTO shop SELECT n, 'Customer ' || n, :hostile, n * 1.5, n + (1 << 60), x'00ff' FROM n;
 INSERT INTO few SELECT char(97 + id % 26) FROM shop;
 """
+POSTGRES_SHOP = (
+    "CREATE TABLE shop (id integer, name text, note text, spent double precision, large bigint, raw bytea)",
+    "CREATE TABLE few (letter text)",
+    f"INSERT INTO shop SELECT n, 'Customer ' || n, '{HOSTILE}', n * 1.5, n + (1::bigint << 60), '\\x00ff'"
+    " FROM generate_series(1, 1000) AS n",
+    "INSERT INTO few SELECT chr(97 + id % 26) FROM shop",
+)
 CANNED = "---\ndescription: The first ones.\nparameters:\n  most: {{type: integer}}\n{more}---\n{sql}\n"
 
 Case = Callable[[int], dict[str, Any]]
@@ -54,10 +63,21 @@ DATA: dict[str, tuple[tuple[str, Case], ...]] = {
         ("write_query", lambda n: {"query": f"UPDATE shop SET note = 1 WHERE id <= {n}", "dry_run": True}),
         ("write_query", lambda n: {"query": f"DELETE FROM shop WHERE id <= {n} RETURNING *", "dry_run": True}),
     ),
+    "postgres": (
+        ("read_query", lambda n: {"query": f"SELECT * FROM shop LIMIT {n}"}),
+        ("read_query", lambda n: {"query": f"SELECT id FROM shop LIMIT {n}"}),
+        ("read_query", lambda n: {"query": f"SELECT letter, NULL FROM few LIMIT {n}"}),
+        ("read_query", lambda n: {"query": f"SELECT {', '.join('*' * (n // 6 + 1))} FROM shop LIMIT 1"}),
+        ("listed", lambda n: {"most": n}),
+        ("added", lambda n: {"most": n}),
+        ("write_query", lambda n: {"query": ["UPDATE few SET letter = 'z' WHERE letter = 'q'"] * min(n, 100)}),
+        ("write_query", lambda n: {"query": f"UPDATE shop SET note = '1' WHERE id <= {n}", "dry_run": True}),
+        ("write_query", lambda n: {"query": f"DELETE FROM shop WHERE id <= {n} RETURNING *", "dry_run": True}),
+    ),
 }
 """The tools that give data, each with arguments that have it tell of some number of entries."""
 CASES = [(server, tool, case) for server, cases in DATA.items() for tool, case in cases]
-NAMED = ("filesystem", "sqlite", "fetch", "prompts")
+NAMED = ("filesystem", "sqlite", "postgres", "fetch", "prompts")
 
 SAID: dict[str, dict[str, Any]] = {
     "list_tables": {},
@@ -93,6 +113,10 @@ async def serving(name: str, folder: Path, era: str = "2025-11-25") -> AsyncIter
         "sqlite": (sqlite, ("--allow-write", "--max-page", "900000", "--queries", folder / "queries",
                             "--files", folder / "files", folder / "shop.db")),
     }  # fmt: skip
+    if name == "postgres":
+        place = new_database(*POSTGRES_SHOP)
+        words = ("--allow-write", "--max-page", "900000", "--queries", folder / "queries", place)
+        servers[name] = (postgres, words)
     server, options = servers[name]
     async with inside(server.app, *options, era=era) as peer:
         yield peer

@@ -27,6 +27,7 @@ from ..hosts.launching import local_command
 from .arguments import CommandParser
 
 MODES = ("handshake", "stateless")
+_JOINED = [part for part in PARTS if part.settings is not None]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,12 +37,15 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--verbose", action="store_true", help="show every call, and all that came of it")
     verbose: bool = parser.parse_args(argv).verbose
     for part in PARTS:
+        if part.needs is not None and not os.environ.get(part.needs):
+            say(f"{part.server} is left out: {part.needs} names nothing to work on")
+            continue
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
             anyio.run(_show, part, Path(folder).resolve(), verbose)
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
         anyio.run(_show_all, Path(folder).resolve(), verbose)
     say("\nAll in Claude Desktop: use `install --join`, or paste this into claude_desktop_config.json:")
-    names = [part.server for part in PARTS]
+    names = [part.server for part in _JOINED]
     say(write_snippet(client_named("claude-desktop"), [joined(JOINED, names, None, load_catalog(), {})]))
     return 0
 
@@ -52,15 +56,17 @@ def _command(name: str, arguments: list[str]) -> list[str]:
 
 async def _show(part: Part, folder: Path, verbose: bool) -> None:
     command = _command(part.server, part.arguments(folder))
+    # Of several things to work on, the first.
+    env = {} if part.needs is None else {part.needs: os.environ[part.needs].partition(",")[0]}
     versions = []
     for mode in MODES:
         teller = Teller(full=verbose, brief=not verbose and mode == MODES[0])
         teller.show(f"\n=== {part.server}, stdio, {mode}")
-        async with connect_stdio(command, ClientOptions(mode=mode), stderr="inherit") as client:
+        async with connect_stdio(command, ClientOptions(mode=mode), env=env, stderr="inherit") as client:
             await _work(part, client, folder, teller)
             versions.append(client.server.version)
     token = secrets.token_urlsafe(24)
-    async with _http_server(command, token) as url:
+    async with _http_server(command, {**os.environ, **env, "MCP_TOKEN": token}) as url:
         for mode in MODES:
             teller = Teller(full=verbose, brief=False)
             teller.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
@@ -71,10 +77,10 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
 
 async def _show_all(folder: Path, verbose: bool) -> None:
     """Does the work through one program that has all of them."""
-    for part in PARTS:
+    for part in _JOINED:
         (folder / part.server).mkdir()
         part.arguments(folder / part.server)
-    settings = {part.server: part.settings(folder / part.server) for part in PARTS}
+    settings = {part.server: part.settings(folder / part.server) for part in PARTS if part.settings is not None}
     (folder / "bundle.yaml").write_text(json.dumps({"servers": settings}))
     command = local_command(BUNDLE, ["run", "--join", "--config", str(folder / "bundle.yaml")])
     versions = []
@@ -84,7 +90,7 @@ async def _show_all(folder: Path, verbose: bool) -> None:
         async with connect_stdio(command, ClientOptions(mode=mode), stderr="inherit") as client:
             if teller.brief:
                 say(f"all as one, {len(await client.list_tools())} tools")
-            for part in PARTS:
+            for part in _JOINED:
                 await part.work(client, folder / part.server, teller._replace(brief=False))
             teller.sum_up("all of the above", "files, a database, pages and prompts through one program")
             versions.append(client.server.version)
@@ -102,10 +108,10 @@ async def _work(part: Part, client: Client, folder: Path, teller: Teller) -> Non
 
 
 @asynccontextmanager
-async def _http_server(command: list[str], token: str) -> AsyncIterator[str]:
+async def _http_server(command: list[str], env: dict[str, str]) -> AsyncIterator[str]:
     """The server over HTTP on a free port, until the end of the block; its URL is what it says on stderr."""
     served = [*command, "--transport", "http", "--port", "0"]
-    async with await anyio.open_process(served, env={**os.environ, "MCP_TOKEN": token}, stdout=None) as process:
+    async with await anyio.open_process(served, env=env, stdout=None) as process:
         try:
             yield await _announced(process)
         finally:

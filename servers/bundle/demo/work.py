@@ -20,6 +20,7 @@ _SPENT = """\
 SELECT customer, count(*) AS orders, round(sum(total), 2) AS spent FROM sales
 WHERE placed >= ? GROUP BY customer ORDER BY spent DESC LIMIT 3"""
 _RAISED = "UPDATE products SET cents = cents * 11 / 10 WHERE category = ?"
+_RESTS = "SELECT n % 3 AS rest, count(*) AS numbers FROM generate_series(1, $1::int) AS n GROUP BY 1 ORDER BY 1"
 _VISITS = "day,page\n" + "".join(f"2025-12-{1 + n % 31:02},/{n % 7}\n" for n in range(20_000))
 _ORDER = """
 import sqlite3, sys
@@ -63,9 +64,12 @@ class Part(NamedTuple):
     server: str
     arguments: Callable[[Path], list[str]]
     """Lays something out in a directory; how the server is started over it."""
-    settings: Callable[[Path], dict[str, Any]]
-    """The same for what is laid out already, as a configuration of several servers says it."""
+    settings: Callable[[Path], dict[str, Any]] | None
+    """The same for what is laid out already, as a configuration of several servers says it; None where it is shown
+    alone, since its tools are called as those of another."""
     work: Callable[[Client, Path, Teller], Awaitable[None]]
+    needs: str | None = None
+    """The variable that says what to work on, where that is the user's own; without it there is nothing to show."""
 
 
 # Files
@@ -149,6 +153,28 @@ async def _import(client: Client, teller: Teller) -> None:
     done = (await started.result()).text.splitlines()[0]
     teller.show(f"   {done}")
     teller.sum_up("import_csv", f"{how}, with a query meanwhile: {done.partition(';')[0]}")
+
+
+# A database of the user
+
+
+def _remote_arguments(_folder: Path) -> list[str]:
+    """The server reads where the database is from its environment, since there may be a password in it."""
+    return []
+
+
+async def _work_on_remote(client: Client, _folder: Path, teller: Teller) -> None:
+    """Looks around and asks, and is refused a change: what is there stays as it is."""
+    described = await teller.call(client, "describe_database")
+    tables = [line for line in described if line.startswith("table ")]
+    teller.sum_up("describe_database", f"{len(tables)} tables")
+    rests = await teller.call(client, "read_query", query=_RESTS, parameters=[10_000])
+    teller.sum_up("read_query", f"numbers by their rest: {', '.join(line for line in rests if line[0] == '[')}")
+    await teller.call(client, "explain_query", query=_RESTS, parameters=[10_000], analyze=True)
+    why = await teller.refused(client, "read_query", query="DELETE FROM pg_class")
+    teller.sum_up("read_query, refused", why[0].partition(": ")[2].partition(". ")[0])
+    health = await teller.call(client, "check_health")
+    teller.sum_up("check_health", health[1].strip())
 
 
 # Pages
@@ -245,6 +271,7 @@ async def _watch(client: Client, teller: Teller, uri: str, told: str, change: Ca
 PARTS = (
     Part("filesystem", _files_arguments, _files_settings, _work_on_files),
     Part("sqlite", _databases_arguments, _databases_settings, _work_on_databases),
+    Part("postgres", _remote_arguments, None, _work_on_remote, "MCP_POSTGRES_DATABASES"),
     Part("fetch", _pages_arguments, _pages_settings, _work_on_pages),
     Part("prompts", _prompts_arguments, _prompts_settings, _work_on_prompts),
 )

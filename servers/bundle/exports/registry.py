@@ -73,8 +73,9 @@ def _words(entry: Entry, package: Package) -> list[str]:
 
 
 def _is_variable(argument: Argument) -> bool:
-    """Whether it is best set in the environment: there a switch has a value, and nothing means the default."""
-    return argument.option is not None and argument.environment is not None
+    """Whether it is best set in the environment: there a switch has a value, nothing means the default, and others
+    can't read a secret."""
+    return argument.environment is not None and (argument.option is not None or argument.secret)
 
 
 def _argument(argument: Argument) -> dict[str, Any]:

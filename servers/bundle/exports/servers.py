@@ -68,7 +68,10 @@ def choose_arguments(entry: Entry) -> list[Argument]:
 
 
 def fills_command(argument: Argument) -> bool:
-    """Whether it becomes a part of the command; all else is set in the environment, where empty means unset."""
+    """Whether it becomes a part of the command; all else is set in the environment, where empty means unset, and
+    where others on the machine can't read a secret."""
+    if argument.secret and argument.environment is not None:
+        return False
     return argument.required or (argument.option is None and argument.repeated and is_path(argument))
 
 

@@ -1,0 +1,24 @@
+"""`python -m servers.postgres URL...`, and the console script `mcp-bundle-postgres`."""
+
+from servers.start import start
+
+
+def main() -> None:
+    """Runs the server; exits with its code."""
+    try:
+        start("servers.postgres")
+    except ModuleNotFoundError as error:
+        # It can't read its settings without, since URLs are libpq's.
+        if error.name not in ("psycopg", "psycopg_binary"):
+            raise
+    from shared.kit.program import (
+        exit_with_error,
+        needs_extra,
+        program_name,
+    )
+
+    exit_with_error(program_name(), needs_extra("postgres"))
+
+
+if __name__ == "__main__":
+    main()

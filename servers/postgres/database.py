@@ -1,0 +1,254 @@
+"""A PostgreSQL database as all that is no engine's sees it: what is asked is done by its connections."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+from servers.postgres.catalog import Session, Types
+from servers.postgres.commits import Commit, Committed, ignore_commit
+from servers.postgres.engine.deadline import Deadline, Limits
+from servers.postgres.engine.link import Link, open_link
+from servers.postgres.engine.pool import Pool
+from servers.postgres.engine.statements import find_parameters
+from servers.postgres.engine.target import Target
+from servers.postgres.errors import PostgresError
+from servers.postgres.health.health import check_health, format_health
+from servers.postgres.query import plans, rows
+from servers.postgres.query.columns import ColumnTypes
+from servers.postgres.query.exporting import write_export
+from servers.postgres.query.reading import bind, check
+from servers.postgres.query.snapshots import Snapshots
+from servers.postgres.schema import overview, script, table
+from servers.postgres.schema.names import find_relation, suggest_names
+from servers.postgres.values import encode_parameter
+from servers.postgres.write import execution, importing
+from servers.postgres.write import session as writing
+from servers.postgres.write.allowed import check_change
+from servers.sql.errors import SqlError
+from servers.sql.formats import ExportRequest
+from servers.sql.jobs import Job
+from servers.sql.pages import AnswerLimits
+from servers.sql.plan import Plan
+from servers.sql.query import Found, Parameters, Query, TableRows
+from servers.sql.schema.lines import ByteBudget
+from servers.sql.schema.overview import DatabaseSummary, TableList, TablePage
+from servers.sql.schema.table import TableDescription, TableRequest
+from servers.sql.spans import statement_span
+from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.imports import Import, Imported
+from servers.sql.write.results import ResponseLimits, Statement, Written
+
+_WRITER = "The operator can allow changes with --allow-write, or :rw after the URL."
+
+
+class PostgresDatabase:
+    """One database; see `servers.sql.database.Database`. `run` must run meanwhile; close it at the end."""
+
+    system = "postgresql"
+
+    def __init__(self, target: Target, limits: Limits, readers: int) -> None:
+        self.name = target.name
+        self.writable = target.writable
+        self.lock_seconds = limits.busy_seconds
+        self.on_committed: Committed = ignore_commit
+        """Whoever changes the database calls it right after COMMIT."""
+        self._target = target
+        self._limits = limits
+        self._readers = Pool(partial(open_link, target, limits), readers, limits.seconds)
+        self._writers = Pool(partial(open_link, target, limits, writes=True), 1, limits.seconds)
+        self._columns, self._types = ColumnTypes(), Types()
+        self._snapshots = Snapshots(self._readers, self._columns, limits.seconds)
+
+    async def run(self) -> None:
+        """Lets go of transactions that nobody goes on with, until it is cancelled."""
+        await self._snapshots.run()
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._readers.close()
+        await self._writers.close()
+
+    async def connect(self, *, writable: bool) -> Link:
+        """A connection besides the others, which the caller closes. Raises SqlError."""
+        return await open_link(self._target, self._limits, writes=writable)
+
+    async def find_name(self, table: str) -> str:
+        """How PostgreSQL writes the name of what a client calls so, or the same where there is no such table. Raises
+        SqlError."""
+        try:
+            async with self._session() as session:
+                return (await find_relation(session.ask, table)).name
+        except SqlError as error:
+            if error.code != "not_found":
+                raise
+            return table
+
+    def bind(self, parameters: Parameters) -> Parameters:
+        """The parameters, seen to be such as PostgreSQL can be sent. Raises SqlError."""
+        for value in parameters.values() if isinstance(parameters, Mapping) else parameters:
+            encode_parameter(value)
+        return parameters
+
+    async def check(self) -> None:
+        """Asks whether the database answers, unless all readers are at work. Raises SqlError."""
+        if self._readers.is_free:
+            async with self._session() as session:
+                await session.ask("SELECT 1")
+
+    async def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+        """None: what comes from another process takes a moment."""
+        return None
+
+    async def read(
+        self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
+    ) -> Found:
+        """The first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
+        async with self._suggesting(query):
+            with statement_span(query.sql, self):
+                return await self._snapshots.read(query, limits, who, cursor, job)
+
+    async def explain(self, query: Query, most: int) -> Plan:
+        """The plan of a statement that reads. Raises SqlError."""
+        return await self._explain(query, most, analyze=False)
+
+    async def analyze(self, query: Query, most: int) -> Plan:
+        """The plan of a statement that reads, which is run for it, with what that took. Raises SqlError."""
+        return await self._explain(query, most, analyze=True)
+
+    async def explain_change(self, query: Query, most: int) -> Plan:
+        """The plan of a statement that changes the database. Raises SqlError."""
+        sql, values = bind(query)
+        check_change(sql)
+        async with self._writer() as link:
+            deadline = Deadline(self._limits.seconds)
+            async with link.transaction(deadline, "READ WRITE"):
+                return await plans.explain(sql, values, most, self._open_session(link, deadline))
+
+    async def list_tables(self, page: TablePage) -> TableList:
+        """The tables and views by name. Raises SqlError."""
+        async with self._session() as session:
+            return await overview.list_tables(page, session.ask)
+
+    async def describe_table(self, wanted: TableRequest, limits: AnswerLimits) -> TableDescription:
+        """All about one table. Raises SqlError."""
+        async with self._session() as session:
+            return await table.describe(wanted, limits, session, self._limits.seconds)
+
+    async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
+        """All of the schema that there is room for. Raises SqlError."""
+        async with self._session() as session:
+            return await overview.summarize(self.name, self.writable, budget, session.ask, drawn=drawn)
+
+    async def read_schema(self, most: int) -> str:
+        """Statements that make the schema again. Raises SqlError."""
+        async with self._session() as session:
+            return await script.read_schema(most, session.ask)
+
+    async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
+        """The first rows of a table. Raises SqlError."""
+        async with self._session() as session:
+            return await rows.read_first_rows(table, limits, session)
+
+    async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
+        """The row with that key. Raises SqlError."""
+        async with self._session() as session:
+            return await rows.find_row(table, key, limits, session)
+
+    async def find_keys(self, table: str, typed: str) -> list[str]:
+        """Keys that begin as was typed. Raises SqlError."""
+        async with self._session() as session:
+            return await rows.find_keys(table, typed, session)
+
+    async def check_health(self) -> str:
+        """How the server and the database are doing. Raises SqlError."""
+        async with self._session() as session:
+            return format_health(self.name, await check_health(session.ask))
+
+    async def export(self, query: Query, wanted: ExportRequest, job: Job | None) -> tuple[int, int]:
+        """Writes all rows of a query to a file; how many rows and bytes those are. Raises SqlError."""
+        async with self._suggesting(query), self._readers.lent() as link:
+            return await write_export(link, query, wanted, self._columns, Deadline(self._limits.seconds, job))
+
+    async def check_compiles(self, query: Query, *, writes: bool) -> None:
+        """Raises what running the statement would raise before it begins; its parameters need no values."""
+        sql, _ = bind(query._replace(parameters=dict.fromkeys(find_parameters(query.sql))))
+        if writes:
+            check_change(sql)
+        else:
+            await check(sql)
+        deadline = Deadline(self._limits.seconds)
+        async with self._writer() if writes else self._readers.lent() as link, link.transaction(deadline):
+            await link.describe(sql, deadline=deadline)
+
+    async def execute(
+        self,
+        statements: Sequence[Statement],
+        limits: ResponseLimits,
+        consent: Consent,
+        job: Job | None,
+        *,
+        only_tables: bool,
+    ) -> Written | Figures:
+        """Runs the statements in one transaction. Raises SqlError."""
+        # What is kept for who may go on would hold up a change of the schema.
+        await self._snapshots.release()
+        async with self._writing(job) as session:
+            return await execution.execute(statements, limits, consent, session, only_tables=only_tables)
+
+    async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
+        """Runs the statements, sees what changes, and rolls it back. Raises SqlError."""
+        async with self._writing(job) as session:
+            return await execution.dry_run(statements, limits, session)
+
+    async def import_csv(self, wanted: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+        """Puts the rows of a CSV into a table, all or none. Raises SqlError."""
+        async with self._writing(job) as session:
+            return await importing.import_csv(wanted, consent, session)
+
+    async def _explain(self, query: Query, most: int, *, analyze: bool) -> Plan:
+        sql, values = bind(query)
+        statement = await check(sql)
+        async with self._suggesting(query), self._session() as session:
+            return await plans.explain(statement.body, values, most, session, analyze=analyze)
+
+    @asynccontextmanager
+    async def _suggesting(self, query: Query) -> AsyncIterator[None]:
+        """Has an error of the block tell the nearest names, where one in the query is not known."""
+        try:
+            yield
+        except PostgresError as error:
+            if error.position is not None:
+                with suppress(SqlError):
+                    error.suggestion = await self._suggest(query, error.state, error.position) or error.suggestion
+            raise
+
+    async def _suggest(self, query: Query, state: str, position: int) -> str:
+        async with self._session() as session:
+            return await suggest_names(session.ask, state, bind(query)[0], position)
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[Session]:
+        """A transaction that reads, in which several questions see the same state of the database."""
+        deadline = Deadline(self._limits.seconds)
+        mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        async with self._readers.lent() as link, link.transaction(deadline, mode):
+            yield self._open_session(link, deadline)
+
+    def _open_session(self, link: Link, deadline: Deadline) -> Session:
+        return Session(partial(link.ask, deadline=deadline), partial(link.run, deadline=deadline), self._types)
+
+    @asynccontextmanager
+    async def _writer(self) -> AsyncIterator[Link]:
+        if not self.writable:
+            raise SqlError("read_only", f"the database {self.name!r} may only be read", _WRITER)
+        async with self._writers.lent() as link:
+            yield link
+
+    @asynccontextmanager
+    async def _writing(self, job: Job | None) -> AsyncIterator[writing.Session]:
+        async with self._writer() as link:
+            places = writing.Places(link, self._readers.lent, self._tell_commit)
+            yield writing.Session(places, Deadline(self._limits.seconds, job))
+
+    def _tell_commit(self, commit: Commit) -> None:
+        self.on_committed(commit)

@@ -1,0 +1,1 @@
+"""What clients see: tools, resources and a prompt."""

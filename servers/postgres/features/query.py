@@ -1,0 +1,27 @@
+"""The tool that queries a database."""
+
+from servers.sql.features.context import Ctx, CursorArgument, DatabaseArgument, MaxRowsArgument, Opened
+from servers.sql.features.reading import QueryResult, answer_query
+from servers.sql.query import Query
+from shared import Data, Features
+
+from .context import RESULT_APP, ParametersArgument, QueryArgument
+
+features = Features[Opened]()
+
+
+@features.tool(title="Read query", read_only=True, task="optional", app=RESULT_APP)
+async def read_query(
+    ctx: Ctx,
+    query: QueryArgument,
+    parameters: ParametersArgument = [],  # noqa: B006 - pydantic copies it
+    max_rows: MaxRowsArgument = None,
+    cursor: CursorArgument = None,
+    database: DatabaseArgument = None,
+) -> Data[QueryResult]:
+    """Run a statement that reads: SELECT, WITH, VALUES, TABLE, EXPLAIN, SHOW. It can't change anything.
+
+    Rows are arrays. A value that JSON can't hold exactly is an object with its type; so are long ones, which are cut.
+    """
+    source = ctx.state.databases.get(database)
+    return await answer_query(ctx, source, Query(query, source.bind(parameters)), max_rows, cursor)

@@ -1,0 +1,56 @@
+"""The databases, opened with the server: what their roles may do is seen before any client comes."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from functools import partial
+
+from servers.postgres.database import PostgresDatabase
+from servers.postgres.engine.connecting import OpeningError
+from servers.postgres.engine.deadline import Deadline, Limits
+from servers.postgres.engine.rights import Rights, check_rights, read_rights
+from servers.postgres.engine.target import Target
+from servers.sql.database import Databases
+from servers.sql.errors import SqlError
+
+log = logging.getLogger("servers.postgres")
+
+
+@asynccontextmanager
+async def open_databases(
+    targets: list[Target], limits: Limits, readers: int, *, allow_privileged: bool
+) -> AsyncIterator[Databases[PostgresDatabase]]:
+    """Opens the databases until the end. Raises ValueError where one can't be opened, or its role may do what no
+    client should, unless that is allowed."""
+    async with AsyncExitStack() as stack:
+        databases: list[PostgresDatabase] = []
+        for target in targets:
+            database = PostgresDatabase(target, limits, readers)
+            stack.push_async_callback(database.close)
+            databases.append(database)
+            rights = await _read_rights(database, limits)
+            if not allow_privileged:
+                check_rights(rights, target.name)
+            _report(rights, database)
+        yield Databases(databases)
+
+
+async def _read_rights(database: PostgresDatabase, limits: Limits) -> Rights:
+    try:
+        with closing(await database.connect(writable=False)) as link:
+            return await read_rights(partial(link.ask, deadline=Deadline(limits.seconds)))
+    except OpeningError as error:
+        raise ValueError(f"{database.name}: {error.words}") from None
+    except SqlError as error:
+        raise ValueError(f"{database.name}: {error.line}") from None
+
+
+def _report(rights: Rights, database: PostgresDatabase) -> None:
+    """Says in the log what the role may do that a reader does not need."""
+    more = [*rights.powers, *rights.attributes]
+    if rights.is_superuser:
+        more.insert(0, "everything, as a superuser")
+    if more:
+        log.warning("%s: the role %r has more rights than it needs: %s", database.name, rights.role, ", ".join(more))
+    if rights.writes and not database.writable:
+        log.info("%s: the role %r may change tables; this server only reads", database.name, rights.role)

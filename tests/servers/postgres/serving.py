@@ -1,0 +1,25 @@
+"""A server over databases, as a process, and a client that speaks to it in one era."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.servers.peers import ERAS, Peer
+from tests.wire import STATELESS, Wire
+
+__all__ = ["ERAS", "Peer", "command", "served"]
+
+
+def command(*options: str | Path) -> list[str]:
+    """How a server is started with these options."""
+    return [sys.executable, "-m", "servers.postgres", *map(str, options)]
+
+
+@asynccontextmanager
+async def served(*options: str | Path, era: str = "2025-11-25") -> AsyncIterator[Peer]:
+    """A server process started with these options."""
+    async with Wire(command(*options)) as wire:
+        if era != STATELESS:
+            await wire.initialize(era)
+        yield Peer(wire, era)

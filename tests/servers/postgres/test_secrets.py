@@ -1,0 +1,66 @@
+"""A password in a URL is told neither the operator's log nor a client, whatever is wrong with the URL."""
+
+import json
+from contextlib import suppress
+
+import anyio
+import pytest
+
+from tests.postgres_server import PostgresServer
+from tests.servers.postgres.serving import command
+from tests.wire import Wire
+
+pytestmark = pytest.mark.full
+
+SECRET = "hunter-2"
+WRONG = {
+    "wrong password": "postgresql://guarded:hunter-2@/sample?host=FOLDER",
+    "no such role": "postgresql://nobody:hunter-2@/nonesuch?host=FOLDER",
+    "no such folder": "postgresql://guarded:hunter-2@/sample?host=FOLDER/nonesuch",
+    "no such host": "postgresql://guarded:hunter-2@nonesuch.invalid/sample",
+    "no port": "postgresql://guarded:hunter-2@127.0.0.1:port/sample",
+    "a percent sign": "postgresql://guarded:hunter-2%@127.0.0.1/sample",
+    "no end of an address": "postgresql://guarded:hunter-2@[::1/sample",
+    "an unknown option": "postgresql://guarded@127.0.0.1/sample?passwort=hunter-2",
+    "an option given as words": "host=127.0.0.1 user=guarded password='hunter-2",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("url", WRONG.values(), ids=WRONG)
+async def test_a_password_is_not_told_by_what_is_said_of_its_url(postgres: PostgresServer, url: str) -> None:
+    words = command(url.replace("FOLDER", str(postgres.folder)))
+    answers = []
+    async with Wire(words) as wire:
+        with suppress(EOFError, anyio.BrokenResourceError):  # it may end
+            await wire.initialize()
+            answers.append(await wire.request("tools/call", {"name": "list_tables", "arguments": {}}))
+
+    assert SECRET not in wire.stderr
+    assert "Traceback" not in wire.stderr
+    assert SECRET not in json.dumps(answers)
+    assert str(postgres.folder) not in json.dumps(answers)
+
+
+@pytest.mark.slow
+async def test_a_superuser_is_refused_until_the_operator_allows_it(postgres: PostgresServer) -> None:
+    refused = command(postgres.url("sample"))
+    allowed = command("--allow-privileged", postgres.url("sample"))
+
+    async with Wire(refused) as wire:
+        assert await wire.wait() != 0
+    assert "--allow-privileged" in wire.stderr
+
+    async with Wire(allowed) as wire:
+        await wire.initialize()
+
+
+@pytest.mark.slow
+async def test_a_role_that_may_become_one_that_reads_files_is_refused(postgres: PostgresServer) -> None:
+    postgres.run("CREATE ROLE files; GRANT pg_read_server_files TO files; CREATE ROLE climber LOGIN NOINHERIT")
+    postgres.run("GRANT files TO climber")
+
+    async with Wire(command(postgres.url("sample", "climber"))) as wire:
+        assert await wire.wait() != 0
+
+    assert "pg_read_server_files" in wire.stderr
