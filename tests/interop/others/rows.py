@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Awaitable
 from typing import Any
+from urllib.parse import unquote
 
 from driving import FIELDS, SECONDS, Connection, Peer, Task
 
@@ -56,10 +57,12 @@ async def _all_rows(peer: Peer, task: Task, outcomes: Outcomes) -> None:
         ("everything", _rows_of_everything),
         ("fetch", _rows_of_fetch),
         ("prompts", _rows_of_prompts),
+        ("postgres", _rows_of_postgres),
     ):
-        async with peer.connect(server) as client:
-            await rows(client, task, outcomes)
-    if task.transport.endswith("+token"):
+        if server in task.servers:
+            async with peer.connect(server) as client:
+                await rows(client, task, outcomes)
+    if "bench" in task.servers and task.transport.endswith("+token"):
         await outcomes.row("refuses a wrong token", _refused(peer))
 
 
@@ -197,6 +200,47 @@ async def _reads_a_row(client: Connection) -> None:
 async def _changed_table(client: Connection, task: Task) -> None:
     uri = "sqlite:///chinook/Genre"
     change = {"query": "INSERT INTO Genre (Name) VALUES (?)", "parameters": [task.key]}
+    async with client.listening(uri=uri) as heard:
+        text(await client.call("write_query", change))
+        same((await heard())["uri"], uri)
+
+
+async def _rows_of_postgres(client: Connection, task: Task, outcomes: Outcomes) -> None:
+    await outcomes.row("describes every table", _describes_every_table(client))
+    await outcomes.row("reads pages to the end", _reads_pages(client))
+    await outcomes.row("finds a row", _finds_a_row(client))
+    await outcomes.row("table that changes is heard of", _table_of_postgres(client, task))
+
+
+async def _describes_every_table(client: Connection) -> None:
+    uris = [one["uri"] for one in await client.all("resources") if one["uri"].startswith("postgres:///sample/")]
+    tables = [unquote(uri.rpartition("/")[2]) for uri in uris if not uri.endswith("/schema")]
+    holds(len(tables) >= 25, f"there are {tables}")
+    for table in tables:
+        text(await client.call("describe_table", {"table_name": table, "sample": 1}))
+
+
+async def _reads_pages(client: Connection) -> None:
+    arguments: dict[str, Any] = {"query": 'SELECT id FROM "order" WHERE id > $1 ORDER BY id', "parameters": [100]}
+    seen: list[Any] = []
+    while True:
+        said = text(await client.call("read_query", {**arguments, "max_rows": 400}))
+        seen += [json.loads(line)[0] for line in said.splitlines() if line.startswith("[")]
+        _, _, cursor = said.splitlines()[0].partition("go on with cursor ")
+        if not cursor:
+            break
+        arguments["cursor"] = cursor
+    same(seen, [*range(101, 1_001)])
+
+
+async def _finds_a_row(client: Connection) -> None:
+    (contents,) = (await client.read("postgres:///sample/order_line/7,2"))["contents"]
+    same(json.loads(contents["text"])["row"], {"order_id": 7, "line": 2, "sku": "SKU-0015", "quantity": 2})
+
+
+async def _table_of_postgres(client: Connection, task: Task) -> None:
+    uri = "postgres:///sample/warehouse.document"
+    change = {"query": "INSERT INTO warehouse.document VALUES ($1, true)", "parameters": [task.key]}
     async with client.listening(uri=uri) as heard:
         text(await client.call("write_query", change))
         same((await heard())["uri"], uri)

@@ -1,0 +1,49 @@
+"""Hard times, in small: a database that is killed, a lock, many clients, a long table. The benchmark
+`postgres_strain` has the same at full length."""
+
+from functools import partial
+
+import pytest
+
+from tests.servers.postgres.databases import Database
+from tests.servers.postgres.serving import served
+from tests.servers.postgres.strain import cluster, crowd, fail_over, hold_lock, page_through, under_load
+
+pytestmark = [pytest.mark.slow, pytest.mark.full]
+
+MOST_GROWTH = 150
+"""MiB. A page of 900,000 bytes is held several times over."""
+
+
+async def test_a_database_that_is_killed_and_started_again_costs_a_few_calls_and_no_wrong_answer() -> None:
+    with cluster() as database:
+        async with served(database.reader) as peer:
+            seen = await under_load(peer, partial(database.server.restart, kill=True))
+    assert seen.good > 0
+    assert seen.wrong == 0
+    assert set(seen.codes) <= {"unavailable"}
+    assert seen.back < 10
+
+
+async def test_the_second_of_two_hosts_takes_over_from_one_that_is_killed() -> None:
+    with cluster("first") as first, cluster("second") as second:
+        seen = await fail_over(first, second)
+    assert (seen.wrong, set(seen.codes) <= {"unavailable"}) == (0, True)
+    assert seen.back < 10
+
+
+async def test_a_lock_fails_those_who_need_it_and_nobody_else(database: Database) -> None:
+    locked, free = await hold_lock(database, 0.2, 3)
+    assert (locked.codes, locked.good) == ({"busy": 3}, 0)
+    assert (free.codes, free.good, free.wrong) == ({}, 4, 0)
+
+
+async def test_a_hundred_clients_share_five_connections(database: Database) -> None:
+    seen = await crowd(database, 100, 3, 5)
+    assert (seen.good, seen.wrong, seen.codes) == (300, 0, {})
+
+
+async def test_a_long_table_is_paged_to_its_end_in_bounded_memory(database: Database) -> None:
+    found = await page_through(database, 100_000)
+    assert found.rows == 100_000
+    assert found.most - found.before < MOST_GROWTH
