@@ -9,7 +9,7 @@ from servers.postgres.commits import Commit, Committed, ignore_commit
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.pool import Pool
-from servers.postgres.engine.statements import find_parameters
+from servers.postgres.engine.statements import find_parameters, kind_of
 from servers.postgres.engine.target import Target
 from servers.postgres.errors import PostgresError
 from servers.postgres.health.health import check_health, format_health
@@ -38,6 +38,7 @@ from servers.sql.write.consent import Consent, Figures
 from servers.sql.write.imports import Import, Imported
 from servers.sql.write.results import ResponseLimits, Statement, Written
 
+_EXCLUSIVE = frozenset({"ALTER", "DROP", "REFRESH", "REINDEX", "TRUNCATE"})
 _WRITER = "The operator can allow changes with --allow-write, or :rw after the URL."
 
 
@@ -190,13 +191,13 @@ class PostgresDatabase:
         only_tables: bool,
     ) -> Written | Figures:
         """Runs the statements in one transaction. Raises SqlError."""
-        # What is kept for who may go on would hold up a change of the schema.
-        await self._snapshots.release()
+        await self._make_way(statements)
         async with self._writing(job) as session:
             return await execution.execute(statements, limits, consent, session, only_tables=only_tables)
 
     async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
         """Runs the statements, sees what changes, and rolls it back. Raises SqlError."""
+        await self._make_way(statements)
         async with self._writing(job) as session:
             return await execution.dry_run(statements, limits, session)
 
@@ -249,6 +250,11 @@ class PostgresDatabase:
         async with self._writer() as link:
             places = writing.Places(link, self._readers.lent, self._tell_commit)
             yield writing.Session(places, Deadline(self._limits.seconds, job))
+
+    async def _make_way(self, statements: Sequence[Statement]) -> None:
+        """Lets go of what is kept for who may go on, where a statement needs a table for itself."""
+        if any(kind_of(one.sql) in _EXCLUSIVE for one in statements):
+            await self._snapshots.release()
 
     def _tell_commit(self, commit: Commit) -> None:
         self.on_committed(commit)

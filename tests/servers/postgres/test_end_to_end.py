@@ -122,6 +122,25 @@ async def test_rows_come_in_pages_to_the_end(database: Database, era: str) -> No
     assert found == [[n] for n in range(101, 1_001)]
 
 
+async def test_rows_that_are_kept_outlive_our_own_changes_of_rows(database: Database) -> None:
+    query = "SELECT id FROM category ORDER BY id"
+    async with served("--allow-write", database.writer) as peer:
+        page = await peer.data("read_query", query=query, max_rows=2)
+        await peer.data("write_query", query="DELETE FROM review")
+        rest = await peer.data("read_query", query=query, cursor=page["next_cursor"])
+    assert (len(page["rows"] + rest["rows"]), rest["changed"]) == (5, False)
+
+
+async def test_rows_that_are_kept_hold_up_no_change_of_the_schema(database: Database) -> None:
+    query = "SELECT id FROM category ORDER BY id"
+    async with served("--allow-write", "--busy-timeout", "1", database.owner) as peer:
+        page = await peer.data("read_query", query=query, max_rows=2)
+        done = await peer.data("write_query", query="ALTER TABLE category ADD note text")
+        rest = await peer.data("read_query", query=query, cursor=page["next_cursor"])
+    assert done["committed"]
+    assert (len(page["rows"] + rest["rows"]), rest["changed"]) == (5, True)
+
+
 @newer_era
 async def test_an_export_is_read_in_parts(database: Database, era: str) -> None:
     async with served(database.reader, era=era) as peer:
