@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
@@ -60,8 +60,10 @@ class Site:
 async def serving(answer: Answering) -> AsyncIterator[Site]:
     """A site as long as the block."""
     site = Site(0)
+    writers: list[asyncio.StreamWriter] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
         try:
             asked = await _read(reader)
             site.asked.append(asked)
@@ -81,6 +83,11 @@ async def serving(answer: Answering) -> AsyncIterator[Site]:
         yield site
     finally:
         server.close()
+        # One that is merely told to close is still open when the event loop ends.
+        for writer in writers:
+            writer.transport.abort()
+            with suppress(OSError):
+                await writer.wait_closed()
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked:
