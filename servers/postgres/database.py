@@ -1,11 +1,13 @@
 """A PostgreSQL database as all that is no engine's sees it: what is asked is done by its connections."""
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from servers.postgres.catalog import Session, Types
 from servers.postgres.commits import Commit, Committed, ignore_commit
+from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.pool import Pool
@@ -38,7 +40,10 @@ from servers.sql.write.consent import Consent, Figures
 from servers.sql.write.imports import Import, Imported
 from servers.sql.write.results import ResponseLimits, Statement, Written
 
+log = logging.getLogger("servers.postgres")
+
 _EXCLUSIVE = frozenset({"ALTER", "DROP", "REFRESH", "REINDEX", "TRUNCATE"})
+"""What needs a table for itself, so that no transaction may be open that has read it."""
 _WRITER = "The operator can allow changes with --allow-write, or :rw after the URL."
 
 
@@ -55,8 +60,8 @@ class PostgresDatabase:
         """Whoever changes the database calls it right after COMMIT."""
         self._target = target
         self._limits = limits
-        self._readers = Pool(partial(open_link, target, limits), readers, limits.seconds)
-        self._writers = Pool(partial(open_link, target, limits, writes=True), 1, limits.seconds)
+        self._readers = Pool(self._open, readers, limits.seconds)
+        self._writers = Pool(partial(self._open, writes=True), 1, limits.seconds)
         self._columns, self._types = ColumnTypes(), Types()
         self._snapshots = Snapshots(self._readers, self._columns, limits.seconds)
 
@@ -72,6 +77,14 @@ class PostgresDatabase:
     async def connect(self, *, writable: bool) -> Link:
         """A connection besides the others, which the caller closes. Raises SqlError."""
         return await open_link(self._target, self._limits, writes=writable)
+
+    async def _open(self, *, writes: bool = False) -> Link:
+        """A connection for a call, whose client is not told why there is none."""
+        try:
+            return await open_link(self._target, self._limits, writes=writes)
+        except OpeningError as error:
+            log.warning("%s: %s", self.name, error.words)
+            raise
 
     async def find_name(self, table: str) -> str:
         """How PostgreSQL writes the name of what a client calls so, or the same where there is no such table. Raises

@@ -53,7 +53,6 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "XX002": ("corrupt", "an index of the database is damaged", "The operator can rebuild it with REINDEX."),
     "XX": ("bad_statement", "", ""),
 }
-MISSING_TABLE, MISSING_COLUMN, MISSING_FUNCTION = "42P01", "42703", "42883"
 
 
 class PostgresError(SqlError):

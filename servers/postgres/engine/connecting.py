@@ -5,7 +5,6 @@ libpq would look up a host while the event loop waits, so names are looked up be
 exception: only libpq reads it.
 """
 
-import logging
 import os
 from contextlib import ExitStack, suppress
 from socket import SOCK_STREAM
@@ -17,8 +16,6 @@ from psycopg.pq.abc import PGconn
 
 from servers.postgres.engine.target import Conninfo, Target
 from servers.sql.errors import SqlError
-
-log = logging.getLogger("servers.postgres")
 
 _SECONDS = 10.0
 """For one host, where the operator gives no connect_timeout."""
@@ -45,7 +42,6 @@ async def connect(target: Target) -> PGconn:
             words = "it did not answer in time"
         except OpeningError as error:
             words = error.words
-    log.warning("%s: %s", target.name, words)
     raise OpeningError(words)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.postgres.database import PostgresDatabase
 from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
@@ -59,7 +60,7 @@ async def test_the_first_host_that_answers_is_taken(postgres: PostgresServer) ->
 
 async def test_a_host_without_an_address_is_told_to_the_operator_alone(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(OpeningError) as caught:
-        await open_link(parse_target("mine=postgresql://u:secret@nowhere.invalid/x", False), LIMITS)
+        await PostgresDatabase(parse_target("mine=postgresql://u:secret@nowhere.invalid/x", False), LIMITS, 1).check()
     assert "nowhere" not in str(caught.value)
     assert "mine: no host has an address" in caplog.text
     assert "secret" not in caplog.text

@@ -43,6 +43,14 @@ async def test_a_password_is_not_told_by_what_is_said_of_its_url(postgres: Postg
 
 
 @pytest.mark.slow
+async def test_a_database_that_is_away_at_the_start_is_told_of_in_one_line() -> None:
+    async with Wire(command("postgresql://reader@/sample?host=/nowhere")) as wire:
+        assert await wire.wait() != 0
+    (line,) = wire.stderr.splitlines()
+    assert "/nowhere" in line
+
+
+@pytest.mark.slow
 async def test_a_superuser_is_refused_until_the_operator_allows_it(postgres: PostgresServer) -> None:
     refused = command(postgres.url("sample"))
     allowed = command("--allow-privileged", postgres.url("sample"))
