@@ -465,6 +465,8 @@ class EventStream(Protocol):
     """Whether nobody will ever read it."""
     refusal: "Refusal | None"
     """Why there will be no answer, where the session ended before."""
+    reader: "EventReader | None"
+    """Who reads it here."""
 
     # Writing, which never waits
 
@@ -493,8 +495,8 @@ class EventStream(Protocol):
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
         """Has `reader` read what nobody has taken, or everything after message number `after`; the reader before it
-        is cut off. What there is to take is there when `settled`; the reader is cut off where that is not all of
-        it."""
+        is cut off. What there is to take is there when `settled`; the reader is cut off, and stays, where that is
+        not all of it."""
 
     def take(self) -> "list[ServerSentEvent]":
         """What its reader has not taken yet; it counts as sent from now on."""

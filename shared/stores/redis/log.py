@@ -31,7 +31,7 @@ class RedisLog:
         self.limits = limits
         self.kept_ms = round(1_000 * limits.replay_seconds)
         self.bounds: Arguments = (limits.replay_bytes, limits.replay_events, limits.session_replay_bytes)
-        self.unread = ExpiryQueue(limits.replay_seconds, self._forget_sent)
+        self.unread = ExpiryQueue(limits.replay_seconds, RedisStream.forget_sent)
         """The sessions' own streams that were read here and are not any more."""
         self._sessions: dict[str, RedisEvents] = {}
         self.followed: set[RedisStream] = set()
@@ -54,9 +54,6 @@ class RedisLog:
         """A session is not here any more, and goes on; what is here of it since this replica was lost stays."""
         if self._sessions.get(events.id) is events:
             del self._sessions[events.id]
-
-    def _forget_sent(self, stream: RedisStream) -> None:
-        self.link.tell("forget_sent", stream.session, stream.name)
 
     # What its replica does
 

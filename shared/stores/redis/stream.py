@@ -8,6 +8,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic_core import from_json, to_json
@@ -42,6 +43,7 @@ class RedisStream:
         "_has_ended",
         "_is_own",
         "_last",
+        "_left",
         "_reads_elsewhere",
         "_settling",
         "_taken",
@@ -76,6 +78,8 @@ class RedisStream:
         self._got = self._taken = 0
         """The numbers of the last message here, and of the last that the reader took."""
         self._last = self._dropped = 0
+        self._left = 0
+        """The number that Redis gave to the leaving of the last reader here; 0 where it gave none."""
         self._reads_elsewhere = False
         self._settling: asyncio.Future[None] | None = None
 
@@ -262,14 +266,17 @@ class RedisStream:
             self.is_lost = bool(self.ids)
             self.forget()
             return
-        self._fresh, self._behind = [], 0
+        self._fresh, self._behind, self._left = [], 0, 0
         log = self._events.log
-        log.link.tell("unread", self._events.id, self.name, log.kept_ms)
+        log.link.tell("unread", self._events.id, self.name, log.kept_ms, reply=self._note_left)
         self._settle()
         if self._is_own:
             log.unread.start(self)
         if self.is_over or self.owner is not None:
             self._forget()
+
+    def _note_left(self, left: int) -> None:
+        self._left = left
 
     def taken_over(self) -> None:
         """Another replica has the reader now."""
@@ -349,6 +356,11 @@ class RedisStream:
         if self._behind + self._elsewhere <= self._events.log.limits.stream_bytes // 2:
             self._events.taken()
 
+    def forget_sent(self) -> None:
+        """Nobody has come back for long: what was taken is kept no more."""
+        if self._left:
+            self._events.log.link.tell("forget_sent", self._events.id, self.name, self._left)
+
     def close(self, refusal: Refusal) -> None:
         """The session has ended."""
         self._has_ended = True
@@ -373,7 +385,11 @@ class RedisStream:
         return self._events.id
 
     def _begin_to_settle(self) -> "asyncio.Future[None]":
-        settling = self._settling = asyncio.get_running_loop().create_future()
+        before, settling = self._settling, asyncio.get_running_loop().create_future()
+        if before is not None and not before.done():
+            # Redis answers in order: whoever waits for what came before waits no longer than this one.
+            settling.add_done_callback(partial(_settle_alike, before))
+        self._settling = settling
         if not self._events.log.link.is_joined:
             self._fail()
         return settling
@@ -391,6 +407,17 @@ class RedisStream:
     def _forget(self) -> None:
         if not self._is_here and not self._is_own:
             self._events.remove(self)
+
+
+def _settle_alike(before: "asyncio.Future[None]", settled: "asyncio.Future[None]") -> None:
+    error = settled.exception()
+    if before.done():
+        return
+    if error is None:
+        before.set_result(None)
+    else:
+        before.set_exception(error)
+        before.exception()  # nobody has to ask for it
 
 
 def write_refusal(refusal: Refusal | None) -> bytes:

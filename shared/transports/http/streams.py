@@ -234,7 +234,7 @@ class Streams:
             settled = stream.settled()
             if settled is not None:
                 await settled
-            if reader.is_cut:
+            if reader.is_cut and stream.reader is reader:  # and not since somebody else has begun
                 return _TOO_OLD
             undoing.pop_all()
         return reader

@@ -236,10 +236,32 @@ async def test_a_reader_of_the_own_stream_goes_on_where_the_last_one_was(redis_s
         assert len(await read(one, "", "own") or []) == 6
         await one.batch(("sent", "s", "own", 2), ("sent", "s", "own", 1))
         assert await read(two, "", "own") == [2, b"", b"", b"c"]
-        await one.do("forget_sent", "s", "own")
-        assert (await find(two, "own") or [])[:2] == [3, 0]
-        await two.batch(("unread", "s", "own", KEPT), ("forget_sent", "s", "own"))
-        assert (await find(two, "own") or [])[:2] == [3, 2]
+
+
+async def test_what_was_taken_is_forgotten_if_nobody_has_come_since_its_reader_left(
+    redis_server: RedisServer,
+) -> None:
+    async with scripted(redis_server, 3) as (one, two, three):
+        await session(one, two, three)
+        for message in "abc":
+            await append(one, message, "own")
+
+        async def is_forgotten(left: int) -> bool:
+            await one.do("forget_sent", "s", "own", left)
+            return (await find(one, "own") or [])[:2] == [3, 2]
+
+        await read(two, "", "own")
+        await one.do("sent", "s", "own", 2)
+        assert await one.do("unread", "s", "own", KEPT) == 0
+        assert await two.do("unread", "s", "own", KEPT) == 1
+        await read(three, "", "own")
+        assert not await is_forgotten(1), "it is read"
+        await three.die()
+        assert not await is_forgotten(1), "it may be that what was taken did not arrive"
+        await read(two, "", "own")
+        assert await two.do("unread", "s", "own", KEPT) == 2
+        assert not await is_forgotten(1), "somebody else left later"
+        assert await is_forgotten(2)
 
 
 async def test_a_stream_lasts_as_long_as_its_session(redis_server: RedisServer) -> None:

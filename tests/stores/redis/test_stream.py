@@ -1,5 +1,6 @@
 """A stream as one replica sees it, where the others do something at the wrong moment, or are out of reach."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from shared.protocol.session.handshake import NEW
 from shared.stores.redis.scripts import BATCH, JOIN
 from shared.stores.redis.stores import RedisReplica
 from shared.transports.http.limits import SessionLimits
+from shared.transports.http.streams import Reader, Streams
 from tests.redis_server import RedisServer
 from tests.stores.conftest import rest
 from tests.stores.redis.breaking import Watching, fresh, plain, until
@@ -57,6 +59,20 @@ async def test_what_was_said_to_the_reader_before_is_nothing_to_this_one(redis_s
         await rest(here)
         assert (first.told[-1:], second.told) == (["cut"], ["wake"])
         assert texts(stream) == [b"m"]
+
+
+async def test_who_comes_back_twice_at_once_is_not_told_that_it_is_too_late(redis_server: RedisServer) -> None:
+    async with fresh(redis_server).join() as here:
+        session = await create(here)
+        shown = session.stream((1,))
+        shown.put(b"a")
+        event = f"{shown.show()}_0"
+        await rest(here)
+        streams = Streams("s", session, here.sessions)
+        first, second = await asyncio.gather(streams.resume(event), streams.resume(event))
+        assert isinstance(first, Reader)
+        assert isinstance(second, Reader)
+        assert (first.is_cut, second.is_cut, texts(shown)) == (True, False, [b"a"])
 
 
 async def test_who_waits_for_what_the_others_know_is_told_that_they_are_out_of_reach(

@@ -4,6 +4,7 @@
 --   size             bytes of the messages that are kept
 --   sent             of the session's own: the number of the last that a reader has taken
 --   reader           the replica that has the reader, or ''
+--   left             how often a reader has left it in order
 --   behind           bytes that a reader elsewhere has not taken yet, of a stream of requests
 --   over             '' while more may come, else 'answered', or 'ended' with the refusal that is told
 --   refusal          why there will be no answer
@@ -273,16 +274,18 @@ function operations.took(id, name, bytes)
   end
 end
 
--- Nobody reads here any more.
+-- Nobody reads here any more. How often that has been said of the stream, 0 where somebody else reads it.
 function operations.unread(id, name, ended)
   local hash = stream_keys(id, name)
   local found = call('HMGET', hash, 'reader', 'over')
-  if found[1] == me then
-    call('HSET', hash, 'reader', '')
-    if found[2] ~= '' then
-      expire(id, name, ended)
-    end
+  if found[1] ~= me then
+    return 0
   end
+  call('HSET', hash, 'reader', '')
+  if found[2] ~= '' then
+    expire(id, name, ended)
+  end
+  return call('HINCRBY', hash, 'left', 1)
 end
 
 -- Has a reader that is elsewhere pause.
@@ -301,11 +304,12 @@ function operations.owe(id, name, bytes, events, session, ended)
   end
 end
 
--- What was taken long ago is kept no more.
-function operations.forget_sent(id, name)
+-- What was taken is kept no more, if nobody has come since a reader left: neither one that left later, nor one
+-- whose replica is gone, since that one's client may not have got what was taken for it.
+function operations.forget_sent(id, name, left)
   local hash, list = stream_keys(id, name)
-  local found = call('HMGET', hash, 'sent', 'dropped', 'reader')
-  if found[1] and not (found[3] ~= '' and is_alive(found[3])) then
+  local found = call('HMGET', hash, 'sent', 'dropped', 'reader', 'left')
+  if found[3] == '' and found[4] == left then
     trim(hash, list, -1, 0, call('LLEN', list) - math.max(found[1] - found[2], 0))
   end
 end
