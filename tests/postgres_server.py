@@ -9,7 +9,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,6 +22,8 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
+
+from tests.ports import free_port
 
 __all__ = ["SUPERUSER", "PostgresServer", "any_database", "new_database", "require_postgres", "short_folder"]
 
@@ -195,9 +196,7 @@ def new_database(*statements: str) -> str:
 def _shared() -> PostgresServer:
     stack = ExitStack()
     atexit.register(stack.close)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = PostgresServer(stack.enter_context(short_folder()), port=port)
+    server = PostgresServer(stack.enter_context(short_folder()), port=free_port())
     server.start()
     stack.callback(server.stop)
     server.run("CREATE ROLE anyone LOGIN")

@@ -25,7 +25,6 @@ from shared.auth.dpop import make_proof, new_key
 from shared.transports.http.allowances import Allowances
 from shared.transports.http.limits import ClientLimits
 from tests.benchmarks import messages, targets
-from tests.benchmarks.http_rows import free_port
 from tests.benchmarks.machine import apart
 from tests.benchmarks.messages import Ask
 from tests.benchmarks.peers import Peer
@@ -33,6 +32,7 @@ from tests.benchmarks.pipes import sample
 from tests.benchmarks.socket_rows import Line, post
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.web import ALWAYS, HOST, PATH, Web, stateless
+from tests.ports import free_port
 
 TURNS = 9
 PRINCIPALS = 10_000

@@ -20,13 +20,13 @@ from redis import Redis
 from redis.exceptions import ConnectionError as Unreachable
 
 from tests.benchmarks import messages
-from tests.benchmarks.http_rows import free_port
 from tests.benchmarks.machine import MIB, resident
 from tests.benchmarks.messages import Ask
 from tests.benchmarks.peers import OURS
 from tests.benchmarks.web import ALWAYS, HOST, PATIENCE, Web, in_session, stateless
 from tests.benchmarks.wrk import SECONDS, load
 from tests.npm import Unavailable
+from tests.ports import free_port
 
 CONNECTIONS = 32
 FEW, MANY = 200, 1_000

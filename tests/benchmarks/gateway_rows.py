@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests import pypi
 from tests.benchmarks import messages, peers, prompts_peers, targets
-from tests.benchmarks.http_rows import MANY, free_port, serving
+from tests.benchmarks.http_rows import MANY, serving
 from tests.benchmarks.machine import apart
 from tests.benchmarks.messages import Ask
 from tests.benchmarks.peers import ROOT, UNLIMITED
@@ -20,6 +20,7 @@ from tests.benchmarks.pipes import Pipes, sample
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.web import HOST, PATH, PATIENCE, Web, in_session, stateless
 from tests.benchmarks.wrk import load
+from tests.ports import free_port
 
 BUNDLE = [sys.executable, "-m", "servers"]
 CALL = Ask("tools/call", {"name": "test_simple_text", "arguments": {}}, b"simple text")

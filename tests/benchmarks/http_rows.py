@@ -1,6 +1,5 @@
 """The rows over HTTP, of one server started afresh: load within a session, without any, and from more clients."""
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from tests.benchmarks.peers import Peer
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.web import Web, in_session, stateless
 from tests.benchmarks.wrk import load
+from tests.ports import free_port
 
 MANY = 1_000
 BEFORE = 200
@@ -57,10 +57,3 @@ def serving(peer: Peer, folder: Path) -> Web:
     """A server of that kind over HTTP."""
     port = free_port()
     return Web(peer.http(folder, port), port)
-
-
-def free_port() -> int:
-    """A port for a server: not every peer takes 0 for one, nor says which it got."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port

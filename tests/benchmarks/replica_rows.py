@@ -21,13 +21,13 @@ from unittest.mock import patch
 import aiohttp
 
 from tests.benchmarks import messages, targets
-from tests.benchmarks.http_rows import free_port
 from tests.benchmarks.machine import busy_seconds, family, resident
 from tests.benchmarks.peers import Peer
 from tests.benchmarks.targets import Measure
 from tests.benchmarks.web import Web, in_session
 from tests.benchmarks.wrk import SECONDS, load
 from tests.npm import Unavailable
+from tests.ports import free_port
 from tests.redis_server import RedisServer
 from tests.replicas.clients import SessionClient
 from tests.replicas.cluster import COUNTING, KEY, Replicas

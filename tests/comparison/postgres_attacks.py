@@ -21,8 +21,8 @@ from pathlib import Path
 import anyio
 
 from tests.benchmarks import postgres_peers
-from tests.interop.servers.driving import free_port
 from tests.npm import Unavailable
+from tests.ports import free_port
 from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.peers import text_of
 from tests.servers.postgres.attacks import ANSWERED, ATTACKS, FOLDER, Attack

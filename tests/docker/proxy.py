@@ -2,12 +2,13 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.ports import free_port
 
 CONF = Path(__file__).resolve().parents[2] / "docker" / "nginx.conf"
 UPSTREAMS = ("filesystem:8000", "sqlite:8000", "fetch:8000", "prompts:8000")
@@ -49,9 +50,3 @@ def _run(command: list[str]) -> None:
         done = subprocess.run(command, stdout=said, stderr=said, timeout=60, check=False, **user)
         said.seek(0)
         assert done.returncode == 0, said.read().decode()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

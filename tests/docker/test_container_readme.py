@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.docker.images import COMPOSE, DOCKERFILE, README, cells
-from tests.docker.proxy import free_port, proxied
+from tests.docker.proxy import proxied
+from tests.ports import free_port
 from tests.wire import PATIENCE
 
 

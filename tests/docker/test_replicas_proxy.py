@@ -11,10 +11,11 @@ import pytest
 
 from tests.docker.images import TOKEN, service
 from tests.docker.names import naming
-from tests.docker.proxy import free_port, proxied
+from tests.docker.proxy import proxied
 from tests.docker.test_proxy import AUTHORIZED, events, stream
 from tests.faults.raw import Json, Raw, call, request, stateless
 from tests.faults.test_http_process import listening, post
+from tests.ports import free_port
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 """Of the replicas, which all have the same port, as in containers of their own."""

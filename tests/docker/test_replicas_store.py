@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.docker.images import REPLICAS
-from tests.docker.proxy import free_port
 from tests.docker.test_proxy import AUTHORIZED
 from tests.docker.test_replicas_proxy import ADDRESSES, REQUESTS, balanced, replicas, who
 from tests.docker.test_store_container import started
 from tests.faults.raw import INITIALIZE, INITIALIZED, Raw, call
 from tests.faults.test_http_process import post
+from tests.ports import free_port
 
 GIVEN: dict[str, str] = REPLICAS["services"]["filesystem"]["environment"]
 

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from tests.docker.images import REPLICAS
-from tests.docker.proxy import free_port
+from tests.ports import free_port
 from tests.wire import PATIENCE
 
 REDIS: dict[str, Any] = REPLICAS["services"]["redis"]

@@ -12,8 +12,8 @@ from pathlib import Path
 import aiohttp
 import anyio
 
-from tests.docker.proxy import free_port
 from tests.interop.peers import ROOT
+from tests.ports import free_port
 from tests.redis_server import RedisServer
 from tests.replicas.proxy import balanced
 

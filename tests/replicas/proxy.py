@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docker.proxy import free_port
+from tests.ports import free_port
 
 __all__ = ["balanced", "find_nginx"]
 

@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 
 from playwright.async_api import FrameLocator, Page, expect
 
-from tests.benchmarks.http_rows import free_port
 from tests.browser.hosts.peers import MODULES, require_node
+from tests.ports import free_port
 
 __all__ = ["Inspector", "run_inspector"]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.interop.authorization.authority import SECRET, Authority
 from tests.interop.authorization.certificates import Certificates
 from tests.interop.authorization.peers import CLIENTS, SERVERS
-from tests.interop.servers.driving import free_port, serving
+from tests.interop.servers.driving import serving
+from tests.ports import free_port
 
 ROWS = (
     "registers",

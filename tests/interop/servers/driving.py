@@ -16,6 +16,7 @@ from tests.descriptors import left_open, settled_descriptors
 from tests.interop.peers import NEWEST_HANDSHAKE
 from tests.interop.servers.official import OFFICIAL
 from tests.interop.servers.rows import CLOSES, NOTE, ROWS, Ears, Row, Talk, opens, outcome, ping
+from tests.ports import free_port
 
 HOST = "127.0.0.1"
 START_SECONDS = 30.0
@@ -94,11 +95,3 @@ def _await_listening(process: subprocess.Popen[bytes], port: int) -> None:
             return
         time.sleep(0.02)
     raise TimeoutError(f"{process.args} does not listen")
-
-
-def free_port() -> int:
-    """A port for a server."""
-    # Not every server takes 0 for a port, nor says which it got.
-    with socket.create_server((HOST, 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port

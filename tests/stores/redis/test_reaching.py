@@ -10,8 +10,8 @@ import pytest
 
 from shared.stores.redis.address import connecting
 from shared.stores.redis.stores import RedisReplica, Stores
-from tests.docker.proxy import free_port
 from tests.interop.authorization.certificates import make
+from tests.ports import free_port
 from tests.redis_server import RedisServer
 from tests.stores.redis.breaking import until
 
