@@ -45,7 +45,7 @@ def test_a_cycle_is_seen() -> None:
 
 
 def test_exceptions_are_few_and_needed() -> None:
-    assert len(rules.BROAD_EXCEPTS) <= 4
+    assert sum(map(len, rules.BROAD_EXCEPTS.values())) <= 5
     idle = [path for path in rules.LATE_IMPORTS if not _needs(path, lambda one: any(i.late for i in one.imports))]
     idle += [
         path for path in rules.KNOW_DESCRIPTORS if not _needs(path, lambda one: [*rules.uses_of_descriptors(one)])

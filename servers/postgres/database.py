@@ -109,7 +109,7 @@ class PostgresDatabase:
             async with self._session() as session:
                 await session.ask("SELECT 1")
 
-    async def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+    def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
         """None: what comes from another process takes a moment."""
         return None
 

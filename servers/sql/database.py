@@ -48,8 +48,9 @@ class Database(Protocol):
     async def check(self) -> None:
         """Asks whether the database answers, unless all that could ask are at work: then it does."""
 
-    async def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
-        """All rows of `query`, where that takes no time in which others would have to wait; else None."""
+    def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+        """All rows of `query`, where that takes no time in which others would have to wait; else None. Raises
+        nothing."""
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None

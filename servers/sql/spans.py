@@ -24,6 +24,8 @@ def kind_of(statement: str) -> str:
 
 def statement_span(statement: str, database: Database) -> AbstractContextManager[spans.Span]:
     """A span as long as the block, in which `statement` runs in the database; of several it is the first."""
-    kind = kind_of(statement) if spans.tracer is not None else ""
+    if spans.tracer is None:
+        return spans.NOBODY
+    kind = kind_of(statement)
     about = {"db.system.name": database.system, "db.namespace": database.name, "db.operation.name": kind}
     return spans.span(f"{kind} {database.name}", about, kind="client")

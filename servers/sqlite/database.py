@@ -56,14 +56,17 @@ class SqliteDatabase:
         """Asks the database for its schema. Raises SqlError."""
         await self._database.check()
 
-    async def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
+    def read_at_once(self, query: Query, limits: AnswerLimits) -> Found | None:
         """All rows of `query`, where that needs no thread, and so no turn; else None."""
         quick = self._database.quick
         if not quick.knows(query.sql):
             return None
         with statement_span(query.sql, self):
             answer = quick.run(query.sql, partial(queries.run_at_once, query, limits))
-        return None if answer is None else await self._tell(query, answer, None, changed=False)
+        if answer is None:
+            return None
+        declared = self._database.declared_types(query.sql, answer.schema_version)
+        return None if declared is None else _found(answer, declared)
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
@@ -73,11 +76,8 @@ class SqliteDatabase:
             found = await self._snapshots.read(self._database, query, limits, who, cursor, job)
         if cursor is None and not found.answer.more:
             await self._database.learn(query.sql, query.parameters, found.answer.seconds)
-        return await self._tell(query, found.answer, found.cursor, changed=found.changed)
-
-    async def _tell(self, query: Query, answer: Answer, cursor: str | None, *, changed: bool) -> Found:
-        declared = await self._database.find_declared_types(query.sql, answer.schema_version)
-        return Found(answer.names, declared, answer.page, answer.more, cursor, changed, answer.seconds)
+        declared = await self._database.find_declared_types(query.sql, found.answer.schema_version)
+        return _found(found.answer, declared, found.cursor, changed=found.changed)
 
     async def explain(self, query: Query, most: int) -> Plan:
         """The plan of a statement, compiled by a reader. Raises SqlError."""
@@ -158,3 +158,9 @@ class SqliteDatabase:
 
     async def _write(self, work: Callable[[Session], T], job: Job | None) -> T:
         return await write(self._database, work, job)
+
+
+def _found(
+    answer: Answer, declared: Sequence[str | None], cursor: str | None = None, *, changed: bool = False
+) -> Found:
+    return Found(answer.names, declared, answer.page, answer.more, cursor, changed, answer.seconds)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
-__all__ = ["Attributes", "Kind", "Span", "Tracer", "span", "trace_by", "tracer"]
+__all__ = ["NOBODY", "Attributes", "Kind", "Span", "Tracer", "span", "trace_by", "tracer"]
 
 Kind = Literal["internal", "client", "server"]
 """Whether it is work of this process, a request to another one, or the answer to one that came."""
@@ -46,14 +46,15 @@ class _Nobody:
         pass
 
 
-_NOBODY: AbstractContextManager[Span] = nullcontext(_Nobody())
+NOBODY: AbstractContextManager[Span] = nullcontext(_Nobody())
+"""The span where nobody collects any."""
 tracer: Tracer | None = None
 """Who collects the spans of this process, if anybody does: for who looks before a span is described."""
 
 
 def span(name: str, attributes: Attributes, kind: Kind = "internal") -> AbstractContextManager[Span]:
     """A span as long as the block. It is entered once."""
-    return _NOBODY if tracer is None else tracer(name, attributes, kind)
+    return NOBODY if tracer is None else tracer(name, attributes, kind)
 
 
 def trace_by(collector: Tracer | None) -> None:

@@ -93,10 +93,32 @@ class Calls:
         else:
             self._wait(link, call, limits.waiting_calls)
             return
+        named = call.method.handler == "tools/call" and call.params.name
+        if named in self._running.features.tools.at_once and self._answer_at_once(link, call):
+            return
         call.scope = CancelScope()
         # Plain tasks: one in a task group costs four times as much.
         self._tasks[call] = self._loop.create_task(self._run(call), context=call.came_in)
         call.came_in = None
+
+    def _answer_at_once(self, link: "Connection", call: Call) -> bool:
+        """Answers the call of a tool where that needs no task, which would cost as much as a small answer does.
+        Whatever goes wrong is left to the task."""
+        running, answer = self._running, self._running.at_once
+        said = call.raw.get("_meta") if call.raw else None
+        # What has waited for its place is answered in its turn.
+        if answer is None or call.came_in is not None or link.is_behind or (said and TRACEPARENT in said):
+            return False
+        try:
+            result = answer(Context(call, link, running, running.state, running.budget), call.params)
+        except (Exception, InputRequired, BaseExceptionGroup) as error:
+            _release(error)
+            return False
+        if result is None:
+            return False
+        link.session.finish(call, result)
+        link.ended(call)
+        return True
 
     def cancel(self, call: Call) -> None:
         """Ends `call`, and the work on it if that has begun; nobody is told anything of it any more."""

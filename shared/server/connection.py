@@ -57,39 +57,54 @@ async def serve(
     the peer is gone. `client` names who shares the server with others. Never raises for what the peer does."""
     ready, writing = asyncio.Event(), CancelScope()
     connection = running.connect(principal, ready.set, client)
+    try_send: Callable[[list[Outgoing]], bool] | None = getattr(transport, "try_send", None)
+    unsent: list[Outgoing] = []  # what was fetched and is yet to leave
 
     async def write() -> None:
+        nonlocal unsent
         # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
         # the garbage collector.
         with writing, suppress(anyio.BrokenResourceError):
             while await ready.wait():
                 ready.clear()
-                while outgoing := connection.outgoing():
-                    await transport.send(outgoing)
+                while unsent := unsent or connection.outgoing():
+                    await transport.send(unsent)
+                    unsent = []
         tasks.cancel_scope.cancel()
+
+    def write_at_once() -> None:
+        """Has what is due leave without a turn of the event loop, where the transport can do so now."""
+        nonlocal unsent
+        while try_send is not None and not unsent and (outgoing := connection.outgoing()):
+            if not try_send(outgoing):
+                unsent = outgoing
+                ready.set()
 
     try:
         async with create_task_group() as tasks:
             tasks.start_soon(write)
-            if await _read(connection, transport):
+            with suppress(anyio.BrokenResourceError):
+                await _read(connection, transport, write_at_once)
                 await connection.drain()
             writing.cancel()
     finally:
         await connection.close()
 
 
-async def _read(connection: "Connection", transport: "Transport") -> bool:
-    """Takes messages in until the peer ends its stream, which is True, or is gone."""
-    try:
-        while True:
-            for message in await transport.receive():
-                connection.take(message)
+async def _read(connection: "Connection", transport: "Transport", write_at_once: Callable[[], None]) -> None:
+    """Takes messages in until the peer ends its stream. Raises BrokenResourceError when it is gone."""
+    while True:
+        try:
+            messages = await transport.receive()
+        except anyio.EndOfStream:
+            return
+        for message in messages:
             if connection.is_behind:
                 await connection.room()
-    except anyio.EndOfStream:
-        return True
-    except anyio.BrokenResourceError:
-        return False
+            connection.take(message)
+        write_at_once()
+        if connection.is_behind:
+            await connection.room()
 
 
 class Connection:

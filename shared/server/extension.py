@@ -16,18 +16,20 @@ from ..errors import DeclarationError
 from ..protocol.identity import EVERYWHERE, Principal, Span
 from ..protocol.methods import OTHERWISE, Method
 from ..protocol.records import record
+from ..protocol.session.events import Call
 from ..protocol.types.base import Params
 from ..protocol.types.resources import SubscriptionFilter
+from ..protocol.types.tools import CallToolParams
 from .context import Context
 from .features import Features, Handler, State
 
 if TYPE_CHECKING:
     from .running import Running
 
-__all__ = ["Around", "Capability", "Extension", "Follow", "Lifespan", "Listens", "Scopes"]
+__all__ = ["Around", "Capability", "Extension", "Follow", "Lifespan", "Listens", "Passes", "Scopes"]
 
 Around = Callable[[Method, Handler], Handler]
-"""Given a method and who handles it, who handles it instead; this is asked once a run, when its first peer comes."""
+"""Given a method and who handles it, who handles it instead; this is asked when the first peer of a run comes."""
 
 Lifespan = Callable[["Running[Any]"], AbstractAsyncContextManager[object]]
 """Opens what one run needs, before its first peer comes, and closes it while all calls are still there."""
@@ -38,6 +40,9 @@ Listens = Callable[
 ]
 """Takes the filter of a listen stream: what it serves of that, as it is acknowledged, and what then tells of it; None
 where it serves nothing of it."""
+
+Passes = Callable[["Running[Any]", Call, CallToolParams], bool]
+"""Whether the call of a tool goes by an extension as if there were nothing `around` it."""
 
 Scopes = Callable[["Running[Any]"], tuple[Sequence[str], Sequence[str]]]
 """The scopes of tokens that a server knows, and those that are worth asking for at first."""
@@ -84,6 +89,9 @@ class Extension(Features[State]):
             self.methods.append(Method(OTHERWISE, Params))
             self.handlers[OTHERWISE] = otherwise
         self.around = around
+        self.passes: Passes | None = None
+        """Tells of each call of a tool, where `around` has made another handler for them; while nobody does, tools
+        give none of their values at once."""
         self.outermost = 0
         """Of several extensions the one with the highest is outermost, whenever they came; of equal ones the last."""
         self.declares = tuple(declares)

@@ -70,9 +70,11 @@ class Result:
         except PydanticUserError as error:
             raise DeclarationError(f"{self._what}: its return type can't be sent: {error}") from error
 
-    def to_wire(self, value: Any, limit: int) -> dict[str, Any]:
-        """`value` as a result of the newest version. Raises ToolError where it has more than `limit` bytes of
-        JSON: hosts drop what is larger."""
+    def to_wire(self, value: Any, limit: int, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """`value` as a result of the newest version, with what is for its page alone where that has room. Raises
+        ToolError where it has more than `limit` bytes of JSON: hosts drop what is larger."""
+        if view is not None:
+            return with_view(self.to_wire(value, limit), view, limit)
         if not self._is_data and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
         if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:

@@ -23,16 +23,19 @@ from ..protocol.session.server import ServerSession
 from ..protocol.signing import Signer
 from ..protocol.types.base import Implementation
 from ..protocol.types.client import LogLevel
+from ..protocol.types.tools import CallToolParams
 from ..protocol.wire.jsonrpc import Message
 from .changes import Changes
 from .conditions import Conditions
 from .connection import Connection
-from .extension import Extension
+from .context import Context
+from .extension import Extension, Passes
 from .features import Features, Handler
 from .handlers import CORE, Listings
 from .limits import CallLimits, Limits
 from .run_blobs import RunBlobs
 from .thread_turns import Turns
+from .tools import call_tool, call_tool_at_once
 
 if TYPE_CHECKING:
     from ..contracts import Replica
@@ -43,6 +46,11 @@ __all__ = ["Opening", "Running"]
 
 State = TypeVar("State")
 
+AtOnce = Callable[[Context[Any], CallToolParams], dict[str, Any] | None]
+"""What a tool gives at once; None where it has to be called. Raises like a handler."""
+
+_CALL = "tools/call"
+
 
 class Running(Generic[State]):
     """A server that serves, made by `Server.open`. One process may serve many peers with it."""
@@ -52,8 +60,7 @@ class Running(Generic[State]):
         self.settings = settings
         self.limits = limits
         self.budget = budget
-        self.task_limits = server.task_limits
-        self.page_size = server.page_size
+        self.task_limits, self.page_size = server.task_limits, server.page_size
         self.state: Any = None
         """What the lifespan yielded."""
         self.features = Features[State]()
@@ -117,6 +124,28 @@ class Running(Generic[State]):
             if extension.around is not None:
                 handler = extension.around(row, handler)
         return handler
+
+    @cached_property
+    def at_once(self) -> AtOnce | None:
+        """What answers calls of tools that have their value at once, before there is a task; None where an extension
+        is around the calls of tools that lets none of them by."""
+        row = next((row for row in self.features.methods if row.handler == _CALL), None)
+        if row is None or self.features.handlers[_CALL] is not call_tool:
+            return None
+        passes: list[Passes] = []
+        for one in self.extensions:
+            if one.around is not None and one.around(row, call_tool) is not call_tool:
+                if one.passes is None:
+                    return None
+                passes.append(one.passes)
+
+        def answer(context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
+            for goes_by in passes:
+                if not goes_by(self, context.call, params):
+                    return None
+            return call_tool_at_once(self, context, params)
+
+        return answer
 
     def stop(self) -> None:
         """It is about to stop: no more is read from its clients, and what belongs to none of them ends now."""

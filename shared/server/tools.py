@@ -9,17 +9,28 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DeclarationError, ToolError, UnknownTool
 from ..kit import spans
 from ..protocol.records import record
+from ..protocol.session.events import Call
 from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import CallToolParams, TaskSupport, Tool, ToolAnnotations, ToolExecution
 from .context import Context
 from .functions import Function
-from .results import Result, with_view
+from .results import Result
 
 if TYPE_CHECKING:
     from .features import Handler
     from .running import Running
 
-__all__ = ["RegisteredTool", "ToolOptions", "Tools", "Unavailable", "call_tool", "hosted_by", "signed"]
+__all__ = [
+    "RegisteredTool",
+    "ToolOptions",
+    "Tools",
+    "Unavailable",
+    "call_tool",
+    "call_tool_at_once",
+    "hosted_by",
+    "says_nothing_of_tasks",
+    "signed",
+]
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
@@ -52,6 +63,9 @@ class ToolOptions:
     app: str | None = None
     """The URI of the page that shows its results, where a client shows pages: one of `extensions/apps`."""
     unavailable: Unavailable | None = None
+    at_once: Callable[..., Any] | None = None
+    """A plain function that takes what the tool's function takes and gives its value, where it has that in a moment
+    and without waiting; else None, and the tool's function is called. Nothing cancels it, and others wait for it."""
 
 
 class RegisteredTool:
@@ -108,15 +122,25 @@ class Tools:
 
     def __init__(self) -> None:
         self._tools: dict[str, RegisteredTool] = {}
+        self.at_once: set[str] = set()
+        """The names of those that may have their value at once."""
+        self.tasks_only: set[str] = set()
+        """The names of those that run as tasks only."""
 
     def add(self, tool: RegisteredTool) -> None:
         """Adds a tool. Raises DeclarationError where the name is taken."""
         if tool.name in self._tools:
             raise DeclarationError(f"there is a tool {tool.name!r} already")
         self._tools[tool.name] = tool
+        if tool.options.at_once is not None:
+            self.at_once.add(tool.name)
+        if tool.options.task == "required":
+            self.tasks_only.add(tool.name)
 
     def remove(self, name: str) -> bool:
         """Takes a tool out; whether there was one."""
+        self.at_once.discard(name)
+        self.tasks_only.discard(name)
         return self._tools.pop(name, None) is not None
 
     def __len__(self) -> int:
@@ -168,14 +192,20 @@ def hosted_by(host: "Handler", handler: "Handler") -> "Handler":
     for it: those of plain tools, and of clients that have said nothing of tasks."""
 
     def call(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
-        one = context.call
-        support, raw = running.features.tools.task_support(params.name), one.raw or _NOTHING
-        has_said = "task" in raw or "extensions" in one.peer.capabilities
-        if support != "required" and (not has_said or (support is None and raw.get("task") is None)):
-            return handler(running, context, params)
-        return host(running, context, params)
+        one, tools = context.call, running.features.tools
+        if "task" in (raw := one.raw or _NOTHING) or "extensions" in one.peer.capabilities:
+            is_hosted = tools.task_support(params.name) is not None or raw.get("task") is not None
+        else:
+            is_hosted = params.name in tools.tasks_only
+        return (host if is_hosted else handler)(running, context, params)
 
     return call
+
+
+def says_nothing_of_tasks(running: "Running[Any]", call: Call, params: CallToolParams) -> bool:
+    """Whether the call of a tool has nothing to do with tasks, which can be told at a glance."""
+    has_said = "task" in (call.raw or _NOTHING) or "extensions" in call.peer.capabilities
+    return not has_said and params.name not in running.features.tools.tasks_only
 
 
 async def call_tool(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
@@ -187,9 +217,19 @@ async def call_tool(running: "Running[Any]", context: Context[Any], params: Call
     else:
         with spans.span(f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}):
             value = await tool.function.call(**arguments)
-    result = tool.result.to_wire(value, context.budget.result_bytes)
-    view = context.call.view
-    return result if view is None else with_view(result, view, context.budget.result_bytes)
+    return tool.result.to_wire(value, context.budget.result_bytes, context.call.view)
+
+
+def call_tool_at_once(
+    running: "Running[Any]", context: Context[Any], params: CallToolParams
+) -> dict[str, Any] | None:
+    """`tools/call` of a tool that has its value at once; None where it takes `call_tool`. Raises like that."""
+    tool = running.features.tools.find(params.name, running.settings)
+    at_once = tool.options.at_once
+    value = None if at_once is None else at_once(**tool.function.bind(params.arguments, context))
+    if value is None:
+        return None
+    return tool.result.to_wire(value, context.budget.result_bytes, context.call.view)
 
 
 def signed(

@@ -47,6 +47,10 @@ _CHUNK = 65_536
 _PIPE = 1_048_576
 """Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""
 _LARGE = 4_096  # bytes; what is smaller the garbage collector knows by its objects
+_FEW = 8
+"""Messages that may leave at once: more are written by a task, in pieces."""
+_WHOLE = getattr(select, "PIPE_BUF", 512)
+"""Bytes that a pipe takes as a whole."""
 _LOOK_SECONDS = 0.02
 _CAN_WAIT = os.name == "posix" and hasattr(os, "set_blocking") and hasattr(select, "poll")
 """Whether the event loop can wait for pipes; on Windows it can't."""
@@ -63,7 +67,7 @@ class StdioTransport:
         self.ended = self._in.ended
         """Set when no more is read: the peer has ended its stream, or `stop` was called."""
         # Methods that call these would be a coroutine more for each message.
-        self.receive, self.send = self._in.receive, self._out.send
+        self.receive, self.send, self.try_send = self._in.receive, self._out.send, self._out.try_send
 
     async def gone(self) -> None:
         """Waits until the peer has ended its stream, or `stop` was called, and nobody reads ours any more."""
@@ -88,7 +92,7 @@ class _Descriptor:
         self._fd = fd
         self._codec = codec
         mode = os.fstat(fd).st_mode
-        self._is_file = stat.S_ISREG(mode)
+        self._is_file, self._is_pipe = stat.S_ISREG(mode), _CAN_WAIT and stat.S_ISFIFO(mode)
         self._waits = _CAN_WAIT and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
         self._was_blocking = False
         if sys.platform != "win32" and self._waits:
@@ -185,12 +189,33 @@ class _Input(_Descriptor):
 class _Output(_Descriptor):
     """The end that is written."""
 
+    def __init__(self, fd: int, codec: Codec) -> None:
+        super().__init__(fd, codec)
+        self._tried: tuple[Sequence[Outgoing], bytes] = (), b""
+        """What did not leave at once, as it is encoded."""
+
+    def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
+        """Writes a few small messages where that takes no waiting, all of them or nothing; whether it did."""
+        if not self._is_pipe or len(outgoing) > _FEW:
+            return False
+        data = b"".join([self._codec.encode(one.message) for one in outgoing if one.message is not None])
+        if len(data) <= _WHOLE:  # a pipe takes as much as a whole, or nothing
+            try:
+                os.write(self._fd, data)
+            except OSError:  # `send` will say why
+                pass
+            else:
+                return True
+        self._tried = outgoing, data
+        return False
+
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Writes messages, those that are small in one go. Raises BrokenResourceError when nobody reads any more."""
-        ready: list[bytes] = []
+        (tried, data), self._tried = self._tried, ((), b"")
+        ready = [data] if outgoing is tried else []
         size = 0
         try:
-            for one in outgoing:
+            for one in () if outgoing is tried else outgoing:
                 if one.message is not None:
                     ready.append(self._codec.encode(one.message))
                     size += len(ready[-1])

@@ -1,6 +1,8 @@
 """The stdio transport on pipes and files. What whole servers do with it is tested in `tests/faults`."""
 
 import fcntl
+import itertools
+import json
 import os
 import socket
 import subprocess
@@ -15,8 +17,10 @@ import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
+from shared import Implementation, Server
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Malformed, Message, Notification, Request
+from shared.server.connection import serve
 from shared.transports import stdio
 from shared.transports.stdio import StdioTransport
 from tests.wire import PATIENCE
@@ -121,12 +125,83 @@ async def test_a_large_answer_leaves_before_anybody_reads() -> None:
         await transport.send([Outgoing(Notification("x", {"text": "y" * 900_000}))])
 
 
+def test_a_few_small_messages_leave_without_waiting() -> None:
+    with piped() as (transport, _, inbox):
+        assert transport.try_send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])
+        assert os.read(inbox, 1_000).count(b"\n") == 2
+
+
+async def test_what_can_not_leave_without_waiting_is_sent_afterwards() -> None:
+    large = [Outgoing(Notification("large", {"text": "y" * 100_000}))]
+    many = [Outgoing(Notification("many", {"number": number})) for number in range(20)]
+    with piped() as (transport, _, inbox):
+        received = b""
+        for outgoing in (large, many):
+            assert not transport.try_send(outgoing)
+            await transport.send(outgoing)
+            received += os.read(inbox, 1_000_000)
+        assert received.count(b"\n") == 21
+
+
+async def test_a_full_pipe_takes_nothing_of_what_does_not_fit() -> None:
+    one = [Outgoing(Notification("x", {"text": "y" * 3_000}))]
+    with piped() as (transport, _, inbox), anyio.fail_after(PATIENCE):
+        left = 0
+        while transport.try_send(one):
+            left += 1
+        received = os.read(inbox, 2_000_000)
+        await transport.send(one)
+        received += os.read(inbox, 2_000_000)
+        assert received.count(b"\n") == left + 1
+
+
+def test_nothing_leaves_at_once_to_nobody() -> None:
+    with piped() as (transport, _, inbox):
+        os.close(inbox)
+        assert not transport.try_send([Outgoing(Notification("x"))])
+
+
+def test_nothing_leaves_at_once_where_that_may_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_CAN_WAIT", False)
+    with piped() as (transport, _, _inbox):
+        assert not transport.try_send([Outgoing(Notification("x"))])
+
+
 @pytest.mark.usefixtures("way")
 async def test_sending_to_nobody() -> None:
     with piped() as (transport, _, inbox):
         os.close(inbox)
         with pytest.raises(anyio.BrokenResourceError):
             await transport.send([Outgoing(Notification("x"))])
+
+
+@pytest.mark.usefixtures("way")
+async def test_answers_keep_their_order_while_the_reader_is_slow_and_while_it_is_not() -> None:
+    """Some leave at once, and some wait for a pipe that is full, or are too many or too long to leave at once."""
+    names = [f"{number:05}{'x' * (number % 23 * 300)}" for number in range(1_000)]
+    received = bytearray()
+
+    def write(outbox: int) -> None:
+        lines = [b'{"jsonrpc":"2.0","id":"%b","method":"ping"}\n' % name.encode() for name in names]
+        for start in range(0, len(lines), 5):
+            os.write(outbox, b"".join(lines[start : start + 1 + start % 4]))
+            os.write(outbox, b"".join(lines[start + 1 + start % 4 : start + 5]))
+        os.close(outbox)
+
+    def read(inbox: int) -> None:
+        sizes = itertools.cycle((1, 4_000, 1_000_000))
+        while received.count(b"\n") < len(names):
+            received.extend(os.read(inbox, next(sizes)))
+
+    with piped() as (transport, outbox, inbox), anyio.fail_after(PATIENCE):
+        async with (
+            Server(Implementation(name="test", version="1")).open() as running,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(to_thread.run_sync, write, outbox)
+            tasks.start_soon(to_thread.run_sync, read, inbox)
+            await serve(running, transport)
+    assert [json.loads(line)["id"] for line in received.splitlines()] == names
 
 
 @pytest.mark.usefixtures("way")

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import anyio
 from pydantic import Field
@@ -33,6 +33,8 @@ T = TypeVar("T")
 SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
 
 DatabaseArgument = Annotated[str | None, Field(description="its name, where there are several")]
+NONE: Any = ()
+"""No parameters. Pydantic would copy an empty list for each call."""
 MaxRowsArgument = Annotated[int | None, Field(ge=1, description="rows at most")]
 CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut; same query")]
 

@@ -1,6 +1,7 @@
 """What a query gives in both forms: the same arrays of JSON, as data and as lines of a text."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from typing_extensions import TypedDict
@@ -9,10 +10,14 @@ from shared import Data
 
 from ..database import Database
 from ..errors import SqlError
+from ..pages import FEW_COLUMNS
 from ..plan import format_plan
 from ..query import Found, Query
 from ..texts import NOTE, fence, format_row
 from .context import Ctx, job_of, limit_answer, turn_to_read, turn_to_write
+
+_KEPT = 100
+"""Heads of answers."""
 
 
 class QueryResult(TypedDict):
@@ -27,26 +32,39 @@ class QueryResult(TypedDict):
     columns: Sequence[str]
     declared: Sequence[str | None]
     """The type that each column was declared with; None for an expression."""
-    types: list[str]
+    types: Sequence[str]
     """What the values of each column are, in the database's words."""
     rows: list[list[Any]]
+
+
+def answer_at_once(
+    ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
+) -> Data[QueryResult] | None:
+    """All rows of a query, in both forms, where nothing has to be waited for; else None."""
+    found = source.read_at_once(query, limit_answer(ctx, max_rows)) if cursor is None else None
+    return None if found is None else _both_forms(make_result(found))
 
 
 async def answer_query(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
     """The next rows of a query, in both forms. Raises SqlError."""
-    limits = limit_answer(ctx, max_rows)
-    found = await source.read_at_once(query, limits) if cursor is None else None
-    if found is None:
-        async with turn_to_read(ctx, source):
-            found = await source.read(query, limits, ctx.owner, cursor, job_of(ctx))
+    # Those who are around a call have not let it be answered before this, or others were.
+    answer = answer_at_once(ctx, source, query, max_rows, cursor)
+    if answer is not None:
+        return answer
+    async with turn_to_read(ctx, source):
+        found = await source.read(query, limit_answer(ctx, max_rows), ctx.owner, cursor, job_of(ctx))
     result = make_result(found)
     count = len(result["rows"])
     if result["truncated"] and (max_rows is None or count < max_rows):
         await ctx.log(
             "info", f"a result of the database {source.name!r} was cut: {count:,} rows shown", ctx.state.logger
         )
+    return _both_forms(result)
+
+
+def _both_forms(result: QueryResult) -> Data[QueryResult]:
     return Data(result, format_result(result), is_json=True)
 
 
@@ -61,7 +79,7 @@ def make_result(found: Found) -> QueryResult:
         "elapsed_ms": round(found.seconds * 1_000, 2),
         "columns": names,
         "declared": declared if len(declared) == len(names) else [None] * len(names),
-        "types": [*page.types],
+        "types": page.types,
         "rows": list(map(list, page.rows)),
     }
 
@@ -76,8 +94,19 @@ def format_result(result: QueryResult) -> str:
         facts.append(f"cut; go on with cursor {result['next_cursor']}")
     if not result["columns"]:
         return "; ".join(facts)
-    heads = [f"{head} {format_row(result[head])}" for head in ("columns", "declared", "types")]
-    return "\n".join(("; ".join(facts), fence([*heads, *map(format_row, result["rows"])])))
+    return "\n".join(("; ".join(facts), fence([_format_heads(result), *map(format_row, result["rows"])])))
+
+
+def _format_heads(result: QueryResult) -> str:
+    heads = tuple(result["columns"]), tuple(result["declared"]), tuple(result["types"])
+    return _few_heads(*heads) if len(heads[0]) <= FEW_COLUMNS else _heads(*heads)
+
+
+def _heads(columns: Sequence[str], declared: Sequence[str | None], types: Sequence[str]) -> str:
+    return f"columns {format_row(columns)}\ndeclared {format_row(declared)}\ntypes {format_row(types)}"
+
+
+_few_heads = lru_cache(_KEPT)(_heads)
 
 
 async def explain(ctx: Ctx, source: Database, query: Query) -> str:

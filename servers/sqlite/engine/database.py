@@ -86,16 +86,20 @@ class Database:
 
     async def find_declared_types(self, query: str, schema_version: int) -> Sequence[str | None]:
         """The declared types of the columns of `query`, as `find_declared_types` finds them; each is found once."""
-        key = (query, schema_version, self.openings)
-        if key not in self._declared:
-            async with self._declarers.lent() as connection:
-                types = await connection.run(partial(find_declared_types, query))
-            if len(query) > _LONGEST_KNOWN:
-                return types
-            self._declared[key] = types
+        known = self.declared_types(query, schema_version)
+        if known is not None:
+            return known
+        async with self._declarers.lent() as connection:
+            types = await connection.run(partial(find_declared_types, query))
+        if len(query) <= _LONGEST_KNOWN:
+            self._declared[query, schema_version, self.openings] = types
             if len(self._declared) > _MOST_KNOWN:
                 self._declared.popitem(last=False)
-        return self._declared[key]
+        return types
+
+    def declared_types(self, query: str, schema_version: int) -> Sequence[str | None] | None:
+        """What `find_declared_types` gives, where it was found already."""
+        return self._declared.get((query, schema_version, self.openings))
 
     async def check(self) -> None:
         """Asks the database for its schema, unless all readers are at work: then it is open. Raises SqlError."""

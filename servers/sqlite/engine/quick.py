@@ -31,7 +31,7 @@ _SECONDS = 0.001
 _MOST_BEFORE = 0.1
 """Seconds that a thread has taken at most for what is tried here: it may have waited for other threads."""
 _AT_ONCE = 0.02
-"""Seconds of processor time for all reads of one turn of the event loop."""
+"""Seconds of processor time for one turn of the event loop, from its first read on."""
 _INSTRUCTIONS = 100
 """Of SQLite's virtual machine, between two looks at the clock."""
 _TRIES = 3
@@ -75,18 +75,19 @@ class QuickReader:
         self._schema_version = 0
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._is_learning = False
-        self._until = self._rests_until = self._spent = 0.0
+        self._until = self._rests_until = 0.0
+        self._turn_began: float | None = None
+        """What the thread had taken of the processor before the first read of this turn of the event loop."""
 
     def run(self, statement: str, work: Work[T | None]) -> T | None:
         """What `work` gives, which runs `statement`; None where a thread has to do it. Never waits or raises."""
         known, handle, began = self._known.get(statement), self._handle, time.monotonic()
-        if known is None or not known.tries or handle is None or self._spent > _AT_ONCE or began < self._rests_until:
+        if known is None or not known.tries or handle is None or began < self._rests_until:
             return None
-        if handle.is_replaced:
-            self.close()
+        if not self._has_turn(handle):
             return None
         self._known.move_to_end(statement)
-        self._until, before = began + self._seconds, time.thread_time()
+        self._until = began + self._seconds
         found, is_passing = None, False
         try:
             found = self._run(known, handle.connection, work)
@@ -94,7 +95,8 @@ class QuickReader:
             is_passing = _is_passing(error)
         if not is_passing:
             known.tries = known.tries - 1 if found is None else _TRIES
-        self._account(time.monotonic() - began, time.thread_time() - before)
+        if (seconds := time.monotonic() - began) > _LATE:
+            self._rests_until = began + (_REST + 1) * seconds
         return found
 
     def knows(self, statement: str) -> bool:
@@ -165,15 +167,20 @@ class QuickReader:
     def _is_over(self) -> bool:
         return time.monotonic() > self._until
 
-    def _account(self, seconds: float, processor_seconds: float) -> None:
-        if seconds > _LATE:
-            self._rests_until = time.monotonic() + _REST * seconds
-        if not self._spent:
-            asyncio.get_running_loop().call_soon(self._begin_turn)
-        self._spent += processor_seconds
+    def _has_turn(self, handle: Handle) -> bool:
+        """Whether one more read may be done now. The first of a turn of the event loop sees to it that it is the same
+        file as before, and from it on the turn is measured."""
+        if self._turn_began is not None:
+            return time.thread_time() - self._turn_began < _AT_ONCE
+        if handle.is_replaced:
+            self.close()
+            return False
+        asyncio.get_running_loop().call_soon(self._end_turn)
+        self._turn_began = time.thread_time()
+        return True
 
-    def _begin_turn(self) -> None:
-        self._spent = 0.0
+    def _end_turn(self) -> None:
+        self._turn_began = None
 
 
 def _is_compiled_at_once(

@@ -1,8 +1,8 @@
 """The tool that queries a database."""
 
-from servers.sql.features.context import Ctx, CursorArgument, DatabaseArgument, MaxRowsArgument, Opened
-from servers.sql.features.reading import QueryResult, answer_query
-from servers.sql.query import Query
+from servers.sql.features.context import NONE, Ctx, CursorArgument, DatabaseArgument, MaxRowsArgument, Opened
+from servers.sql.features.reading import QueryResult, answer_at_once, answer_query
+from servers.sql.query import Parameters, Query
 from shared import Data, Features
 
 from .context import RESULT_APP, ParametersArgument, QueryArgument
@@ -10,11 +10,23 @@ from .context import RESULT_APP, ParametersArgument, QueryArgument
 features = Features[Opened]()
 
 
-@features.tool(title="Read query", read_only=True, task="optional", app=RESULT_APP)
+def _read_at_once(
+    ctx: Ctx,
+    query: str,
+    parameters: Parameters,
+    max_rows: int | None,
+    cursor: str | None,
+    database: str | None,
+) -> Data[QueryResult] | None:
+    source = ctx.state.databases.get(database)
+    return answer_at_once(ctx, source, Query(query, source.bind(parameters)), max_rows, cursor)
+
+
+@features.tool(title="Read query", read_only=True, task="optional", app=RESULT_APP, at_once=_read_at_once)
 async def read_query(
     ctx: Ctx,
     query: QueryArgument,
-    parameters: ParametersArgument = [],  # noqa: B006 - pydantic copies it
+    parameters: ParametersArgument = NONE,
     max_rows: MaxRowsArgument = None,
     cursor: CursorArgument = None,
     database: DatabaseArgument = None,

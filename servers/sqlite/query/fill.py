@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from servers.sql.pages import AnswerLimits, Page, PageBuilder, Row, fetch, find_room, measure
-from servers.sqlite.query.values import encode_row, encode_rows, find_types
+from servers.sqlite.query.values import encode_row, encode_rows, find_types, type_of
 
 
 def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -> tuple[Page, list[Row]]:
@@ -27,7 +27,7 @@ def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | Non
     made = [encode_row(row, limits.cell_bytes)]
     if measure(made) > find_room(names, limits):
         return None
-    return Page(made, _find_types(names, [row]))
+    return Page(made, list(map(type_of, row)))
 
 
 def _find_types(names: Sequence[str], rows: Sequence[Row]) -> list[str]:

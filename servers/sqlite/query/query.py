@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
@@ -80,14 +80,17 @@ def run_at_once(
 ) -> Answer | None:
     """All rows of the query; None where that is more than one answer may have."""
     began = time.monotonic()
-    with closing(connection.execute(query.sql, query.parameters)) as cursor:
-        names = tuple(column[0] for column in cursor.description or ())
+    cursor = connection.execute(query.sql, query.parameters)
+    try:
+        names = tuple([column[0] for column in cursor.description or ()])
         rows = cursor.fetchmany(2)
         page = fill_row(names, rows[0], limits) if len(rows) == 1 else None
         if page is None:
             page, left = fill_page(names, chain(rows, cursor), limits)
             if left:
                 return None
+    finally:
+        cursor.close()
     return Answer(names, page, False, None, schema_version, 0, time.monotonic() - began)
 
 

@@ -38,6 +38,11 @@ def encode_rows(rows: Sequence[tuple[Any, ...]], max_bytes: int) -> list[tuple[A
     return list(zip(*[encode_cells(values, max_bytes) for values in zip(*rows, strict=True)], strict=True))
 
 
+def type_of(value: Any) -> str:
+    """The storage class of a value, in SQLite's words."""
+    return _TYPES[type(value)]
+
+
 def find_types(values: Iterable[Any]) -> set[str]:
     """The storage classes of values, in SQLite's words."""
     return {_TYPES[kind] for kind in set(map(type, values))}

@@ -22,7 +22,7 @@ from ...server.context import Context
 from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
 from ...server.running import Running
-from ...server.tools import hosted_by
+from ...server.tools import hosted_by, says_nothing_of_tasks
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, tasks_of
@@ -115,6 +115,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
         ],
     )
     extension.lifespan, extension.listens = partial(living, support=support), _listens
+    extension.passes = None if support is not None else says_nothing_of_tasks
     return extension
 
 

@@ -72,11 +72,12 @@ async def test_rows_without_room_are_not_kept_where_that_is_asked_for(link: Link
     assert (found.cut, len(found.rows), found.tag) == (True, 9, "SELECT 5000")
 
 
-async def test_a_row_that_is_too_large_ends_the_connection(link: Link) -> None:
+async def test_a_row_that_is_too_large_ends_the_connection_or_leaves_it_in_order(link: Link) -> None:
+    """It is noticed while it arrives, unless libpq reads faster than the server writes."""
     with pytest.raises(SqlError) as caught:
         await link.run("SELECT repeat('x', 100000000)", deadline=soon())
     assert caught.value.code == "too_large"
-    assert link.is_broken
+    assert link.is_broken or (await link.run("SELECT 1", deadline=soon())).rows == [(b"1",)]
 
 
 async def test_a_row_that_is_too_large_is_refused_when_it_is_there(postgres: PostgresServer) -> None:
