@@ -53,6 +53,10 @@ class Uris:
             segments.append(target.key)
         return self._prefix + "/".join(segments)
 
+    def format_database(self, name: str) -> str:
+        """The URI of a database as a whole, which can be watched."""
+        return f"{self._prefix}{quote(name, safe='')}"
+
 
 def join_key(parts: Iterable[str]) -> str:
     """The values of a key, percent-encoded and between commas."""

@@ -2,13 +2,10 @@
 
 It is looked at every second, with one connection that is open while somebody watches, and right after notices of
 triggers, where there are some. A table that has them is told of by these alone: what PostgreSQL counts comes later,
-and would tell of the same change again. What we write is told by who wrote it (`wrote`), and by nobody again.
-
-The first change after a quiet time is told at once. What follows it closely is told once: when nothing more came for
-a moment, and after a second at the latest. After a time in which the database could not be asked, all is told once.
+and would tell of the same change again. What we write is told by who wrote it (`wrote`), and by nobody again. After a
+time in which the database could not be asked, all is told once.
 """
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing, suppress
 from functools import partial
@@ -21,15 +18,12 @@ from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
 from servers.postgres.watch.notifications import Notice, hear, listen, make_trigger
 from servers.postgres.watch.polling import Part, Seen, look
+from servers.sql import watch
 from servers.sql.errors import SqlError
 
-LISTING = "listing"
-"""The key under which the list of resources is watched."""
-_QUIET, _LONGEST = 0.1, 1.0
-_SWEEP_SECONDS = 1.0
 _PATIENCE = 1.0
 """Seconds. What is known already must not wait long to be told."""
-_LISTENING = 3 * _SWEEP_SECONDS
+_LISTENING = 3 * watch.SWEEP_SECONDS
 """Seconds in which whoever listens should have noticed that the database is back."""
 _LONG = 30.0
 """Seconds. A look takes some milliseconds, or more where there are thousands of tables."""
@@ -56,23 +50,19 @@ class Source(Protocol):
         """How PostgreSQL writes the name of what a client calls so, or the same where there is no such table."""
 
 
-class Watched:
+class Watched(watch.Watched):
     """A database, and under which keys changes of it are told. `run` it in a task."""
 
     def __init__(
         self, source: Source, of_schema: Collection[str], tell: Callable[[str], None], triggers: bool
     ) -> None:
+        super().__init__(tell)
         self.source = source
-        self.scope = anyio.CancelScope()
-        """Ends `run`."""
-        self.keys: dict[str, str | None] = {}
-        """Each key, with the table that it is about, as PostgreSQL writes its name."""
         self.away = False
         """Whether the database can't be asked."""
         self.on_ways: Callable[[], None] = _ignore
         """Told that `by_triggers` or `away` may have changed; must not wait."""
         self._of_schema = of_schema
-        self._tell = tell
         self._triggers = triggers
         self._listening = anyio.Event()
         self._missed = False
@@ -85,7 +75,6 @@ class Watched:
         self._wrote: set[str] = set()
         self._heard: list[Notice] = []
         self._backend = 0
-        self._noticed = anyio.Event()
 
     @property
     def by_triggers(self) -> bool:
@@ -94,15 +83,11 @@ class Watched:
             self._is_triggered(self._seen.tables.get(table, {})) for table in self.keys.values() if table is not None
         )
 
-    def notice(self) -> None:
-        """Something happened to the database."""
-        self._noticed.set()
-
     def wrote(self, commit: Commit) -> None:
         """We have changed the database."""
         self._backend = commit.backend
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, commit)}
-        self._noticed.set()
+        self.notice()
 
     async def begin(self, key: str, table: str | None) -> None:
         """Tells of what `table` is about under `key` from now on."""
@@ -128,9 +113,7 @@ class Watched:
 
     async def _look_forever(self) -> None:
         while True:
-            with anyio.move_on_after(_SWEEP_SECONDS):
-                await self._noticed.wait()
-            self._noticed = anyio.Event()
+            await self._wait()
             wrote, self._wrote = self._wrote, set()
             found: set[str] = set()
             with anyio.move_on_after(_PATIENCE if wrote else _LONG):
@@ -139,7 +122,7 @@ class Watched:
             if await self._make_triggers():
                 # What came before them was counted, but will not be compared any more.
                 self._wrote |= found
-                self._noticed.set()
+                self.notice()
             if wrote or found:
                 await self._settle()
 
@@ -148,15 +131,15 @@ class Watched:
             with suppress(SqlError), closing(await self.source.connect(writable=True)) as link:
                 await listen(_limit(link))
                 self._listening.set()
-                self._noticed.set()
+                self.notice()
                 self.on_ways()
                 async for notice in hear(link):
                     self._heard.append(notice)
-                    self._noticed.set()
+                    self.notice()
             if self._listening.is_set():
                 self._listening, self._missed = anyio.Event(), True
                 self.on_ways()
-            await anyio.sleep(_SWEEP_SECONDS)
+            await anyio.sleep(watch.SWEEP_SECONDS)
 
     async def _learn(self, key: str, table: str | None) -> None:
         """Sees how it is now, once triggers tell of what comes. Where that can't be seen, it counts as changed when
@@ -265,24 +248,6 @@ class Watched:
             return commit.defined
         parts = self._seen.tables.get(table or "", {}).values()
         return table is None or any(part.name in commit.tables or part.kind == "f" for part in parts)
-
-    def _tell_all(self, keys: Collection[str]) -> None:
-        for key in keys:
-            # Its last subscription may have ended meanwhile.
-            if key in self.keys:
-                self._tell(key)
-
-    async def _settle(self) -> None:
-        """Waits until the burst of changes is over."""
-        end, again = time.monotonic() + _LONGEST, False
-        while (left := end - time.monotonic()) > 0:
-            with anyio.move_on_after(min(_QUIET, left)) as pause:
-                await self._noticed.wait()
-            if pause.cancelled_caught:
-                break
-            self._noticed, again = anyio.Event(), True
-        if again:
-            self._noticed.set()
 
 
 def _limit(link: Link) -> Ask:

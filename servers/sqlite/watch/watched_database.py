@@ -7,13 +7,9 @@ by who wrote it (`wrote`), and by nobody again.
 Which tables another process changed SQLite does not say, and no fingerprint that is cheap sees an UPDATE. So all that
 are watched are told of; of the schema only where `schema_version` differs. Of our own writes the tables are known.
 A view, or a virtual table, may show any table, so it counts as changed with each of them.
-
-The first change after a quiet time is told at once. What follows it closely is told once: when nothing more came for
-a moment, and after a second at the latest.
 """
 
 import sqlite3
-import time
 from collections.abc import Callable, Collection
 from contextlib import closing, suppress
 from functools import partial
@@ -22,16 +18,12 @@ from typing import NamedTuple
 
 import anyio
 
+from servers.sql import watch
 from servers.sql.errors import SqlError
 from servers.sql.uris import Target
 from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.limits import StatementDeadline, retry_locked
 from servers.sqlite.uris import URIS
-
-LISTING = "listing"
-"""The key under which the list of resources is watched."""
-_QUIET, _LONGEST = 0.1, 1.0
-_SWEEP_SECONDS = 1.0
 
 _PATIENCE = 1.0
 """Seconds. What is known already must not wait long to be told."""
@@ -80,38 +72,27 @@ def _look(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[
     return data_version, schema_version, tables
 
 
-class Watched:
+class Watched(watch.Watched):
     """A database, and under which keys changes of it are told. `run` it in a task."""
 
     def __init__(self, database: Database, fingerprint: Fingerprint, tell: Callable[[str], None]) -> None:
+        super().__init__(tell)
         self.database = database
-        self.scope = anyio.CancelScope()
-        """Ends `run`."""
-        self.keys: dict[str, str | None] = {}
-        """Each key, with the table that it is about, its name folded."""
-        self._of_schema = {LISTING, URIS.format(Target(database.name))}
+        self._of_schema = {watch.LISTING, URIS.format(Target(database.name))}
         self._fingerprint = fingerprint
-        self._tell = tell
         self._wrote: set[str] = set()
-        self._noticed = anyio.Event()
-
-    def notice(self) -> None:
-        """Something happened to the files of the database."""
-        self._noticed.set()
 
     def wrote(self, tables: Collection[str], defines: bool) -> None:
         """We changed these tables, and the schema where it `defines`."""
         changed = {fold_name(table) for table in tables}
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, changed, defines)}
-        self._noticed.set()
+        self.notice()
 
     async def run(self) -> None:
         """Looks and tells until it is cancelled."""
         with self.scope:
             while True:
-                with anyio.move_on_after(_SWEEP_SECONDS):
-                    await self._noticed.wait()
-                self._noticed = anyio.Event()
+                await self._wait()
                 wrote, self._wrote = self._wrote, set()
                 self._tell_all(wrote)
                 found = await self._find_changes() - wrote
@@ -136,21 +117,3 @@ class Watched:
             return set()
         of_schema = set() if seen.schema_version != before.schema_version else self._of_schema
         return self.keys.keys() - of_schema
-
-    def _tell_all(self, keys: Collection[str]) -> None:
-        for key in keys:
-            # Its last subscription may have ended meanwhile.
-            if key in self.keys:
-                self._tell(key)
-
-    async def _settle(self) -> None:
-        """Waits until the burst of changes is over."""
-        end, again = time.monotonic() + _LONGEST, False
-        while (left := end - time.monotonic()) > 0:
-            with anyio.move_on_after(min(_QUIET, left)) as pause:
-                await self._noticed.wait()
-            if pause.cancelled_caught:
-                break
-            self._noticed, again = anyio.Event(), True
-        if again:
-            self._noticed.set()

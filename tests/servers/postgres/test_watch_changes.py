@@ -13,7 +13,7 @@ from servers.postgres.engine.deadline import Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
 from servers.postgres.watch.watch import Watch
-from servers.postgres.watch.watched_database import LISTING
+from servers.sql.watch import LISTING
 from servers.sql.database import Databases
 from servers.sql.errors import SqlError
 from tests.postgres_server import PostgresServer, short_folder

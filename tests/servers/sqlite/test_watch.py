@@ -15,7 +15,7 @@ from servers.sql.file_events import watch_events
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.watch.watch import Watch
-from servers.sqlite.watch.watched_database import LISTING
+from servers.sql.watch import LISTING
 from shared.kit.notices import Notices
 from tests.servers.sqlite.others import elsewhere
 
