@@ -2,23 +2,15 @@
 
 from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 from typing import ClassVar, Self
 
-from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
-from shared.kit.within import place_within
-from shared.program.options import expand_home, option
+from servers.sql.settings import Directory, Narrowing, rows_unasked
+from shared.program.options import option
 
 from .engine.deadline import Limits
 from .engine.target import Target, parse_target
-
-
-class Narrowing(BaseModel):
-    """What a principal can be given of the databases."""
-
-    databases: list[str] = Field([], description="names of databases that the server has")
-    files: Path | None = Field(None, description="directory in that of the server, to import from")
 
 
 class Settings(BaseModel):
@@ -53,17 +45,10 @@ class Settings(BaseModel):
         description="ask the user before the schema or more rows than this are changed",
         json_schema_extra={"metavar": "ROWS"},
     )
-    files: Path | None = option(None, "directory of CSV files to import", "DIR")
+    files: Directory = option(None, "directory of CSV files to import", "DIR")
     readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
-    queries: Path | None = option(None, "directory of SQL files that become tools", "DIR")
+    queries: Directory = option(None, "directory of SQL files that become tools", "DIR")
     max_export: int = Field(100_000_000, ge=1_000, description="bytes that one export may have")
-
-    @field_validator("files", "queries")
-    @classmethod
-    def _is_a_directory(cls, directory: Path | None) -> Path | None:
-        if directory is not None and not expand_home(directory).is_dir():
-            raise ValueError(f"{directory} is not a directory")
-        return directory and expand_home(directory)
 
     @model_validator(mode="after")
     def _are_there(self) -> Self:
@@ -85,15 +70,7 @@ class Settings(BaseModel):
         """These settings for who has these databases alone, and what of the directory of files it is given. Raises
         ValueError for what is not here."""
         known = [target.name for target in self.targets]
-        for name in narrowing.databases:
-            if name not in known:
-                raise ValueError(f"databases: there is no database {name!r}; there are: {', '.join(known)}")
-        if not narrowing.databases:
-            raise ValueError("databases: name at least one")
-        files = None
-        if narrowing.files is not None:
-            files = place_within(narrowing.files, [] if self.files is None else [self.files])
-        own = self.model_copy(update={"files": files})
+        own = self.model_copy(update={"files": narrowing.place_files(known, self.files)})
         own.keep_to(narrowing.databases)
         return own
 
@@ -110,7 +87,7 @@ class Settings(BaseModel):
     @property
     def unasked_rows(self) -> int | None:
         """How many rows may change without asking the user; None where nobody needs to be asked."""
-        return 0 if self.confirm and self.confirm_rows is None else self.confirm_rows
+        return rows_unasked(self.confirm, self.confirm_rows)
 
     @property
     def writes(self) -> bool:
