@@ -36,6 +36,11 @@ _CLEANING = 5.0
 """Seconds that ending a transaction may take."""
 _BACKSTOP = 5.0
 """Seconds beyond the time of a statement after which PostgreSQL ends it by itself, should this process be gone."""
+_LOOKS = 140_000
+_LOOK = """pg_catalog.set_config('client_connection_check_interval', CASE
+    WHEN pg_catalog.version() ~ 'linux|darwin|bsd' THEN '2000' ELSE '0' END, false)"""
+"""Has PostgreSQL see every two seconds, since version 14 and where its system can tell, whether this process still is
+there: what it runs for one that was killed ends then."""
 _IDLE = 120.0
 """Seconds after which PostgreSQL ends a transaction that nobody goes on with."""
 _MOST_NOTIFICATIONS = 10_000
@@ -324,7 +329,8 @@ async def _set_guard(link: Link, writes: bool) -> None:
         "idle_in_transaction_session_timeout": str(round(_IDLE * 1_000)),
     }
     calls = ", ".join(f"pg_catalog.set_config('{name}', ${n}, false)" for n, name in enumerate(settings, 1))
-    await link.ask(f"SELECT {calls}", *settings.values(), deadline=Deadline(limits.seconds))
+    look = f", {_LOOK}" if link.version >= _LOOKS else ""
+    await link.ask(f"SELECT {calls}{look}", *settings.values(), deadline=Deadline(limits.seconds))
 
 
 async def _cancel(pgconn: PGconn) -> None:

@@ -3,11 +3,13 @@
 
 from functools import partial
 
+import anyio
 import pytest
 
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.serving import served
 from tests.servers.postgres.strain import cluster, crowd, fail_over, hold_lock, page_through, under_load
+from tests.wire import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]
 
@@ -30,6 +32,25 @@ async def test_the_second_of_two_hosts_takes_over_from_one_that_is_killed() -> N
         seen = await fail_over(first, second)
     assert (seen.wrong, set(seen.codes) <= {"unavailable"}) == (0, True)
     assert seen.back < 10
+
+
+async def test_what_runs_for_a_server_that_is_killed_ends_soon(database: Database) -> None:
+    every = "WITH RECURSIVE every(n) AS (VALUES (1::bigint) UNION ALL SELECT n + 1 FROM every)"
+    count = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database()"
+    with database.server.connect(database.name) as other:
+
+        async def until(running: int) -> None:
+            # The question itself is one of them.
+            while other.execute(count).fetchone() != (running + 1,):
+                await anyio.sleep(0.05)
+
+        async with served("--timeout", "600", database.reader) as peer:
+            params = {"name": "read_query", "arguments": {"query": f"{every} SELECT count(*) FROM every"}}
+            await peer.wire.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+            with anyio.fail_after(PATIENCE):
+                await until(1)
+                peer.wire.kill()
+                await until(0)
 
 
 async def test_a_lock_fails_those_who_need_it_and_nobody_else(database: Database) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from servers.sql.errors import SqlError
 from servers.sql.file_events import watch_events
+from servers.sql.watch import LISTING
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
 from servers.sqlite.watch.watch import Watch
-from servers.sql.watch import LISTING
 from shared.kit.notices import Notices
 from tests.servers.sqlite.others import elsewhere
 
