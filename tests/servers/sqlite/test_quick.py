@@ -23,10 +23,11 @@ from servers.sqlite.engine.limits import Limits
 from servers.sqlite.engine.quick_policy import QuickPolicy
 from servers.sqlite.query.query import run_at_once
 from shared.kit import spans
+from shared.protocol.wire.jsonrpc import Request, Response
 from tests.descriptors import descriptors
 from tests.servers.sqlite.malicious import BOMB, HOSTILE, Maker, made, two_thousand_tables, views_that_double
 from tests.servers.sqlite.serving import inside
-from tests.wire import PATIENCE
+from tests.wire import PATIENCE, with_envelope
 
 ROOM = AnswerLimits(10, 10_000, 1_000)
 ROW = "SELECT n, name FROM numbers WHERE n = 7"
@@ -482,3 +483,15 @@ async def test_the_file_is_closed_at_the_end(file: Path) -> None:
         await learn(database, ROW)
         assert await read(database, ROW) == FOUND
     assert not [link for link in descriptors() if str(file) in link]
+
+
+async def test_what_is_read_at_once_is_answered_at_once(file: Path) -> None:
+    async with inside(file) as peer:
+        await peer.data("read_query", query=ROW)
+        connection = peer.running.connect(None, lambda: None)
+        params = with_envelope({"name": "read_query", "arguments": {"query": ROW}})
+        connection.take(Request(1, "tools/call", params))
+        (answer,) = connection.outgoing()
+        await connection.close()
+    assert isinstance(answer.message, Response)
+    assert answer.message.result["structuredContent"]["rows"] == [list(row) for row in FOUND]
