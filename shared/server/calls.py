@@ -93,7 +93,8 @@ class Calls:
         else:
             self._wait(link, call, limits.waiting_calls)
             return
-        named = call.method.handler == "tools/call" and call.params.name
+        # Within a batch it may have been cancelled already.
+        named = call.method.handler == "tools/call" and not call.is_over and call.params.name
         if named in self._running.features.tools.at_once and self._answer_at_once(link, call):
             return
         call.scope = CancelScope()

@@ -50,7 +50,8 @@ def call_elsewhere(workbench: Workbench, server: str, tool: str, **arguments: An
 
 
 async def copied(page: Page, button: Locator, begins: str) -> str:
-    """What a button copies, which begins so."""
+    """What a button copies, which begins so. What was copied before, by another test as well, is gone then."""
+    await page.evaluate("navigator.clipboard.writeText('')")
     await button.click()
     text = ""
     with anyio.fail_after(20):

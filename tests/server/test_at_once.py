@@ -212,3 +212,13 @@ async def test_a_peer_that_takes_no_answers_is_waited_for() -> None:
         await connection.close()
     assert [one.message.id for one in answers] == list(range(10))
     assert twice.tasks == 4 * ["at once"] + 6 * ["a task"]
+
+
+async def test_a_call_that_its_own_batch_cancels_is_not_made() -> None:
+    twice = Twice()
+    async with talking(twice.app, "2025-03-26") as peer:
+        call = {"id": 1, "method": "tools/call", "params": {"name": "double", "arguments": {"number": 4}}}
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+        await peer.send([{"jsonrpc": "2.0", **one} for one in (call, cancelled, {"id": 2, "method": "ping"})])
+        assert [one["id"] for one in json.loads(await peer.end.receive_bytes())] == [2]
+    assert twice.tasks == []
