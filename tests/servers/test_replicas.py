@@ -15,8 +15,8 @@ from servers.filesystem.server import app as filesystem
 from servers.filesystem.watch import watcher
 from servers.prompts.library import watch as prompts_watch
 from servers.prompts.server import app as prompts
+from servers.sql import watch as database_watch
 from servers.sqlite.server import app as sqlite
-from servers.sqlite.watch import watched_database
 from shared import Running, Server
 from shared.contracts import Stores
 from shared.kit.notices import Notices
@@ -42,8 +42,8 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Notices, "arm", lambda *_: False)
     monkeypatch.setattr(Notices, "wait", see_nothing)
     monkeypatch.setattr(watcher, "look_at", lambda *_: (False, False))
-    for module in (prompts_watch, watched_database):
-        monkeypatch.setattr(module, "_SWEEP_SECONDS", 3_600.0)
+    monkeypatch.setattr(prompts_watch, "_SWEEP_SECONDS", 3_600.0)
+    monkeypatch.setattr(database_watch, "SWEEP_SECONDS", 3_600.0)
     monkeypatch.setattr(prompts_watch, "_POLL_SECONDS", 3_600.0)
 
 
