@@ -5,7 +5,6 @@ are made first, and then as many are fetched as should fit if they are like thos
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -28,9 +27,6 @@ _FIRST = 50
 _FULL = 0.95
 """Of the bytes, what is not worth another try."""
 _SMALLEST_CELL = 16
-FEW_COLUMNS = 20
-"""Up to which what is made of the columns of an answer is kept, as the same queries come again and again."""
-_KEPT = 100
 
 
 class AnswerLimits(NamedTuple):
@@ -103,13 +99,7 @@ class PageBuilder:
 
 def find_room(names: Sequence[str], limits: AnswerLimits) -> int:
     """Bytes that an answer with columns of these names has for rows."""
-    few = len(names) <= FEW_COLUMNS
-    return limits.bytes - _FRAME - (_measure_few(tuple(names)) if few else measure(names)) - _COLUMN * len(names)
-
-
-@lru_cache(_KEPT)
-def _measure_few(names: tuple[str, ...]) -> int:
-    return measure(names)
+    return limits.bytes - _FRAME - measure(names) - _COLUMN * len(names)
 
 
 def measure(rows: Sequence[Any]) -> int:

@@ -57,6 +57,7 @@ async def serve(
     the peer is gone. `client` names who shares the server with others. Never raises for what the peer does."""
     ready, writing = asyncio.Event(), CancelScope()
     connection = running.connect(principal, ready.set, client)
+    # What a `PromptTransport` has.
     try_send: Callable[[list[Outgoing]], bool] | None = getattr(transport, "try_send", None)
     unsent: list[Outgoing] = []  # what was fetched and is yet to leave
 

@@ -117,7 +117,7 @@ async def test_it_takes_the_place_of_its_call_and_gives_it_back() -> None:
 
 async def test_what_has_waited_for_a_place_begins_in_its_turn() -> None:
     many = 1_500
-    twice = Twice(concurrent_calls=1, waiting_calls=many)
+    twice = Twice(concurrent_calls=1, waiting_calls=many, waiting_messages=many)
     async with talking(twice.app) as peer:
         held = await peer.start("hold")
         ids = [await peer.start("double", number=number % 7) for number in range(many)]

@@ -36,8 +36,8 @@ _CLEANING = 5.0
 """Seconds that ending a transaction may take."""
 _BACKSTOP = 5.0
 """Seconds beyond the time of a statement after which PostgreSQL ends it by itself, should this process be gone."""
-_LOOKS = 140_000
-_LOOK = """pg_catalog.set_config('client_connection_check_interval', CASE
+_CAN_CHECK_CLIENT = 140_000
+_CHECK_CLIENT = """pg_catalog.set_config('client_connection_check_interval', CASE
     WHEN pg_catalog.version() ~ 'linux|darwin|bsd' THEN '2000' ELSE '0' END, false)"""
 """Has PostgreSQL see every two seconds, since version 14 and where its system can tell, whether this process still is
 there: what it runs for one that was killed ends then."""
@@ -329,8 +329,9 @@ async def _set_guard(link: Link, writes: bool) -> None:
         "idle_in_transaction_session_timeout": str(round(_IDLE * 1_000)),
     }
     calls = ", ".join(f"pg_catalog.set_config('{name}', ${n}, false)" for n, name in enumerate(settings, 1))
-    look = f", {_LOOK}" if link.version >= _LOOKS else ""
-    await link.ask(f"SELECT {calls}{look}", *settings.values(), deadline=Deadline(limits.seconds))
+    if link.version >= _CAN_CHECK_CLIENT:
+        calls = f"{calls}, {_CHECK_CLIENT}"
+    await link.ask(f"SELECT {calls}", *settings.values(), deadline=Deadline(limits.seconds))
 
 
 async def _cancel(pgconn: PGconn) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.sql.features import exporting
-from servers.sql.features.context import NONE, Ctx, DatabaseArgument, Opened
+from servers.sql.features.context import NO_PARAMETERS, Ctx, DatabaseArgument, Opened
 from servers.sql.features.exporting import Contents
 from servers.sql.formats import FormatName
 from servers.sql.query import Query
@@ -22,7 +22,7 @@ features = Features[Opened]()
 async def export(
     ctx: Ctx,
     query: QueryArgument,
-    parameters: ParametersArgument = NONE,
+    parameters: ParametersArgument = NO_PARAMETERS,
     format: FormatName = "csv",
     database: DatabaseArgument = None,
 ) -> list[ResourceLink | TextContent]:

@@ -1,6 +1,6 @@
 """The tool that queries a database."""
 
-from servers.sql.features.context import NONE, Ctx, CursorArgument, DatabaseArgument, MaxRowsArgument, Opened
+from servers.sql.features.context import NO_PARAMETERS, Ctx, CursorArgument, DatabaseArgument, MaxRowsArgument, Opened
 from servers.sql.features.reading import QueryResult, answer_query
 from servers.sql.query import Query
 from shared import Data, Features
@@ -14,7 +14,7 @@ features = Features[Opened]()
 async def read_query(
     ctx: Ctx,
     query: QueryArgument,
-    parameters: ParametersArgument = NONE,
+    parameters: ParametersArgument = NO_PARAMETERS,
     max_rows: MaxRowsArgument = None,
     cursor: CursorArgument = None,
     database: DatabaseArgument = None,

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.sql.features import describing
-from servers.sql.features.context import NONE, Ctx, DatabaseArgument, Opened, limit_answer, turn_to_read
+from servers.sql.features.context import NO_PARAMETERS, Ctx, DatabaseArgument, Opened, limit_answer, turn_to_read
 from servers.sql.features.reading import explain
 from servers.sql.plan import format_plan
 from servers.sql.query import Query
@@ -62,7 +62,7 @@ async def describe_database(
 async def explain_query(
     ctx: Ctx,
     query: QueryArgument,
-    parameters: ParametersArgument = NONE,
+    parameters: ParametersArgument = NO_PARAMETERS,
     analyze: Annotated[bool, Field(description="run it, too, and measure; only what reads")] = False,
     database: DatabaseArgument = None,
 ) -> str:

@@ -33,8 +33,8 @@ T = TypeVar("T")
 SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
 
 DatabaseArgument = Annotated[str | None, Field(description="its name, where there are several")]
-NONE: Any = ()
-"""No parameters. Pydantic would copy an empty list for each call."""
+NO_PARAMETERS: Any = ()
+"""An empty list, which pydantic would copy for each call."""
 MaxRowsArgument = Annotated[int | None, Field(ge=1, description="rows at most")]
 CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut; same query")]
 

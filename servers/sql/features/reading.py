@@ -1,7 +1,6 @@
 """What a query gives in both forms: the same arrays of JSON, as data and as lines of a text."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from typing_extensions import TypedDict
@@ -10,14 +9,10 @@ from shared import Data
 
 from ..database import Database
 from ..errors import SqlError
-from ..pages import FEW_COLUMNS
 from ..plan import format_plan
 from ..query import Found, Query
 from ..texts import NOTE, fence, format_row
 from .context import Ctx, job_of, limit_answer, turn_to_read, turn_to_write
-
-_KEPT = 100
-"""Heads of answers."""
 
 
 class QueryResult(TypedDict):
@@ -94,19 +89,8 @@ def format_result(result: QueryResult) -> str:
         facts.append(f"cut; go on with cursor {result['next_cursor']}")
     if not result["columns"]:
         return "; ".join(facts)
-    return "\n".join(("; ".join(facts), fence([_format_heads(result), *map(format_row, result["rows"])])))
-
-
-def _format_heads(result: QueryResult) -> str:
-    heads = tuple(result["columns"]), tuple(result["declared"]), tuple(result["types"])
-    return _few_heads(*heads) if len(heads[0]) <= FEW_COLUMNS else _heads(*heads)
-
-
-def _heads(columns: Sequence[str], declared: Sequence[str | None], types: Sequence[str]) -> str:
-    return f"columns {format_row(columns)}\ndeclared {format_row(declared)}\ntypes {format_row(types)}"
-
-
-_few_heads = lru_cache(_KEPT)(_heads)
+    heads = [f"{head} {format_row(result[head])}" for head in ("columns", "declared", "types")]
+    return "\n".join(("; ".join(facts), fence([*heads, *map(format_row, result["rows"])])))
 
 
 async def explain(ctx: Ctx, source: Database, query: Query) -> str:

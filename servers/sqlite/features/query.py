@@ -1,6 +1,6 @@
 """The tool that queries a database."""
 
-from servers.sql.features.context import NONE, Ctx, CursorArgument, DatabaseArgument, MaxRowsArgument, Opened
+from servers.sql.features.context import NO_PARAMETERS, Ctx, CursorArgument, DatabaseArgument, MaxRowsArgument, Opened
 from servers.sql.features.reading import QueryResult, answer_at_once, answer_query
 from servers.sql.query import Parameters, Query
 from shared import Data, Features
@@ -26,7 +26,7 @@ def _read_at_once(
 async def read_query(
     ctx: Ctx,
     query: QueryArgument,
-    parameters: ParametersArgument = NONE,
+    parameters: ParametersArgument = NO_PARAMETERS,
     max_rows: MaxRowsArgument = None,
     cursor: CursorArgument = None,
     database: DatabaseArgument = None,

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.sql.features import describing
-from servers.sql.features.context import NONE, Ctx, DatabaseArgument, Opened
+from servers.sql.features.context import NO_PARAMETERS, Ctx, DatabaseArgument, Opened
 from servers.sql.features.reading import explain
 from servers.sql.query import Query
 from servers.sql.schema.table import TableRequest
@@ -60,7 +60,7 @@ async def describe_database(
 async def explain_query(
     ctx: Ctx,
     query: QueryArgument,
-    parameters: ParametersArgument = NONE,
+    parameters: ParametersArgument = NO_PARAMETERS,
     database: DatabaseArgument = None,
 ) -> str:
     """Tell how SQLite would run a statement, without running it: the query plan as a tree, and which tables are read

@@ -6,7 +6,15 @@ from typing import Annotated
 from pydantic import Field
 
 from servers.sql.features import writing
-from servers.sql.features.context import NONE, Ctx, DatabaseArgument, Opened, job_of, tell_progress, turn_to_read
+from servers.sql.features.context import (
+    NO_PARAMETERS,
+    Ctx,
+    DatabaseArgument,
+    Opened,
+    job_of,
+    tell_progress,
+    turn_to_read,
+)
 from servers.sql.features.writing import OfEach, OneOrSeveral
 from servers.sql.write.csvs import CsvFormat
 from servers.sql.write.results import Statement, WriteResult
@@ -23,7 +31,7 @@ features = Features[Opened]()
 async def write_query(
     ctx: Ctx,
     query: OneOrSeveral,
-    parameters: OfEach = NONE,
+    parameters: OfEach = NO_PARAMETERS,
     dry_run: Annotated[bool, Field(description="show what would change, and change nothing")] = False,
     max_rows: Annotated[int | None, Field(ge=1, description="rows at most, of SELECT and RETURNING")] = None,
     database: DatabaseArgument = None,
