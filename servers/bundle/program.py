@@ -66,16 +66,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         complete(program_name(), list(COMMANDS))
     if words and words[0] in COMMANDS:
-        code = 1
+        code, lost = 1, ""
         try:
             code = _run(words[0], words[1:])
         except* KeyboardInterrupt:
             code = 130
         except* BrokenPipeError:  # nobody reads on, as head after some lines
-            # Python flushes once more at its end, and would complain.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            pass
+        finally:
+            lost = _end_output()
+        if lost and code == 0:
+            sys.stderr.write(f"{program_name()} {words[0]}: the output can't be written: {lost}\n")
+            code = 2
         return code
     return _refuse(words)
+
+
+def _end_output() -> str:
+    """Writes what is left; why that can't be done, if it can't. Python tries once more at its end, and would complain
+    then, with an exit code of its own."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return error.strerror or "it is closed"
+    return ""
 
 
 def _refuse(words: Sequence[str]) -> int:

@@ -146,9 +146,13 @@ def test_what_the_server_logs_is_shown_where_it_is_asked_for(capsys: pytest.Capt
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [["inspect"], ["read", "tiny://picture"], ["call", "measure", "--json"]])
-def test_a_full_disk_is_no_lost_connection(words: list[str]) -> None:
+def test_a_full_disk_is_no_lost_connection(
+    words: list[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command, *others = words
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "servers", command, "-", *others, *SERVER],
@@ -156,6 +160,19 @@ def test_a_full_disk_is_no_lost_connection(words: list[str]) -> None:
         )  # fmt: skip
     why = f"python -m servers {command}: the output can't be written: No space left on device\n"
     assert (ended.returncode, ended.stderr.decode()) == (2, why)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_what_could_not_be_written_at_the_end_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "")
+    words = ["config", "filesystem", str(tmp_path), "--client", "claude-desktop"]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "servers", *words], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False
+        )
+    why = "python -m servers config: the output can't be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr.decode().splitlines(keepends=True)[-1]) == (2, why)
 
 
 def test_what_a_picture_is_called_forges_no_line() -> None:
