@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from anyio import CancelScope
 
 from ...contracts import EventStream, SessionEvents, SessionStore
-from ...errors import InternalError
+from ...errors import InternalError, Unavailable
 from ...kit.tasks import Signal
 from ...protocol.http.rules import REFUSING, Refusal, read_event_id, refuse
 from ...protocol.session.events import Outgoing
@@ -127,14 +127,16 @@ class Streams:
         return Reader(stream)
 
     async def listen(self) -> Reader | Refusal:
-        """Who reads what no request asked for; 409 while somebody does."""
+        """Who reads what no request asked for; 409 while somebody does. Raises Unavailable where the other replicas
+        are out of reach."""
         stream = await self._events.find()
         if stream is None or stream.is_read:
             return refuse(409, "this session has a GET stream already")
         return await self._get(stream)
 
     async def resume(self, event_id: str) -> Reader | Refusal:
-        """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept."""
+        """Who reads what came after that event; 400 where it is unknown, or not everything after it is kept. Raises
+        Unavailable where the other replicas are out of reach."""
         # Not 404: to a client that means that its session has ended.
         stream_id, number = read_event_id(event_id) or ("", 0)
         stream = await self._events.find(stream_id)
@@ -235,6 +237,8 @@ class Streams:
             if settled is not None:
                 await settled
             if reader.is_cut and stream.reader is reader:  # and not since somebody else has begun
+                if stream.is_lost:
+                    raise Unavailable
                 return _TOO_OLD
             undoing.pop_all()
         return reader

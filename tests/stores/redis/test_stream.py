@@ -75,6 +75,21 @@ async def test_who_comes_back_twice_at_once_is_not_told_that_it_is_too_late(redi
         assert (first.is_cut, second.is_cut, texts(shown)) == (True, False, [b"a"])
 
 
+async def test_who_comes_back_as_a_replica_is_lost_is_told_to_come_again(redis_server: RedisServer) -> None:
+    async with fresh(redis_server).join() as here:
+        session = await create(here)
+        stream = session.stream((1,))
+        event = f"{stream.show()}_0"
+        await rest(here)
+        resuming = asyncio.ensure_future(Streams("s", session, here.sessions).resume(event))
+        while stream.reader is None or stream.is_beginning:
+            await asyncio.sleep(0)
+        assert not resuming.done(), "the replica is lost too late"
+        here.link.lose("the test says so")
+        with pytest.raises(Unavailable):
+            await resuming
+
+
 async def test_who_waits_for_what_the_others_know_is_told_that_they_are_out_of_reach(
     redis_server: RedisServer,
 ) -> None:
