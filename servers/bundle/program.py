@@ -3,6 +3,7 @@
 Nothing of `shared` is loaded before `main` has put modules off.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -49,6 +50,10 @@ _ELSEWHERE = {
 """Commands that stand beside another: the module, and the function."""
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a disk says that takes no more."""
+
+
 def program_name() -> str:
     """What the user called: the console script, which pipx puts on the PATH, or `python -m servers`."""
     return "mcp-server-bundle" if Path(sys.argv[0]).stem == "mcp-server-bundle" else "python -m servers"
@@ -73,13 +78,26 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = 130
         except* BrokenPipeError:  # nobody reads on, as head after some lines
             pass
+        except* OSError as errors:
+            code, lost = 0, _why_full(errors)
         finally:
-            lost = _end_output()
+            lost = _end_output() or lost
         if lost and code == 0:
             sys.stderr.write(f"{program_name()} {words[0]}: the output can't be written: {lost}\n")
             code = 2
         return code
     return _refuse(words)
+
+
+def _why_full(errors: BaseExceptionGroup[OSError]) -> str:
+    """Why no more can be written, which is no fault of the command. Raises all of `errors` where one says more."""
+    full, others = errors.split(lambda error: isinstance(error, OSError) and error.errno in _FULL)
+    if full is None or others is not None:
+        raise errors
+    first: BaseException = full
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return getattr(first, "strerror", None) or "it is full"
 
 
 def _end_output() -> str:

@@ -175,5 +175,19 @@ def test_what_could_not_be_written_at_the_end_is_told(monkeypatch: pytest.Monkey
     assert (ended.returncode, ended.stderr.decode().splitlines(keepends=True)[-1]) == (2, why)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["list", "accounts"])
+def test_a_full_disk_is_told_in_one_line(command: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "servers", command], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False
+        )
+    why = f"python -m servers {command}: the output can't be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr.decode()) == (2, why)
+
+
 def test_what_a_picture_is_called_forges_no_line() -> None:
     assert Piece(data=b"", mime="image/png\nsaved").shown == "[image/png saved, 0 bytes; --out FILE saves it]"
