@@ -83,8 +83,10 @@ class Link:
         lease_seconds: float,
         receive: Callable[[list[bytes]], None],
         lost: Callable[[], None],
+        failed_over: Callable[[], None],
     ) -> None:
-        """`receive` gets each entry of the inbox; `lost` hears that the lease is gone."""
+        """`receive` gets each entry of the inbox; `lost` hears that the lease is gone, `failed_over` that the primary
+        may be another Redis now: who has a connection to it connects anew."""
         self.client = client
         self.prefix = prefix
         self.lease_seconds = lease_seconds
@@ -94,6 +96,7 @@ class Link:
         self.is_joined = False
         self._receive = receive
         self._lost = lost
+        self._failed_over = failed_over
         self._queue: deque[_Operation] = deque()
         self._size = 0
         self._under_way: list[_Operation] = []
@@ -186,8 +189,10 @@ class Link:
         try:
             return await answer
         except ReadOnlyError:
-            # It was the primary, and is none any more. Its name may lead to another by now.
-            await self.client.connection_pool.disconnect()
+            # It was the primary, and is none any more. Its name may lead to another by now. Connections in use are
+            # left alone: who opens one that is closed meanwhile would get an AttributeError.
+            await self.client.connection_pool.disconnect(inuse_connections=False)
+            self._failed_over()
             raise
 
     def renew(self, alive: Callable[[int, set[int]], None]) -> None:

@@ -72,7 +72,7 @@ class RedisReplica:
 
     def __init__(self, client: Redis, prefix: str, lease_seconds: float, secret: bytes) -> None:
         self.secret = secret
-        self.link = Link(client, prefix, lease_seconds, self._receive, self._lose)
+        self.link = Link(client, prefix, lease_seconds, self._receive, self._lose, self._listen_anew)
         self.bus = RedisBus(self.link)
         self.sessions = RedisSessions(self.link, self.bus.hand)
         self.limiter = RedisLimiter(self.link)
@@ -151,7 +151,7 @@ class RedisReplica:
             return
         log.warning("this replica is one of the others from now on, as number %d", self.number)
         self._newest, self._alive = None, set()
-        self._listening.cancel()
+        self._listen_anew()
         self.link.renew(self._renewed)
         self.bus.joined()
         if self._tasks is not None:
@@ -178,7 +178,7 @@ class RedisReplica:
         """Looks into the inbox when somebody says that there is something in it."""
         while True:
             try:
-                with anyio.CancelScope() as self._listening:  # until it has another number
+                with anyio.CancelScope() as self._listening:
                     await self._look_whenever_woken()
             except (OSError, RedisError):
                 await asyncio.sleep(0.1)
@@ -194,6 +194,10 @@ class RedisReplica:
         finally:
             with anyio.move_on_after(PATIENCE_SECONDS, shield=True):
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
+
+    def _listen_anew(self) -> None:
+        """It has another number, or the primary is another Redis."""
+        self._listening.cancel()
 
     def _keep(self, seconds: float) -> None:
         """Has what is here last, now and then."""

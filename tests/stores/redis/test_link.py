@@ -4,13 +4,13 @@ import asyncio
 import random
 import signal
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from redis.asyncio import Redis
+from redis.asyncio import Redis, UnixDomainSocketConnection
 
 from shared.contracts import News, SessionRecord
 from shared.errors import Unavailable
@@ -23,7 +23,7 @@ from tests.clock import forward
 from tests.quiet import quiet
 from tests.redis_server import RedisServer
 from tests.stores.conftest import rest
-from tests.stores.redis.breaking import Watching, fresh, plain, proxied, until
+from tests.stores.redis.breaking import Watching, connecting, fresh, plain, proxied, until
 
 LEASE = 6.0
 RECORD = SessionRecord("s", None, "", 60, NEW)
@@ -346,27 +346,80 @@ class TestQueue:
             assert await here.sessions.owner("s", 1) == here.number
 
 
-async def test_of_a_redis_that_is_the_primary_no_more_the_name_is_looked_up_again(tmp_path: Path) -> None:
-    servers = []
-    for name in ("before", "after"):
-        (tmp_path / name).mkdir()
-        servers.append(RedisServer(tmp_path / name))
-        servers[-1].start()
-    before, after = servers
-    at = tmp_path / "redis.sock"
-    at.symlink_to(before.socket)
-    async with fresh(before, f"unix://{at}").join() as here:
-        watching = Watching(here)
-        at.unlink()
-        at.symlink_to(after.socket)
-        with plain(before) as other:
+class FailingOver:
+    """A name that leads to one Redis, and after `fail_over` to another."""
+
+    def __init__(self, folder: Path, before: RedisServer, after: RedisServer) -> None:
+        self.socket = folder / "redis.sock"
+        self.socket.symlink_to(before.socket)
+        self.before = before
+        self._after = after
+
+    def fail_over(self) -> None:
+        self.socket.unlink()
+        self.socket.symlink_to(self._after.socket)
+        with plain(self.before) as other:
             other.execute_command("REPLICAOF", "127.0.0.1", "1")
+
+
+@pytest.fixture
+def failing_over(tmp_path: Path) -> Iterator[FailingOver]:
+    with ExitStack() as stack:
+        servers = []
+        for name in ("before", "after"):
+            (tmp_path / name).mkdir()
+            servers.append(RedisServer(tmp_path / name))
+            servers[-1].start()
+            stack.callback(servers[-1].stop)
+        yield FailingOver(tmp_path, *servers)
+
+
+async def test_of_a_redis_that_is_the_primary_no_more_the_name_is_looked_up_again(failing_over: FailingOver) -> None:
+    async with fresh(failing_over.before, f"unix://{failing_over.socket}").join() as here:
+        watching = Watching(here)
+        failing_over.fail_over()
         with suppress(Unavailable):
             await here.blobs.claim("a", 60)
         await until(lambda: len(watching.heard) == 2 and here.reason is None)
         assert await here.blobs.claim("a", 60)
-    for server in servers:
-        server.stop()
+
+
+class Held(UnixDomainSocketConnection):
+    """With `holds` the last words that the next of these is opened with wait for `go_on`, as all do for a turn of the
+    loop. The library says them twice over a socket."""
+
+    holds: ClassVar[bool] = False
+    go_on: ClassVar[asyncio.Event]
+    said = 0
+
+    async def _send_packed_command(self, command: Any) -> None:
+        if b"LIB-VER" in b"".join(command):
+            self.said += 1
+            if Held.holds and self.said == 2:
+                Held.holds = False
+                await Held.go_on.wait()
+        await super()._send_packed_command(command)
+
+
+async def test_a_connection_that_is_being_opened_survives_that_its_redis_is_the_primary_no_more(
+    failing_over: FailingOver,
+) -> None:
+    def connect() -> Redis:
+        client = connecting(f"unix://{failing_over.socket}")()
+        client.connection_pool.connection_class = Held
+        return client
+
+    Held.go_on = asyncio.Event()
+    async with Stores(connect, "held:", 60.0, b"secret").join() as here:
+        watching = Watching(here)
+        Held.holds = True
+        failing_over.fail_over()
+        with suppress(Unavailable):
+            await here.blobs.claim("a", 60)
+        assert not Held.holds, "the connection on which it listens was open before"
+        Held.go_on.set()
+        await until(lambda: len(watching.heard) == 2 and here.reason is None)
+        assert await here.blobs.claim("a", 60)
 
 
 class SlowToLeave(Redis):
