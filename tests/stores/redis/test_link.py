@@ -386,7 +386,7 @@ async def test_of_a_redis_that_is_the_primary_no_more_the_name_is_looked_up_agai
 
 class Held(UnixDomainSocketConnection):
     """With `holds` the last words that the next of these is opened with wait for `go_on`, as all do for a turn of the
-    loop. The library says them twice over a socket."""
+    loop. The library says them twice over a UNIX socket."""
 
     holds: ClassVar[bool] = False
     go_on: ClassVar[asyncio.Event]
