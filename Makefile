@@ -4,6 +4,8 @@ PYTHON ?= python3
 WORKERS ?= auto
 BIN := .venv/bin
 CODE := shared servers tests docker
+# What an author runs after each change; with AREA, all of what mirrors one folder of the source.
+QUICK := $(if $(AREA),tests/$(AREA),--ignore=tests/checks -m "not full")
 # Without bytecode, each of the thousands of servers that tests start would be compiled anew.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -20,26 +22,26 @@ setup: .venv/.stamp ## Build .venv with everything for development
 	@echo '  $(BIN)/mcp-server-bundle install filesystem DIR --client claude-desktop'
 
 demo: .venv/.stamp ## Work through the servers, with the official client and ours
-	@$(BIN)/python -m tests.interop.demo
+	@$(BIN)/python -m tests.checks.interop.demo
 	@$(BIN)/python -m servers demo
 
-test: .venv/.stamp ## Run the tests on all cores, without their long forms
-	$(BIN)/python -m pytest -m "not full" -n $(WORKERS) --dist loadfile
+test: .venv/.stamp ## Run the quick tests on all cores; AREA=servers/fetch: all tests of that folder
+	$(BIN)/python -m pytest $(QUICK) -n $(WORKERS) --dist loadfile
 
 check: lint types ## Lint, check types and run all tests on all cores: what CI runs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 conformance: .venv/.stamp ## Run the official conformance suite on our servers and our client, in every version
-	$(BIN)/python -m tests.conformance.run
+	$(BIN)/python -m tests.checks.conformance.run
 
 bench: .venv/.stamp ## Measure our server beside its peers
-	$(BIN)/python -m tests.benchmarks.run
+	$(BIN)/python -m tests.checks.benchmarks.run
 
 mutants: .venv/.stamp ## Change the code of AREA in small ways, and list what no test noticed
-	@$(BIN)/python -m tests.mutation.run $(AREA)
+	@$(BIN)/python -m tests.checks.mutation.run $(AREA)
 
-screenshots: .venv/.stamp ## Take pictures of the workbench and of the apps, in tests/browser/pictures
-	$(BIN)/python -m tests.browser.screenshots
+screenshots: .venv/.stamp ## Take pictures of the workbench and of the apps, in tests/checks/browser/pictures
+	$(BIN)/python -m tests.checks.browser.screenshots
 
 lint: .venv/.stamp ## Check style and format
 	$(BIN)/ruff check $(CODE)

@@ -18,19 +18,19 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=CH
 settings.load_profile("any machine")
 
 TABLES = {
-    "interop": "tests.interop.conftest",
-    "our client": "tests.interop.servers.conftest",
-    "gateway": "tests.interop.gateway.conftest",
-    "authorization": "tests.interop.authorization.conftest",
-    "compared": "tests.comparison.conftest",
-    "leg of the conformance suite": "tests.conformance.conftest",
-    "image": "tests.docker.conftest",
-    "received by a model": "tests.hosts.conftest",
-    "README": "tests.readme_commands",
-    "way of installing": "tests.bundle.conftest",
+    "interop": "tests.checks.interop.conftest",
+    "our client": "tests.checks.interop.servers.conftest",
+    "gateway": "tests.checks.interop.gateway.conftest",
+    "authorization": "tests.checks.interop.authorization.conftest",
+    "compared": "tests.checks.comparison.conftest",
+    "leg of the conformance suite": "tests.checks.conformance.conftest",
+    "image": "tests.checks.docker.conftest",
+    "received by a model": "tests.checks.host_views.conftest",
+    "README": "tests.checks.readme_commands",
+    "way of installing": "tests.servers.bundle.conftest",
     "example of a document": "tests.document_examples",
     "hammered": "tests.servers.filesystem.hammering",
-    "figures of replicas": "tests.replicas.conftest",
+    "figures of replicas": "tests.checks.replicas.conftest",
 }
 """What tests record, and the module whose `print_tables` prints it."""
 

@@ -24,7 +24,7 @@ from servers.sqlite.server import app as sqlite
 from shared.program.run import Options
 from shared.server.server import Server
 from shared.testing import connected
-from tests.bundle.programs import BARE
+from tests.servers.bundle.programs import BARE
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,7 +149,7 @@ async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp
     (tmp_path / "servers").mkdir()
     (tmp_path / "servers" / "__init__.py").write_text("raise RuntimeError('shadowed')")
     told = demo()
-    # `make demo` has these and the five lines of tests/interop/test_demo.py, and is read as a whole.
+    # `make demo` has these and the five lines of tests/checks/interop/test_demo.py, and is read as a whole.
     assert len(told.splitlines()) <= 48
     assert "files, a database, pages and prompts through one program" in told
     assert 'who spent most: ["' in told

@@ -10,7 +10,7 @@ from typing import Any
 from shared import Server
 from shared.extensions.apps import MIME_TYPE, UI
 from shared.program.options import Group, OptionParser, read_options
-from tests.server.peer import Peer, talking
+from tests.shared.server.peer import Peer, talking
 from tests.wire import NEWEST_HANDSHAKE
 
 HOST: dict[str, Any] = {"extensions": {UI: {"mimeTypes": [MIME_TYPE]}}}

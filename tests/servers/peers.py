@@ -9,7 +9,7 @@ import pytest
 
 from shared import Running, Server
 from shared.program.options import Group, OptionParser, read_options
-from tests.server import peer as inner
+from tests.shared.server import peer as inner
 from tests.wire import STATELESS, Wire
 
 OLDER = ["2024-11-05", "2025-03-26", "2025-06-18"]

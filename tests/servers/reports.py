@@ -9,8 +9,8 @@ import pytest
 
 from shared import Server
 from shared.kit.notices import Notices
-from tests.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer
 from tests.servers.peers import inside
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer
 
 LEVEL = "io.modelcontextprotocol/logLevel"
 LOGGED = "notifications/message"

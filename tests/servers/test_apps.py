@@ -18,9 +18,9 @@ from servers.sqlite.server import app as sqlite
 from shared import Server
 from shared.extensions.apps import MIME_TYPE
 from tests.postgres_server import new_database
-from tests.server.peer import ERAS
 from tests.servers.hosts import HOST, shown, without_marks
 from tests.servers.prompts.folders import SIMPLE
+from tests.shared.server.peer import ERAS
 from tests.wire import Wire
 
 LINKED = {

@@ -24,7 +24,7 @@ from servers.sqlite.settings import Settings as SqliteSettings
 from shared.extensions.narrowing import narrowing
 from shared.protocol.identity import Principal
 from shared.server.server import Server
-from tests.server.peer import Peer, talking
+from tests.shared.server.peer import Peer, talking
 
 SECRET = "nobody else may read this"
 

@@ -25,8 +25,8 @@ from shared.stores import memory
 from tests.quiet import quiet
 from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
-from tests.server.peer import PATIENCE, Peer, talking
 from tests.servers.prompts.folders import SIMPLE
+from tests.shared.server.peer import PATIENCE, Peer, talking
 
 UPDATED, LISTED = "notifications/resources/updated", "notifications/resources/list_changed"
 

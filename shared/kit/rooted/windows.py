@@ -10,7 +10,7 @@ lead to. One more rule needs a look. Windows gives a file a second, short name, 
 the denylist does not know: a name of that form counts only where the directory lists it.
 
 **State: nobody is given this yet.** On Windows `checked` is the default until tests have passed there; so far they
-run over a simulation (`tests/kit/rooted/simulated.py`), and the native calls of `ntdll` have run nowhere.
+run over a simulation (`tests/shared/kit/rooted/simulated.py`), and the native calls of `ntdll` have run nowhere.
 """
 
 import errno

@@ -5,7 +5,7 @@ import pytest
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load.limits import LITTLE, ByteBudget, Share
-from tests.benchmarks.fetch_site import Site, reply
+from tests.checks.benchmarks.fetch_site import Site, reply
 from tests.clock import forward
 from tests.servers.fetch.loaders import opened_loader
 

@@ -7,8 +7,8 @@ import pytest
 from servers.fetch.pages.contents import list_headings, list_links
 from servers.fetch.server import app
 from shared.server.results import MAX_VIEW
-from tests.server.peer import ERAS
 from tests.servers.hosts import shown, size_of, view_of
+from tests.shared.server.peer import ERAS
 
 from .sites import answer, opened_site
 

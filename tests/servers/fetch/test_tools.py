@@ -12,7 +12,7 @@ import anyio
 import pytest
 import pytest_asyncio
 
-from tests.interop.pages import PIXEL
+from tests.checks.interop.pages import PIXEL
 from tests.servers.peers import ERAS, Peer
 from tests.wire import PATIENCE, with_envelope
 

@@ -12,13 +12,13 @@ import pytest
 
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
-from tests.server.peer import STATELESS, talking
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.test_changes import cursor_of
 from tests.servers.filesystem.test_confinement import filled
 from tests.servers.filesystem.test_server import Peer, subscribe, updated, uri_of
 from tests.servers.filesystem.test_subscriptions import http
-from tests.transports.http.http_wire import Json, Site, events
+from tests.shared.server.peer import STATELESS, talking
+from tests.shared.transports.http.http_wire import Json, Site, events
 from tests.wire import Wire, with_envelope
 
 ROOTS = {"roots": {"listChanged": True}}

@@ -7,7 +7,7 @@ from servers.filesystem.edit.delete import delete
 from servers.filesystem.errors import FilesError
 from shared.kit.rooted.entries import etag_of
 from shared.kit.rooted.roots import Roots
-from tests.kit.rooted.conftest import opened_by
+from tests.shared.kit.rooted.conftest import opened_by
 
 
 @pytest.fixture

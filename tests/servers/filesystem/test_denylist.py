@@ -24,8 +24,8 @@ from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from shared.kit.rooted.small_reads import SmallFiles
-from tests.kit.rooted.conftest import opened_by
 from tests.servers.filesystem.editing_files import edit_file
+from tests.shared.kit.rooted.conftest import opened_by
 
 PAGE = Page(100, 100_000)
 README = Path(__file__).parents[3] / "servers/filesystem/README.md"

@@ -13,8 +13,8 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from tests.faults.raw import Raw, call, lines, request, stateless
-from tests.faults.test_http_process import listening
+from tests.checks.faults.raw import Raw, call, lines, request, stateless
+from tests.checks.faults.test_http_process import listening
 from tests.wire import PATIENCE
 
 FILES = [sys.executable, "-m", "servers.filesystem"]

@@ -8,7 +8,7 @@ from servers.filesystem.edit.move import copy, move
 from servers.filesystem.errors import FilesError
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
-from tests.kit.rooted.conftest import NOT_ON_WINDOWS
+from tests.shared.kit.rooted.conftest import NOT_ON_WINDOWS
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
 from shared.kit.rooted.entries import etag_of
 from shared.protocol.types.resources import CONDITIONAL_READS, ETAG
-from tests.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, talking
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, talking
 
 TEMPLATE = "file:///{+path}{?offset,length}"
 WHEN = 1_700_000_000

@@ -12,7 +12,7 @@ import pytest
 
 from servers.filesystem.server import app as server
 from tests.servers.filesystem.test_server import Peer, served, subscribe, updated, uri_of
-from tests.transports.http.http_wire import Json, Site, events
+from tests.shared.transports.http.http_wire import Json, Site, events
 from tests.wire import Wire, start_http, with_envelope
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ import pytest
 
 from servers.filesystem.server import app
 from shared.server.results import MAX_VIEW
-from tests.server.peer import ERAS
 from tests.servers.hosts import shown, size_of, view_of
+from tests.shared.server.peer import ERAS
 
 each_era = pytest.mark.parametrize("era", ERAS)
 

@@ -16,9 +16,9 @@ from shared.kit.rooted import exchange
 from shared.kit.rooted.entries import etag_of
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
-from tests.kit.rooted.conftest import NOT_ON_WINDOWS
 from tests.servers.filesystem.conftest import swapping
 from tests.servers.filesystem.editing_files import edit_file
+from tests.shared.kit.rooted.conftest import NOT_ON_WINDOWS
 
 
 @pytest.fixture

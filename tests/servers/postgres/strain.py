@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from tests.benchmarks.machine import peak, resident
+from tests.checks.benchmarks.machine import peak, resident
 from tests.postgres_server import SUPERUSER, PostgresServer, short_folder
 from tests.servers.crowds import client_at, result_of
 from tests.servers.postgres.databases import READER, SAMPLE, Database, make_sample

@@ -14,8 +14,8 @@ from servers.prompts.library.library import Cache
 from servers.prompts.library.snapshot import Changed
 from shared.kit.rooted.directories import open_directory
 from shared.kit.rooted.windows import Handles
-from tests.kit.rooted.simulated import SimulatedWindows, refuse_descriptors
 from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
+from tests.shared.kit.rooted.simulated import SimulatedWindows, refuse_descriptors
 
 SKILL = "---\nname: pdf\ndescription: Handles PDF.\nlicense: MIT\n---\n# PDF\n\nRun ${{ x }} with $1, then {{ y }}."
 

@@ -19,7 +19,7 @@ from shared.protocol.signing import Signer
 from shared.server.running import Running
 from tests.servers.prompts.folders import SIMPLE, asking, front, put
 from tests.servers.prompts.serving import ERAS, asked, completed, error, folder, got, inside, names, served
-from tests.transports.http.http_wire import Site
+from tests.shared.transports.http.http_wire import Site
 from tests.wire import STATELESS, start_http
 
 every_era = pytest.mark.parametrize("era", ERAS)

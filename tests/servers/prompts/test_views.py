@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from servers.prompts.server import app
-from tests.server.peer import ERAS
 from tests.servers.hosts import shown, view_of
 from tests.servers.prompts.folders import front
 from tests.servers.prompts.serving import folder
+from tests.shared.server.peer import ERAS
 
 GREET = front(
     "title: Greet somebody",

@@ -6,9 +6,9 @@ import pytest
 
 from servers.sqlite.server import app
 from shared.server.results import MAX_VIEW
-from tests.server.peer import ERAS
 from tests.servers.hosts import shown, size_of, view_of, without_marks
 from tests.servers.sqlite.schemas import HOSTILE, SHOP, hostile, made
+from tests.shared.server.peer import ERAS
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -26,8 +26,8 @@ from servers.sql.write.consent import Figures
 from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.query.query import run_query
 from servers.sqlite.write.session import Session, write
-from tests.faults.raw import Raw, call
-from tests.faults.test_writing import own_mounts
+from tests.checks.faults.raw import Raw, call
+from tests.checks.faults.test_writing import own_mounts
 from tests.servers.sqlite.serving import served
 from tests.servers.sqlite.writing import execute, opened
 from tests.wire import PATIENCE, start_http, with_envelope

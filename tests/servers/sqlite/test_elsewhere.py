@@ -10,7 +10,7 @@ from servers.sql.held_names import HeldNames
 from servers.sqlite.server import app
 from shared.program.options import Group, OptionParser, read_options
 from shared.stores import memory
-from tests.transports.http.http_wire import Json, Site, listening
+from tests.shared.transports.http.http_wire import Json, Site, listening
 
 ALL = "SELECT n FROM numbers ORDER BY n"
 

@@ -17,7 +17,7 @@ import anyio
 import httpx
 import pytest
 
-from tests.transports.http.http_wire import events
+from tests.shared.transports.http.http_wire import events
 from tests.wire import PATIENCE, STATELESS, Json, Wire, listening, with_envelope
 
 pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.raw import Raw, call
+from tests.checks.faults.raw import Raw, call
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,7 +7,7 @@ import pytest
 
 from servers.sqlite.server import app
 from servers.sqlite.settings import Settings
-from tests.server.peer import ERAS, NEWEST_HANDSHAKE, talking
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, talking
 
 
 async def ask(path: Path, method: str, params: dict[str, Any], version: str = NEWEST_HANDSHAKE) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from servers.sql.uris import INSIGHTS, Target, join_key
 from servers.sqlite.server import app
 from servers.sqlite.settings import Settings
 from servers.sqlite.uris import URIS
-from tests.server.peer import ERAS, NEWEST_HANDSHAKE, talking
 from tests.servers.sqlite.schemas import HOSTILE, INJECTION, SHOP, dump, hostile, made, outside_the_marks
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, talking
 
 TABLE, ROW = "sqlite:///{db}/{table}", "sqlite:///{db}/{table}/{+key}"
 

@@ -13,7 +13,7 @@ import pytest
 from servers.sqlite.server import app as server
 from tests.servers.sqlite.others import elsewhere
 from tests.servers.sqlite.serving import served
-from tests.transports.http.http_wire import Json, Site, events
+from tests.shared.transports.http.http_wire import Json, Site, events
 from tests.wire import start_http, with_envelope
 
 pytestmark = pytest.mark.slow

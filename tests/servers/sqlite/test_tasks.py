@@ -28,8 +28,8 @@ from servers.sqlite.settings import Settings
 from servers.sqlite.write import importing
 from servers.sqlite.write.backups import back_up
 from servers.sqlite.write.session import write
-from tests.server.peer import Peer, talking
 from tests.servers.sqlite.writing import opened
+from tests.shared.server.peer import Peer, talking
 
 ENDLESS = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n"
 CSV = "n\n" + "1\n" * 3_000

@@ -1,0 +1,128 @@
+"""A minimal host of MCP Apps in a page: the official TypeScript client, and the app-bridge of ext-apps 2.0.4.
+
+Its page is of one origin, and the sandbox that holds a view of another, as the specification asks of web hosts.
+"""
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import FrameLocator, Page
+
+from tests.checks.browser.hosts.peers import FOLDER, MODULES, require_node
+
+__all__ = ["MinimalHost", "serve_host"]
+
+RESTRICTIVE = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; media-src 'self' data:; connect-src 'none'"
+)
+"""What the specification has hosts allow a view that names no domains, as ours don't."""
+BUNDLE_SECONDS = 60
+
+
+class MinimalHost:
+    """The host in one page, connected to one server."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self._address = address
+
+    async def connect(self, url: str, *, apps: bool = True, token: str | None = None) -> None:
+        """Loads the host, and connects its client, which declares that it shows apps, or does not."""
+        await self.page.goto(self._address)
+        await self.page.wait_for_selector("html[data-ready]")
+        await self.page.evaluate(
+            "([url, options]) => host.connect(url, options)", [url, {"apps": apps, "token": token}]
+        )
+
+    async def tools(self) -> dict[str, Any]:
+        """The tools of the server by their names, as the host got them."""
+        return {tool["name"]: tool for tool in await self.page.evaluate("() => host.tools()")}
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """Calls a tool without its view, as the model does."""
+        return await self.page.evaluate("([tool, args]) => host.call(tool, args)", [tool, arguments])
+
+    async def open(self, tool: str, arguments: dict[str, Any], *, theme: str = "light") -> dict[str, Any]:
+        """Calls a tool, with its view up; the `uri`, `meta` and `size` of the page, and the `result`."""
+        shown = "([tool, args, options]) => host.open(tool, args, options)"
+        opened: dict[str, Any] = await self.page.evaluate(shown, [tool, arguments, {"theme": theme}])
+        return opened
+
+    @property
+    def view(self) -> FrameLocator:
+        """The document of the view."""
+        return self.page.frame_locator("iframe").frame_locator("iframe")
+
+    async def asked(self, method: str) -> list[Any]:
+        """The parameters of all requests and notifications of that kind which the view has sent."""
+        asked = await self.page.evaluate("() => host.asked")
+        return [params for name, params in asked if name == method]
+
+    async def set_theme(self, theme: str) -> None:
+        """Changes the theme, and the colours, under a view that is shown."""
+        await self.page.evaluate("theme => host.setTheme(theme)", theme)
+
+    async def cancel(self, reason: str) -> None:
+        """Tells the view that its call was cancelled."""
+        await self.page.evaluate("reason => host.cancel(reason)", reason)
+
+    async def close_view(self) -> None:
+        """Takes the view away, once it has said that it is done."""
+        await self.page.evaluate("() => host.close()")
+
+
+@contextmanager
+def serve_host(folder: Path) -> Iterator[str]:
+    """The address of the host's page, which is there until the end of the block; `folder` takes its script."""
+    _bundle(folder)
+    pages = {
+        "/": (FOLDER / "host.html", "text/html"),
+        "/host.js": (folder / "host.js", "text/javascript"),
+        "/favicon.ico": (Path(__file__).parents[4] / "servers" / "everything" / "icon.png", "image/png"),
+    }
+    with ExitStack() as stack:
+        host = stack.enter_context(_serve(pages, None))
+        sandbox = stack.enter_context(_serve({"/": (FOLDER / "sandbox.html", "text/html")}, RESTRICTIVE))
+        yield f"{host}/?sandbox={sandbox}/"
+
+
+def _bundle(folder: Path) -> None:
+    program = MODULES / "esbuild" / "bin" / "esbuild"
+    options = ["--bundle", "--format=esm", "--platform=browser", "--log-level=warning", f"--outdir={folder}"]
+    command = [require_node(), program, FOLDER / "host.mjs", *options]
+    subprocess.run(command, check=True, timeout=BUNDLE_SECONDS)
+
+
+@contextmanager
+def _serve(files: dict[str, tuple[Path, str]], policy: str | None) -> Iterator[str]:
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            file, kind = files[self.path.partition("?")[0]]
+            body = file.read_bytes()
+            self.send_response(200)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            if policy is not None:
+                self.send_header("Content-Security-Policy", policy)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

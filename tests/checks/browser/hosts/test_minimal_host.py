@@ -1,0 +1,169 @@
+"""Each app in a minimal host, which has nothing but the official client and the official app-bridge."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.checks.browser.accessibility import find_barriers, find_faint
+from tests.checks.browser.hosts.minimal import MinimalHost
+from tests.checks.browser.hosts.samples import SAMPLES, Place, Sample, sample
+from tests.checks.browser.hosts.serving import Served
+
+pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(900)]  # the first may have to install packages
+
+KIB = 1_024
+EACH = pytest.mark.parametrize("one", SAMPLES, ids=lambda one: one.name)
+
+
+@pytest.fixture
+def place(served: Served, bakery: str) -> Place:
+    return Place(served.folder, bakery)
+
+
+async def opened(host: MinimalHost, served: Served, name: str, /, **arguments: object) -> None:
+    """Opens the app of that name, with other arguments than those of its sample."""
+    one = sample(name)
+    await host.connect(served.url(one.server))
+    await host.open(one.tool, arguments)
+
+
+@EACH
+async def test_each_app_is_shown_in_both_themes(one: Sample, host: MinimalHost, served: Served, place: Place) -> None:
+    await host.connect(served.url(one.server))
+    page = await host.open(one.tool, one.arguments(place))
+    assert page["uri"] == one.uri
+    assert page["size"] <= 100 * KIB
+    await expect(one.shown(host.view)).to_be_visible()
+    light = await host.view.locator("body").evaluate("(body) => getComputedStyle(body).color")
+    assert await find_barriers(host.page) == []
+    await host.set_theme("dark")
+    await expect(host.view.locator("body")).not_to_have_css("color", light)
+    assert await find_faint(host.page) == []
+    sizes = await host.asked("ui/notifications/size-changed")
+    assert 0 < sizes[-1]["height"] < 4_000
+
+
+@EACH
+async def test_an_app_may_begin_in_the_dark(one: Sample, host: MinimalHost, served: Served, place: Place) -> None:
+    await host.connect(served.url(one.server))
+    await host.open(one.tool, one.arguments(place), theme="dark")
+    await expect(one.shown(host.view)).to_be_visible()
+    await expect(host.view.locator(":root")).to_have_css("color-scheme", "dark")
+    await host.close_view()
+    await expect(host.page.locator("iframe")).to_have_count(0)
+
+
+async def test_who_shows_no_apps_is_told_the_same(host: MinimalHost, served: Served, place: Place) -> None:
+    one = sample("edit")
+    await host.connect(served.url(one.server))
+    linked, shown = (await host.tools())[one.tool], await host.call(one.tool, one.arguments(place))
+    await host.connect(served.url(one.server), apps=False)
+    plain, told = (await host.tools())[one.tool], await host.call(one.tool, one.arguments(place))
+    assert linked["_meta"]["ui"]["resourceUri"] == linked["_meta"]["ui/resourceUri"] == one.uri
+    assert "ui://" not in str(plain)
+    assert "view" in shown["_meta"]
+    assert "view" not in told.get("_meta", {})
+    assert shown["content"] == told["content"]
+
+
+# Buttons, and what else there is to do
+
+
+async def test_rows_are_sorted_filtered_and_plotted(host: MinimalHost, served: Served) -> None:
+    await opened(host, served, "result", query="SELECT name, cents FROM products ORDER BY id")
+    await host.view.get_by_role("columnheader", name="cents").click()
+    first = host.view.get_by_role("gridcell").nth(1)
+    cheapest = await first.inner_text()
+    await host.view.get_by_role("columnheader", name="cents").click()
+    await expect(first).not_to_have_text(cheapest)
+    await host.view.get_by_role("searchbox").fill(cheapest)
+    await expect(first).to_have_text(cheapest)
+    await host.view.get_by_role("tab", name="Plot").click()
+    await expect(host.view.locator("data-plot svg")).to_be_visible()
+
+
+async def test_the_next_page_of_rows_is_asked_for(host: MinimalHost, served: Served) -> None:
+    query = {"query": "SELECT placed, customer FROM sales ORDER BY order_id", "max_rows": 20}
+    await opened(host, served, "result", **query)
+    await expect(host.view.get_by_text("20 rows").first).to_be_visible()
+    await host.view.get_by_role("button", name=re.compile("next", re.IGNORECASE)).click()
+    await expect(host.view.get_by_text("40 rows").first).to_be_visible()
+    (call,) = await host.asked("tools/call")
+    assert call["name"] == "read_query"
+    assert call["arguments"].pop("cursor")
+    assert call["arguments"] == query
+
+
+async def test_a_table_of_the_schema_shows_its_columns_and_rows(host: MinimalHost, served: Served) -> None:
+    await opened(host, served, "schema")
+    await host.view.get_by_role("button", name="customers").click()
+    await expect(host.view.get_by_role("cell", name="Ada Lovelace")).to_be_visible()
+    assert [call["name"] for call in await host.asked("tools/call")] == ["read_query"]
+
+
+async def test_a_file_is_previewed(host: MinimalHost, served: Served) -> None:
+    await opened(host, served, "files", path=str(served.folder / "bakery"))
+    await host.view.get_by_role("treeitem", name="prices.csv").click()
+    await expect(host.view.get_by_text("croissant").first).to_be_visible()
+
+
+async def test_a_folder_is_opened_by_another_call(host: MinimalHost, served: Served) -> None:
+    await opened(host, served, "files", path=str(served.folder / "bakery"))
+    await host.view.get_by_role("treeitem", name="letters").click()
+    await host.page.keyboard.press("ArrowRight")
+    await expect(host.view.get_by_role("treeitem", name="2025")).to_be_visible()
+
+
+async def test_a_file_that_changes_is_marked(host: MinimalHost, served: Served) -> None:
+    await opened(host, served, "files", path=str(served.folder / "bakery"))
+    await expect(host.view.get_by_role("treeitem", name="notes.md")).to_be_visible()
+    (served.folder / "bakery" / "baked-today.txt").write_text("120 loaves\n")
+    new = host.view.get_by_role("treeitem", name="baked-today.txt")
+    await expect(new).to_be_visible()
+
+
+async def test_an_edit_is_applied_once_it_was_looked_at(host: MinimalHost, served: Served) -> None:
+    file = served.folder / "bakery" / "plan.md"
+    file.write_text("one\ntwo\n")
+    edits = [{"oldText": "two", "newText": "three"}]
+    await opened(host, served, "edit", path=str(file), edits=edits, dryRun=True)
+    await host.view.get_by_role("button", name="Apply").click()
+    await expect(host.view.get_by_text("Applied", exact=False).first).to_be_visible()
+    await expect(host.view.get_by_role("button", name="Apply")).to_have_count(0)
+    assert file.read_text() == "one\nthree\n"
+
+
+async def test_a_link_of_a_page_is_opened_by_the_host(host: MinimalHost, served: Served, bakery: str) -> None:
+    await opened(host, served, "page", url=f"{bakery}/index.html")
+    await host.view.get_by_role("article").get_by_role("link", name="starter").click()
+    await expect(host.view.get_by_role("heading", name="The second day")).to_be_visible()
+    assert await host.asked("ui/open-link") == [{"url": f"{bakery}/starter.html"}]
+
+
+async def test_the_outline_leads_to_its_headings(host: MinimalHost, served: Served, bakery: str) -> None:
+    await opened(host, served, "page", url=f"{bakery}/index.html")
+    await host.view.get_by_role("button", name="The second day").click()
+    await expect(host.view.get_by_role("heading", name="The second day")).to_be_in_viewport()
+
+
+async def test_a_prompt_is_rendered_anew_and_sent(host: MinimalHost, served: Served) -> None:
+    await opened(host, served, "prompt", name="explain-error", arguments={"error": "KeyError: 'flour'"})
+    await host.view.get_by_label("error").first.fill("IndexError: loaf")
+    await host.view.get_by_role("button", name="Render").click()
+    await expect(host.view.get_by_text("IndexError: loaf").last).to_be_visible()
+    (call,) = await host.asked("tools/call")
+    assert call["arguments"] == {
+        "name": "explain-error",
+        "arguments": [{"name": "error", "value": "IndexError: loaf"}],
+    }
+    await host.view.get_by_role("button", name="Send to the chat").click()
+    await expect(host.view.get_by_role("button", name="Send to the chat")).to_be_enabled()
+    (message,) = await host.asked("ui/message")
+    assert "IndexError: loaf" in message["content"][0]["text"]
+
+
+async def test_a_call_that_was_cancelled_is_said_to_be(host: MinimalHost, served: Served) -> None:
+    await opened(host, served, "result", query="SELECT 1")
+    await host.cancel("the user stopped it")
+    await expect(host.view.get_by_text("the user stopped it")).to_be_visible()

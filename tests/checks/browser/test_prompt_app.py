@@ -1,0 +1,150 @@
+"""The app of the prompt library: a prompt to fill in, to look at and to send."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from servers import prompts
+from servers.prompts.server import app
+from servers.web.pages import assemble
+from tests.checks.browser.framed import Framed, client_of, show_app
+from tests.checks.browser.site import Site
+from tests.checks.browser.watched import HOSTILE
+from tests.servers.prompts.folders import write
+
+pytestmark = pytest.mark.slow
+
+APP = Path(prompts.__file__).parent / "apps" / "prompt.html"
+TALK = """---
+description: A talk.
+messages:
+  - role: user
+    text: What is {{ thing }}?
+  - role: assistant
+    text: Let me think.
+arguments:
+  - name: thing
+    required: true
+---
+"""
+
+LARGEST = 100 * 1024
+"""Bytes of one app."""
+
+full = pytest.mark.full
+
+
+@asynccontextmanager
+async def shown(where: tuple[Page, Site], name: str, *options: str | Path, **more: Any) -> AsyncIterator[Framed]:
+    """The app with a prompt."""
+    given = [{"name": one, "value": value} for one, value in more.pop("given", {}).items()]
+    call = "render_prompt", {"name": name, "arguments": given}
+    async with client_of(app, *options) as client, show_app(client, APP, call, where, **more) as framed:
+        yield framed
+
+
+def test_the_page_is_small() -> None:
+    assert assemble(APP).size <= LARGEST
+
+
+@full
+async def test_a_prompt_is_shown_rendered_and_without_marks(page: Page, site: Site) -> None:
+    async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
+        message = framed.view.get_by_label("Message of the user")
+        await expect(message).to_contain_text("Explain the error below")
+        await expect(message).to_contain_text("boom")
+        await expect(message).not_to_contain_text("<library-")
+        await expect(framed.view.get_by_label("error")).to_have_value("boom")
+
+
+@full
+async def test_other_arguments_give_another_prompt(page: Page, site: Site) -> None:
+    async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
+        await framed.view.get_by_label("tried").fill("to turn it off and on")
+        await framed.view.get_by_role("button", name="Render").click()
+        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("to turn it off and on")
+
+
+@full
+async def test_a_prompt_whose_arguments_are_missing_can_be_filled_in(page: Page, site: Site) -> None:
+    async with shown((page, site), "explain-error") as framed:
+        await expect(framed.view.get_by_text("missing_arguments")).to_be_visible()
+        await framed.view.get_by_label("error").fill("bang")
+        await framed.view.get_by_role("button", name="Render").click()
+        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("bang")
+
+
+async def test_the_prompt_is_sent_to_the_chat(page: Page, site: Site) -> None:
+    async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
+        await framed.view.get_by_role("button", name="Send to the chat").click()
+        await expect(framed.view.get_by_text("Sent.")).to_be_visible()
+        (sent,) = await framed.host.all_received("ui/message")
+        assert sent["role"] == "user"
+        assert sent["content"][0]["text"].startswith("Explain the error below")
+
+
+@full
+async def test_what_is_needed_is_asked_for_at_its_field(page: Page, site: Site) -> None:
+    async with shown((page, site), "explain-error") as framed:
+        error = framed.view.get_by_label("error")
+        await error.fill("")
+        await framed.view.get_by_role("button", name="Render").click()
+        await expect(error).to_be_focused()
+        await expect(error).to_have_accessible_description(re.compile("This is needed."))
+
+
+@full
+async def test_the_form_is_worked_by_keys(page: Page, site: Site) -> None:
+    async with shown((page, site), "review-code", given={"code": "print(1)"}) as framed:
+        await framed.view.get_by_label("focus").select_option("security")
+        await framed.view.get_by_label("code").press("Control+Enter")
+        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("security")
+
+
+@full
+async def test_nothing_can_be_sent_to_a_host_that_takes_no_messages(page: Page, site: Site) -> None:
+    async with shown((page, site), "explain-error", given={"error": "boom"}, can={"serverTools": {}}) as framed:
+        await expect(framed.view.get_by_label("Message of the user")).to_be_visible()
+        await expect(framed.view.get_by_role("button", name="Send to the chat")).to_be_hidden()
+
+
+@full
+async def test_several_messages_are_shown_with_their_roles(page: Page, site: Site, tmp_path: Path) -> None:
+    write(tmp_path, {"talk.md": TALK})
+    async with shown((page, site), "talk", tmp_path, given={"thing": "a river"}) as framed:
+        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("What is a river?")
+        await expect(framed.view.get_by_label("Message of the assistant")).to_contain_text("Let me think.")
+
+
+@full
+async def test_the_text_can_be_seen_as_it_is_written(page: Page, site: Site) -> None:
+    async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
+        await framed.view.get_by_label("As written").check()
+        await expect(framed.view.get_by_label("The text")).to_contain_text("1. **What it says**")
+
+
+@full
+async def test_hostile_prompts_are_shown_and_do_nothing(page: Page, site: Site, tmp_path: Path) -> None:
+    text = "\n\n".join(HOSTILE).translate(dict.fromkeys((0, 7, 27))).replace("{", "(")
+    write(tmp_path, {"bad.md": f"---\ndescription: <img src=x onerror=canary()>\n---\nBegin\n\n{text}"})
+    async with shown((page, site), "bad", tmp_path) as framed:
+        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("<script>canary()</script>")
+
+
+@full
+async def test_hostile_arguments_do_nothing(page: Page, site: Site) -> None:
+    given = {"error": "\n".join(HOSTILE)}
+    async with shown((page, site), "explain-error", given=given) as framed:
+        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("<script>canary()</script>")
+
+
+@full
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_the_theme_of_the_host_is_taken(page: Page, site: Site, theme: str) -> None:
+    async with shown((page, site), "explain-error", given={"error": "boom"}, theme=theme) as framed:
+        await expect(framed.view.locator("html")).to_have_attribute("data-theme", theme)

@@ -1,0 +1,88 @@
+"""docker/README.md says what is so: its tables, and the lines that it has for the proxy."""
+
+import datetime
+import re
+import ssl
+from pathlib import Path
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.checks.docker.images import COMPOSE, DOCKERFILE, README, cells
+from tests.checks.docker.proxy import proxied
+from tests.ports import free_port
+from tests.wire import PATIENCE
+
+
+def test_every_target_is_there() -> None:
+    targets = re.findall(r"^FROM runtime AS (\w+)$", DOCKERFILE.read_text(), re.MULTILINE)
+    assert [row[0] for row in cells("Images")] == targets
+
+
+def test_every_service_is_there() -> None:
+    for (name, network, volume, limits), (service, said) in zip(
+        cells("Compose"), COMPOSE["services"].items(), strict=True
+    ):
+        most = said["deploy"]["resources"]["limits"]
+        mounted = [one.removesuffix(":/data") for one in said.get("volumes", []) if one.endswith(":/data")]
+        assert name == service
+        assert [network] == (said["networks"] if len(said["networks"]) == 1 else ["both"])
+        assert [volume.strip("`")] == (mounted or ["–"])
+        cpus = f"{most['cpus']} CPU{'s' if most['cpus'] != '1' else ''}"
+        assert limits == f"{cpus}, {most['memory'].removesuffix('m')} MiB, {most['pids']} processes"
+
+
+def test_every_link_leads_somewhere() -> None:
+    pages = {page.name: page.read_text() for page in DOCKERFILE.parent.glob("*.md")}
+    for name, text in pages.items():
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        for path, heading in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", prose):
+            assert path.startswith("https://") or (DOCKERFILE.parent / path).exists(), f"{name}: {path}"
+            if heading:
+                assert heading in map(anchor, re.findall(r"^#+ (.*)", pages[path or name], re.MULTILINE)), heading
+
+
+def anchor(heading: str) -> str:
+    """What a link to a heading says."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.slow
+def test_the_lines_for_tls(nginx: str, unpacked: Path) -> None:
+    lines = re.search(r"```nginx\n(.*?)```", README, re.DOTALL)
+    assert lines is not None
+    certificate = self_signed(unpacked)
+    port = free_port()
+    tls = lines[1].replace("/run/secrets/", f"{unpacked}/").replace("listen 8443", f"listen 127.0.0.1:{port}")
+    with proxied(nginx, {}, {"listen 8080;": f"listen 127.0.0.1:{free_port()}; {tls}"}):
+        context = ssl.create_default_context(cafile=certificate)
+        answer = httpx.get(f"https://localhost:{port}/healthz", verify=context, trust_env=False, timeout=PATIENCE)
+        assert answer.text == "ok\n"
+
+
+def self_signed(folder: Path) -> Path:
+    """The certificate of localhost, beside its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    written = folder / "certificate.pem"
+    written.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return written

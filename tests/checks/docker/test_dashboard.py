@@ -1,0 +1,95 @@
+"""The dashboard for Grafana: all it asks for is in /metrics, all of /metrics is on it, and Prometheus reads it."""
+
+import json
+import re
+import subprocess
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.checks.docker.queries import (
+    OF_THE_SCRAPE,
+    exposed_in,
+    families_in,
+    kept_labels,
+    missing,
+    only_of_replicas,
+    untold,
+)
+
+DASHBOARD: dict[str, Any] = json.loads(
+    (Path(__file__).resolve().parents[3] / "docker" / "grafana" / "dashboard.json").read_text()
+)
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+VARIABLES = {one["name"] for one in DASHBOARD["templating"]["list"]}
+TARGETS = [
+    (panel["title"], target["expr"], target["legendFormat"]) for panel in PANELS for target in panel["targets"]
+]
+
+
+def settled(query: str) -> str:
+    """The query as Grafana sends it."""
+    query = query.replace("$__rate_interval", "5m")
+    return re.sub(r"\$\{?(\w+)\}?", lambda name: ".*" if name[1] in VARIABLES else name[0], query)
+
+
+QUERIES = [settled(query) for _, query, _ in TARGETS]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_a_panel_asks_for_is_there(query: str, scraped: str, scraped_replicas: str) -> None:
+    assert "$" not in query
+    assert missing(query, exposed_in(scraped_replicas)) == []
+    assert only_of_replicas(missing(query, exposed_in(scraped)))
+
+
+@pytest.mark.slow
+def test_every_count_is_shown(scraped: str, scraped_replicas: str) -> None:
+    assert untold(families_in(scraped) | families_in(scraped_replicas), QUERIES) == []
+
+
+def test_a_query_that_asks_for_what_is_not_there_is_found() -> None:
+    exposed = exposed_in('mcp_sessions{server="a"} 1\n')
+    assert missing('sum by (server) (mcp_sessions{job="x"})', exposed) == []
+    assert missing('sum by (tool) (mcp_sessions{kind=~"x=y"}) / mcp_gone', exposed) == [
+        "mcp_sessions{kind}",
+        "mcp_sessions{tool}",
+        "mcp_gone",
+    ]
+    assert untold({"mcp_sessions", "mcp_streams"}, ["mcp_sessions > 1"]) == ["mcp_streams"]
+
+
+@pytest.mark.parametrize(("title", "query", "legend"), TARGETS)
+def test_a_legend_names_what_is_told_apart(title: str, query: str, legend: str) -> None:
+    # A process is one of several workers, or the only one, which has no such label.
+    named = set(re.findall(r"\{\{(\w+)\}\}", legend)) - {"worker"}
+    kept = kept_labels(query) - {"le"}
+    assert named >= kept, title
+    assert named - kept <= (OF_THE_SCRAPE if not kept else set()), title
+
+
+def test_prometheus_reads_every_query(promtool: str, tmp_path: Path) -> None:
+    rules = [{"record": f"panel:{number}", "expr": query} for number, query in enumerate(QUERIES)]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+    words = [promtool, "check", "rules", "rules.yaml"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_is_a_dashboard_of_grafana_11_for_any_data_source() -> None:
+    assert DASHBOARD["schemaVersion"] == 39
+    assert {"datasource", "job", "instance", "server"} == VARIABLES
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    for panel in PANELS:
+        sources = [panel["datasource"], *(target["datasource"] for target in panel["targets"])]
+        assert all(one == {"type": "prometheus", "uid": "${datasource}"} for one in sources), panel["title"]
+
+
+def test_no_panel_covers_another() -> None:
+    for one, other in combinations([panel["gridPos"] for panel in DASHBOARD["panels"]], 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        assert beside or one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]

@@ -1,0 +1,80 @@
+"""The HEALTHCHECK of the images asks the server where it listens, however it was told to."""
+
+import importlib.util
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+spec = importlib.util.spec_from_file_location(
+    "healthcheck", Path(__file__).resolve().parents[3] / "docker" / "healthcheck.py"
+)
+assert spec is not None
+assert spec.loader is not None
+healthcheck = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(healthcheck)
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Well at `/healthz` of 127.0.0.1."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/healthz" else 404)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def port() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield str(server.server_port)
+        server.shutdown()
+        thread.join()
+
+
+def closed_port() -> str:
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        return str(server.server_port)
+
+
+def test_a_server_on_stdio_is_well_as_long_as_it_runs() -> None:
+    assert healthcheck.check(["mcp-bundle-filesystem", "/data", ""], {"MCP_HOST": "0.0.0.0"}) is None
+    assert healthcheck.check(["mcp-bundle-filesystem", "--transport=stdio"], {"MCP_TRANSPORT": "http"}) is None
+
+
+def test_arguments(port: str) -> None:
+    for words in (["--transport", "http", "--port", port], ["--transport=http", f"--port={port}", "--host=0.0.0.0"]):
+        assert healthcheck.check(["init", "--", "mcp-bundle-filesystem", *words, ""], {"MCP_PORT": "1"}) is None
+
+
+def test_the_environment(port: str) -> None:
+    assert healthcheck.check([], {"MCP_TRANSPORT": "http", "MCP_PORT": port, "MCP_HOST": "127.0.0.1"}) is None
+
+
+def test_a_file_of_settings(port: str, tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text(f'transport = "http"\nport = {port}\n')
+    assert healthcheck.check(["--settings", str(file)], {"MCP_HOST": ""}) is None
+    assert healthcheck.check(["--settings", str(file), "--port", closed_port()], {}) is not None
+
+
+def test_the_configuration_of_several_servers(port: str, tmp_path: Path) -> None:
+    file = tmp_path / "bundle.yaml"
+    file.write_text(f"port: {port}\nservers: {{fetch: }}\n")
+    assert healthcheck.check(["serve", "--config", str(file)], {"MCP_TRANSPORT": "http"}) is None
+
+
+def test_a_server_that_does_not_answer_is_not_well() -> None:
+    fault = healthcheck.check([], {"MCP_TRANSPORT": "http", "MCP_PORT": closed_port()})
+    assert "no answer from 127.0.0.1 port" in fault
+
+
+def test_a_server_that_says_so_is_not_well(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Answers, "do_GET", lambda self: (self.send_response(503), self.end_headers()))
+    assert healthcheck.check([], {"MCP_TRANSPORT": "http", "MCP_PORT": port}) == "/healthz answers with 503"

@@ -1,0 +1,90 @@
+"""The manifests are what Kubernetes takes, and fit together; the servers take the configuration in them."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from tests.checks.docker.probing import probe, until_ready
+from tests.checks.faults.raw import Raw
+from tests.checks.faults.test_http_process import listening
+
+ROOT = Path(__file__).resolve().parents[3]
+FILES = sorted((ROOT / "docker" / "kubernetes").glob("*.*"))
+MANIFESTS: dict[str, dict[str, Any]] = {path.name.split(".")[0]: yaml.safe_load(path.read_text()) for path in FILES}
+OLDEST, NEWEST = "1.29", kubernetes_validate.latest_version()
+POD: dict[str, Any] = MANIFESTS["deployment"]["spec"]["template"]["spec"]
+SERVERS: dict[str, Any] = POD["containers"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_the_schema(name: str, version: str) -> None:
+    kubernetes_validate.validate(MANIFESTS[name], version, strict=True)
+
+
+def test_they_name_one_another() -> None:
+    labels = MANIFESTS["deployment"]["spec"]["template"]["metadata"]["labels"]
+    for selector in (
+        MANIFESTS["deployment"]["spec"]["selector"]["matchLabels"],
+        MANIFESTS["service"]["spec"]["selector"],
+        MANIFESTS["networkpolicy"]["spec"]["podSelector"]["matchLabels"],
+    ):
+        assert selector == labels
+    volumes = {volume["name"]: volume for volume in POD["volumes"]}
+    assert volumes["data"]["persistentVolumeClaim"]["claimName"] == MANIFESTS["volume"]["metadata"]["name"]
+    assert volumes["configuration"]["configMap"]["name"] == MANIFESTS["configmap"]["metadata"]["name"]
+    assert volumes["token"]["secret"]["secretName"] == MANIFESTS["secret"]["metadata"]["name"]
+    assert {mount["name"] for mount in SERVERS["volumeMounts"]} == set(volumes)
+
+
+def test_one_replica_without_rights() -> None:
+    assert MANIFESTS["deployment"]["spec"]["replicas"] == 1
+    assert MANIFESTS["deployment"]["spec"]["strategy"] == {"type": "Recreate"}
+    assert POD["securityContext"]["runAsNonRoot"] is True
+    assert POD["automountServiceAccountToken"] is False
+    for container in [*POD["initContainers"], *POD["containers"]]:
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def moved(folder: Path) -> str:
+    """The configuration with its places in `folder`, as a pod would have them."""
+    config: str = MANIFESTS["configmap"]["data"]["bundle.yaml"]
+    return config.replace("/run/secrets/mcp", f"{folder}/secret").replace("/data", f"{folder}/data")
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "MCP_HOST": "0.0.0.0", "MCP_PORT": "0", "PYTHONPATH": str(ROOT)}
+
+
+@pytest.mark.slow
+def test_the_servers_take_the_configuration(tmp_path: Path) -> None:
+    for folder in ("data/files", "data/prompts", "secret"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "secret" / "token").write_text("hunter2")
+    config = tmp_path / "bundle.yaml"
+    config.write_text(moved(tmp_path))
+    with Raw([sys.executable, "-m", "servers", "serve", "--config", str(config)], env=environment()) as server:
+        url = listening(server).replace("0.0.0.0", "127.0.0.1").rstrip("/")
+        until_ready(url + SERVERS["readinessProbe"]["httpGet"]["path"])
+        assert probe(url + SERVERS["livenessProbe"]["httpGet"]["path"]) == 200
+        server.process.terminate()
+        assert server.wait() == 0
+
+
+@pytest.mark.slow
+def test_without_a_token_of_one_s_own_they_refuse_to_start(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "token").write_text(MANIFESTS["secret"]["stringData"]["token"])
+    config = tmp_path / "bundle.yaml"
+    config.write_text(moved(tmp_path).split("servers:")[0] + "servers: {fetch: }\n")
+    with Raw([sys.executable, "-m", "servers", "serve", "--config", str(config)], env=environment()) as server:
+        assert server.wait() == 2
+        assert "is empty" in server.stderr()

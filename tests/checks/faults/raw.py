@@ -1,0 +1,177 @@
+"""A server process on whatever descriptors a test gives it, with every wait bounded."""
+
+import fcntl
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from tests.wire import CLIENT_INFO, NEWEST_HANDSHAKE, PATIENCE, STATELESS
+
+ROOT = Path(__file__).resolve().parents[3]
+SLOW = [sys.executable, "-m", "tests.checks.faults.slow_server"]
+FILES = [sys.executable, "-m", "servers.filesystem"]
+
+Json = dict[str, Any]
+
+
+def request(id: int | str, method: str, params: Json | None = None) -> Json:
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
+
+
+def call(id: int | str, tool: str, **arguments: Any) -> Json:
+    return request(id, "tools/call", {"name": tool, "arguments": arguments})
+
+
+def stateless(message: Json) -> Json:
+    """`message` with the envelope of the stateless era, in which no handshake is needed."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/logLevel": "info",
+    }
+    return {**message, "params": {**message["params"], "_meta": meta}}
+
+
+INITIALIZE = request(
+    "init", "initialize", {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": CLIENT_INFO}
+)
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def lines(*messages: Json) -> bytes:
+    return b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+
+
+class Raw:
+    """One server process. `stdin`, `stdout`, `stderr` are as in Popen; pipes by default."""
+
+    def __init__(self, command: list[str], *, env: Mapping[str, str] | None = None, **streams: Any) -> None:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        # With output buffered, as is usual, what is printed may come out late.
+        env = {name: value for name, value in (env or os.environ).items() if name != "PYTHONUNBUFFERED"}
+        self.process = subprocess.Popen(command, cwd=ROOT, env=env, bufsize=0, **{**pipes, **streams})
+        self.pid = self.process.pid
+        self._received = bytearray()
+        given = self.process.stdin, self.process.stdout
+        self.fd_in, self.fd_out = (-1 if file is None else file.fileno() for file in given)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        for file in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if file is not None:
+                file.close()
+        self.process.wait(PATIENCE)
+
+    def open(self) -> Self:
+        """Shakes hands."""
+        self.send(INITIALIZE, INITIALIZED)
+        assert "result" in self.answer("init")
+        return self
+
+    def send(self, *messages: Json) -> None:
+        self.send_bytes(lines(*messages))
+
+    def send_bytes(self, data: bytes) -> None:
+        assert self.push(data) == len(data), "the server took nothing for too long"
+
+    def push(self, data: bytes, patience: float = PATIENCE) -> int:
+        """Sends bytes until all are gone or the server takes none for that long; how many it took."""
+        fcntl.fcntl(self.fd_in, fcntl.F_SETFL, fcntl.fcntl(self.fd_in, fcntl.F_GETFL) | os.O_NONBLOCK)
+        view = memoryview(data)
+        while view and select.select([], [self.fd_in], [], patience)[1]:
+            view = view[os.write(self.fd_in, view[:65_536]) :]
+        return len(data) - len(view)
+
+    def receive(self) -> Json:
+        """The next message. Raises EOFError where there is none, TimeoutError where it does not come."""
+        message: Json = json.loads(self._take_line())
+        return message
+
+    def _take_line(self) -> bytes:
+        while (end := self._received.find(b"\n")) < 0:
+            self._read()
+        return self._take(end + 1)
+
+    def _take(self, size: int) -> bytes:
+        while len(self._received) < size:
+            self._read()
+        taken = bytes(self._received[:size])
+        del self._received[:size]
+        return taken
+
+    def _read(self) -> None:
+        if not select.select([self.fd_out], [], [], PATIENCE)[0]:
+            raise TimeoutError
+        chunk = os.read(self.fd_out, 1 << 20)
+        if not chunk:
+            raise EOFError
+        self._received += chunk
+
+    def answer(self, id: int | str) -> Json:
+        """The answer to `id`; what comes before it is thrown away."""
+        return self.until(lambda message: "method" not in message and message.get("id") == id)
+
+    def begun(self) -> None:
+        """Waits until a tool says that it is under way."""
+        self.until(lambda message: message.get("params", {}).get("data") == "begun")
+
+    def until(self, wanted: Any) -> Json:
+        while True:
+            message = self.receive()
+            if wanted(message):
+                return message
+
+    def rest(self) -> list[Json]:
+        """Everything up to the end of the stream."""
+        messages = []
+        while True:
+            try:
+                messages.append(self.receive())
+            except EOFError:
+                assert not self._received, "half a message"
+                return messages
+
+    def close_stdin(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def wait(self) -> int:
+        return self.process.wait(PATIENCE)
+
+    def stderr(self) -> str:
+        """All it said, once it has ended."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read().decode()
+
+    def memory(self, field: str = "VmHWM") -> int:
+        """Bytes of memory, at most so far (VmHWM) or now (VmRSS)."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError(f"no {field}")
+
+
+class WithHeaders(Raw):
+    """A server that is spoken to with a `Content-Length` header in front of each message."""
+
+    def send(self, *messages: Json) -> None:
+        self.send_bytes(b"".join(with_length(json.dumps(message).encode()) for message in messages))
+
+    def receive(self) -> Json:
+        header, blank = self._take_line(), self._take_line()
+        assert (header[:16], header[-2:], blank) == (b"Content-Length: ", b"\r\n", b"\r\n")
+        message: Json = json.loads(self._take(int(header[16:])))
+        return message
+
+
+def with_length(body: bytes) -> bytes:
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

@@ -1,0 +1,118 @@
+"""Too much of everything: long lines, many calls, a client that does not read. Memory stays within bounds."""
+
+import os
+import select
+from pathlib import Path
+
+import pytest
+
+from tests.checks.faults.raw import FILES, SLOW, Raw, call, lines, request
+from tests.wire import PATIENCE
+
+pytestmark = pytest.mark.slow
+
+MB = 1_000_000
+CHUNK = b"x" * MB
+
+
+def test_a_line_without_end_takes_no_memory(tmp_path: Path) -> None:
+    with Raw([*FILES, str(tmp_path), "--max-message", str(MB)]).open() as server:
+        before = server.memory()
+        for _ in range(100):
+            server.send_bytes(CHUNK)
+        assert server.memory() - before < 10 * MB
+        # It is told at once, and once, that this can't go on; the rest of the line is no message.
+        assert server.receive()["error"]["code"] == -32600
+        server.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        server.send(request(2, "ping"))
+        assert server.receive() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+
+
+def test_by_default_a_line_takes_no_more_than_a_message_may() -> None:
+    with Raw(SLOW).open() as server:
+        before = server.memory()
+        for _ in range(200):
+            server.send_bytes(CHUNK)
+        assert server.memory() - before < 64 * 1_048_576 + 20 * MB
+        assert "67,108,864" in server.receive()["error"]["message"]
+        assert server.memory("VmRSS") - before < 10 * MB
+
+
+def test_messages_up_to_the_limit_are_served_and_those_beyond_are_refused() -> None:
+    with Raw([*SLOW, "--max-message", "100000"]).open() as server:
+        frame = len(lines(call(1, "echo", text=""))) - 1
+        for size, fits in ((100_000, True), (100_001, False)):
+            server.send(call(1, "echo", text="x" * (size - frame)))
+            message = server.receive()
+            assert ("result" in message) is fits
+            assert fits or (message["id"] == 1 and message["error"]["code"] == -32600)
+
+
+def test_a_large_result_is_refused_with_a_reason() -> None:
+    with Raw([*SLOW, "--max-result", "10000"]).open() as server:
+        server.send(call(1, "large", size=1_000_000))
+        result = server.answer(1)["result"]
+        assert result["isError"]
+        assert len(result["content"][0]["text"]) < 1_000
+
+
+def test_results_that_are_nested_without_end_harm_nobody() -> None:
+    with Raw(SLOW).open() as server:
+        for levels in (100, 190, 250, 300, 900, 5_000):
+            server.send(call(levels, "deep", levels=levels), call("after", "echo", text="fine"))
+            assert {"result", "error"} & server.answer(levels).keys()
+            assert server.answer("after")["result"]["content"][0]["text"] == "fine"
+
+
+def test_lines_in_single_bytes() -> None:
+    with Raw(SLOW) as server:
+        for byte in lines(request(1, "ping"), request(2, "ping")):
+            server.send_bytes(bytes([byte]))
+        assert [server.receive()["id"] for _ in range(2)] == [1, 2]
+
+
+def test_a_flood_of_what_is_no_message() -> None:
+    with Raw(SLOW).open() as server:
+        before = server.memory()
+        server.send_bytes(b"\n" * 10 * MB + b"{}" + b"\n")
+        assert server.receive()["error"]["code"] == -32600
+        bad = server.push(b"x\n" * 5 * MB, 0.5)
+        assert bad < 5 * MB, "it went on reading although nobody took its answers"
+        assert server.memory() - before < 60 * MB
+
+
+def test_a_client_that_does_not_read_is_waited_for() -> None:
+    with Raw(SLOW).open() as server:
+        before = server.memory()
+        data = lines(*(call(id_, "large", size=50_000) for id_ in range(4_000)))
+        taken = server.push(data, 0.5)
+        assert server.memory() - before < 80 * MB
+        _exchange(server, data[taken:], 4_000)
+        # 200 MB went through; what it may have held is some hundred answers.
+        assert server.memory() - before < 80 * MB
+        server.send(request("after", "ping"))
+        assert server.receive()["id"] == "after"
+
+
+def _exchange(server: Raw, data: bytes, count: int) -> None:
+    """Sends `data` and reads meanwhile, until so many lines have come back."""
+    rest, answered = memoryview(data), 0
+    while rest or answered < count:
+        writers = [server.fd_in] if rest else []
+        readable, writable, _ = select.select([server.fd_out], writers, [], PATIENCE)
+        assert readable or writable, "it took no more although it was read"
+        if writable:
+            rest = rest[server.push(bytes(rest[:65_536]), 0) :]
+        if readable:
+            answered += os.read(server.fd_out, 1 << 20).count(b"\n")
+    assert answered == count
+
+
+@pytest.mark.full
+def test_a_million_pings() -> None:
+    with Raw(SLOW).open() as server:
+        before = server.memory()
+        _exchange(server, lines(request(1, "ping")) * 1_000_000, 1_000_000)
+        assert server.memory() - before < 20 * MB
+        server.send(request("after", "ping"))
+        assert server.receive()["id"] == "after"

@@ -1,0 +1,124 @@
+"""A server over HTTP as a process: where it listens, whom it lets in, and how it ends."""
+
+import json
+import os
+import re
+import select
+import signal
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.checks.faults.raw import SLOW, Json, Raw, call, lines, request, stateless
+from tests.wire import PATIENCE
+
+
+def listening(server: Raw) -> str:
+    """Where it listens, once it does."""
+    said, stderr = "", server.process.stderr
+    assert stderr is not None
+    while not (found := re.search(r"listening on (http[^\s\"]+)[\s\"]", said)):
+        assert select.select([stderr], [], [], PATIENCE)[0]
+        chunk = os.read(stderr.fileno(), 1)
+        assert chunk, f"it ended:\n{said}"
+        said += chunk.decode()
+    return found.group(1)
+
+
+def post(url: str, message: Json, **headers: str) -> httpx.Response:
+    sent = {"accept": "application/json, text/event-stream", "content-type": "application/json", **headers}
+    if "_meta" in message["params"]:
+        sent |= {"mcp-protocol-version": "2026-07-28", "mcp-method": message["method"]}
+        sent |= {"mcp-name": message["params"]["name"]} if "name" in message["params"] else {}
+    return httpx.post(url, content=lines(message), headers=sent, timeout=PATIENCE, trust_env=False)
+
+
+@pytest.mark.slow
+def test_the_token_is_read_once_and_never_shown(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("hunter2\n")
+    more = ["--trace", str(tmp_path / "trace"), "--log-level", "debug", "--path", "/here", "--host", "127.0.0.1"]
+    ping = stateless(request(1, "tools/list"))
+    with Raw([*SLOW, "--transport", "http", "--port", "0", "--token-file", str(file), *more]) as server:
+        url = listening(server)
+        assert url.endswith("/here")
+        file.write_text("another")
+        file.unlink()
+        for token, status in ((None, 401), ("another", 401), ("hunter2", 200)):
+            headers = {} if token is None else {"authorization": f"Bearer {token}"}
+            assert post(url, ping, **headers).status_code == status
+        server.process.terminate()
+        assert server.wait() == 0
+        assert "hunter2" not in server.stderr() + (tmp_path / "trace").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["--no-auth"], []])
+def test_beyond_loopback_with_leave_or_with_a_token(arguments: list[str]) -> None:
+    env = os.environ if arguments else {**os.environ, "MCP_TOKEN": "hunter2"}
+    headers = {} if arguments else {"authorization": "Bearer hunter2"}
+    command = [*SLOW, "--transport", "http", "--host", "0.0.0.0", "--port", "0", "--allowed-host", "named.example"]
+    with Raw([*command, *arguments], env=dict(env)) as server:
+        url = listening(server).replace("0.0.0.0", "127.0.0.1")
+        answer = post(url, stateless(request(1, "tools/list")), host="named.example", **headers)
+        assert answer.status_code == 200
+        assert post(url, stateless(request(1, "tools/list")), host="other.example", **headers).status_code == 403
+        server.process.terminate()
+        assert server.wait() == 0
+
+
+@pytest.mark.slow
+def test_http_ends_in_order_and_at_once_when_told_twice() -> None:
+    for signals, code in ((1, 0), (2, -signal.SIGTERM)):
+        with Raw([*SLOW, "--transport", "http", "--port", "0"]) as server:
+            url = httpx.URL(listening(server))
+            with socket.create_connection((url.host, url.port), PATIENCE) as connection:
+                body = lines(stateless(call(1, "hold", seconds=0.3 if signals == 1 else 60)))
+                head = f"POST {url.path} HTTP/1.1\r\nhost: {url.netloc.decode()}\r\ncontent-length: {len(body)}\r\n"
+                head += "content-type: application/json\r\naccept: application/json, text/event-stream\r\n"
+                head += "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: hold\r\n\r\n"
+                connection.sendall(head.encode() + body)
+                said = b""
+                while b"begun" not in said:
+                    said += connection.recv(65_536) or b"begun (but it ended)"
+                server.process.terminate()
+                if signals == 2:
+                    _until_signals_are_deadly(server)
+                    server.process.terminate()
+                else:
+                    while chunk := connection.recv(65_536):
+                        said += chunk
+                    assert b"held" in said
+                assert server.wait() == code
+
+
+def _until_signals_are_deadly(server: Raw) -> None:
+    while True:
+        status = Path(f"/proc/{server.pid}/status").read_text()
+        mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+        if not int(mask, 16) >> (signal.SIGTERM - 1) & 1:
+            return
+
+
+@pytest.mark.slow
+def test_a_request_that_is_too_large_for_http() -> None:
+    with Raw([*SLOW, "--transport", "http", "--port", "0", "--max-message", "2000"]) as server:
+        url = listening(server)
+        assert post(url, stateless(call(1, "echo", text="x" * 3_000))).status_code == 413
+        assert post(url, stateless(call(1, "echo", text="x"))).status_code == 200
+        server.process.terminate()
+        assert server.wait() == 0
+
+
+@pytest.mark.slow
+def test_all_it_says_is_json_where_that_was_asked_for() -> None:
+    more = ["--log-format", "json", "--log-level", "error"]
+    with Raw([*SLOW, "--transport", "http", "--port", "0", *more]) as server:
+        assert server.process.stderr is not None
+        assert select.select([server.process.stderr], [], [], PATIENCE)[0]
+        assert "listening on http://127.0.0.1:" in json.loads(server.process.stderr.readline())["message"]
+        server.process.terminate()
+        assert server.wait() == 0
+        assert server.stderr() == ""

@@ -1,0 +1,271 @@
+"""Tasks in numbers, clients that vanish, and servers that stop."""
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import Context, Implementation, Server
+from shared.contracts import TaskLimits
+from shared.extensions.tasks import tasks
+from shared.extensions.tasks.runner import STOPPED, tasks_of
+from shared.protocol.types.tasks import TASKS
+from shared.server.running import Running
+from tests.checks.faults.raw import INITIALIZE, INITIALIZED, Json, Raw, request
+from tests.clock import forward
+from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Peer, talking
+from tests.shared.transports.http.http_wire import events, first_events, listening
+
+HAS_TASKS: Json = {"extensions": {TASKS: {}}}
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+COMMAND = [sys.executable, "-m", "servers.everything"]
+SECONDS = 600.0
+
+
+class Many:
+    """A server whose tasks wait for the test, or give back so many bytes."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.go = anyio.Event()
+        self.app: Server[Any] = Server(Implementation(name="many", version="1"), extensions=[tasks()])
+        self.app.task_limits = TaskLimits(seconds=SECONDS, **limits)
+
+        @self.app.tool(task="required")
+        async def hold() -> str:
+            """Wait."""
+            await self.go.wait()
+            return "done"
+
+        @self.app.tool(task="required")
+        async def fill(size: int) -> str:
+            """Give back so much."""
+            return "x" * size
+
+        @self.app.tool(task="required")
+        async def ask(ctx: Context[Any]) -> str:
+            """Ask for the roots."""
+            return str(len(await ctx.roots()))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Running[Any]]:
+        with anyio.fail_after(PATIENCE + 10 * SECONDS):
+            async with self.app.open() as running:
+                yield running
+
+
+async def begin(peer: Peer, tool: str, /, **arguments: Any) -> str:
+    asked: Json = {} if peer.version == STATELESS else {"task": {}}
+    answer = await peer.request("tools/call", {"name": tool, "arguments": arguments, **asked})
+    result = answer["result"]
+    id_: str = (result if peer.version == STATELESS else result["task"])["taskId"]
+    return id_
+
+
+async def get(peer: Peer, id: str) -> Json:
+    found: Json = (await peer.request("tasks/get", {"taskId": id}))["result"]
+    return found
+
+
+async def over(peer: Peer, id: str) -> Json:
+    while (found := await get(peer, id))["status"] in ("working", "input_required"):
+        await anyio.lowlevel.checkpoint()
+    return found
+
+
+# How many
+
+
+def memory() -> int:
+    """How many KiB of memory this process has."""
+    return int(re.findall(r"VmRSS:\s+([0-9]+) kB", Path("/proc/self/status").read_text())[0])
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("most", [100, pytest.param(10_000, marks=pytest.mark.full)])
+async def test_no_more_tasks_than_there_may_be(most: int) -> None:
+    many = Many(total=most, of_one_client=most)
+    async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
+        before = memory()
+        ids = [await begin(peer, "hold") for _ in range(most)]
+        assert memory() - before < 16 * most + 20_000
+        for _ in range(10):
+            assert "too many tasks" in (await peer.call("hold"))["error"]["message"]
+        assert len(running.calls) == most
+        many.go.set()
+        assert (await over(peer, ids[-1]))["status"] == "completed"
+        await running.calls.drain()
+        assert not tasks_of(running).at_work
+
+
+async def test_results_have_room_until_they_are_too_much_together() -> None:
+    many = Many(result_bytes=10_000)
+    async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
+        ended = [await over(peer, await begin(peer, "fill", size=4_000)) for _ in range(4)]
+        assert [one["status"] for one in ended] == ["completed", "completed", "failed", "failed"]
+        assert ended[2]["error"]["message"] == "the results of tasks take 10,000 bytes at most"
+        forward(SECONDS + 1)
+        assert (await over(peer, await begin(peer, "fill", size=4_000)))["status"] == "completed"
+
+
+async def use(peer: Peer, number: int) -> None:
+    """One task, of one of several kinds, which comes to its end or not."""
+    id_ = await begin(peer, ("hold", "fill", "ask", "fill")[number % 4], **({"size": 10} if number % 2 else {}))
+    if number % 4 == 0 or number % 8 == 2:
+        await peer.request("tasks/cancel", {"taskId": id_})
+    elif number % 4 == 1:
+        await over(peer, id_)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("version", [STATELESS, NEWEST_HANDSHAKE])
+@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.full)])
+async def test_tasks_that_have_expired_leave_nothing(count: int, version: str) -> None:
+    many, capabilities = Many(), {**HAS_TASKS, "roots": {}}
+    async with many.open() as running, talking(running, version, capabilities) as peer:
+        await peer.request("tools/list")
+        before, kept = len(asyncio.all_tasks()), tasks_of(running)
+        for number in range(count):
+            await use(peer, number)
+        forward(SECONDS + 1)
+        while len(kept.crew) or len(running.calls):
+            await anyio.lowlevel.checkpoint()
+        store: Any = kept.store
+        assert [len(store), *(len(one) for one in (store._timers, store._heard, store._shares, store._sizes))] == [
+            0
+        ] * 5
+        assert store._bytes == 0
+        assert not kept.at_work
+        assert len(asyncio.all_tasks()) == before
+
+
+# Clients that vanish
+
+
+@pytest.mark.parametrize("version", [STATELESS, NEWEST_HANDSHAKE])
+async def test_a_task_outlives_its_connection(version: str) -> None:
+    many = Many()
+    async with many.open() as running:
+        async with talking(running, version, HAS_TASKS) as peer:
+            id_ = await begin(peer, "hold")
+        many.go.set()
+        async with talking(running, version, HAS_TASKS) as peer:
+            assert (await over(peer, id_))["status"] == "completed"
+
+
+async def test_who_listens_and_vanishes_leaves_nothing() -> None:
+    many = Many()
+    async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
+        id_ = await begin(peer, "hold")
+        store: Any = tasks_of(running).store
+        heard = len(store._heard[id_])
+        async with talking(running, STATELESS, HAS_TASKS) as other:
+            await other.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
+            await other.other("notifications/tasks")
+            assert len(store._heard[id_]) == heard + 1
+        while len(store._heard[id_]) > heard:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_who_waits_for_a_result_and_vanishes_leaves_nothing() -> None:
+    many = Many()
+    async with many.open() as running, talking(running, NEWEST_HANDSHAKE) as peer:
+        id_ = await begin(peer, "hold")
+        store: Any = tasks_of(running).store
+        heard = len(store._heard[id_])
+        async with talking(running, NEWEST_HANDSHAKE) as other:
+            await other.begin("tasks/result", {"taskId": id_})
+            while len(store._heard[id_]) == heard:
+                await anyio.lowlevel.checkpoint()
+        while len(store._heard[id_]) > heard:
+            await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.slow
+async def test_a_listener_over_http_that_vanishes_leaves_the_task() -> None:
+    many = Many()
+    async with many.open() as running, listening(running) as site:
+        meta = {CAPABILITIES: HAS_TASKS}
+        made = (await site.call("tools/call", {"name": "hold", "arguments": {}}, **meta)).json()
+        id_ = made["result"]["taskId"]
+        message, headers = site.stateless("subscriptions/listen", {"notifications": {"taskIds": [id_]}}, **meta)
+        async with site.stream(message, headers) as stream:
+            told = await first_events(stream, 2)
+        assert json.loads(told[1].data)["params"]["status"] == "working"
+        store: Any = tasks_of(running).store
+        while len(store._heard[id_]) > 1:
+            await anyio.lowlevel.checkpoint()
+        assert id_ in tasks_of(running).at_work
+
+
+# Servers that stop
+
+
+async def test_listeners_are_told_why_a_task_ends_when_the_server_stops() -> None:
+    many = Many()
+    async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
+        id_ = await begin(peer, "hold")
+        await peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
+        assert (await peer.other("notifications/tasks"))["params"]["status"] == "working"
+        running.stop()
+        told = (await peer.other("notifications/tasks"))["params"]
+        assert (told["status"], told["error"]["message"]) == ("failed", STOPPED)
+
+
+@pytest.mark.slow
+async def test_listeners_over_http_are_told_why_a_task_ends() -> None:
+    many = Many()
+    async with many.open() as running, listening(running) as site:
+        meta = {CAPABILITIES: HAS_TASKS}
+        made = (await site.call("tools/call", {"name": "hold", "arguments": {}}, **meta)).json()
+        wanted = {"notifications": {"taskIds": [made["result"]["taskId"]]}}
+        async with site.stream(*site.stateless("subscriptions/listen", wanted, **meta)) as stream:
+            said = events(stream)
+            while (await anext(said)).get("method") != "notifications/tasks":
+                pass
+            site.stop.set()
+            told = (await anext(said))["params"]
+            assert (told["status"], told["statusMessage"]) == ("failed", STOPPED)
+
+
+def _stateless(message: Json) -> Json:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        CAPABILITIES: {**HAS_TASKS, "elicitation": {"form": {}}},
+    }
+    return {**message, "params": {**message["params"], "_meta": meta}}
+
+
+@pytest.mark.slow
+def test_a_signal_fails_the_tasks_at_work_for_who_listens() -> None:
+    with Raw(COMMAND) as server:
+        server.send(_stateless(request(1, "tools/call", {"name": "confirm_delete", "arguments": {"filename": "a"}})))
+        id_ = server.answer(1)["result"]["taskId"]
+        server.send(_stateless(request(2, "subscriptions/listen", {"notifications": {"taskIds": [id_]}})))
+        server.until(lambda one: one.get("params", {}).get("status") == "input_required")
+        server.process.send_signal(signal.SIGTERM)
+        rest = server.rest()
+        told = rest[0]["params"]
+        assert (told["status"], told["statusMessage"]) == ("failed", STOPPED)
+        assert rest[1]["id"] == 2
+        assert server.wait() == 0
+
+
+@pytest.mark.slow
+def test_a_signal_answers_who_waits_for_a_result() -> None:
+    task = {"name": "slow_compute", "arguments": {"seconds": 3_600}, "task": {}}
+    with Raw(COMMAND) as server:
+        server.send(INITIALIZE, INITIALIZED, request(1, "tools/call", task))
+        id_ = server.answer(1)["result"]["task"]["taskId"]
+        server.send(request(2, "tasks/result", {"taskId": id_}), request(3, "ping"))
+        server.answer(3)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.answer(2)["error"]["message"] == STOPPED
+        assert server.wait() == 0

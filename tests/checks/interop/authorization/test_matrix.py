@@ -1,0 +1,49 @@
+"""Clients log in to protected servers with the help of a real authorization server, and are refused where they should
+be. One test is one client at one server."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.checks.interop.authorization.authority import Authority
+from tests.checks.interop.authorization.certificates import Certificates
+from tests.checks.interop.authorization.matrix import Column, Found, drive
+from tests.checks.interop.authorization.peers import CLIENTS, SERVERS
+from tests.npm import Unavailable
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first one may have to build an environment
+
+QUICK = Column("sdk2", "ours")
+"""The one that `make test` has."""
+OURS = {"ours", "ours-asks"}
+REFERENCE = Column("typescript", "typescript")
+"""Neither is ours: where it fails too, it is not for us."""
+
+Record = Callable[[Column, Found], None]
+
+
+def columns() -> list[object]:
+    every = [Column(client, server) for server in SERVERS for client in CLIENTS]
+    tried = [column for column in every if OURS & {column.client, column.server} or column == REFERENCE]
+    return [
+        pytest.param(
+            column, id=f"{column.client}-{column.server}", marks=[] if column == QUICK else [pytest.mark.full]
+        )
+        for column in tried
+    ]
+
+
+@pytest.mark.parametrize("column", columns())
+def test_who_may_comes_in_and_nobody_else(
+    column: Column, authority: Authority, trusted: Certificates, tmp_path: Path, record: Record
+) -> None:
+    try:
+        found = drive(column, authority, trusted, tmp_path)
+    except Unavailable as reason:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(reason))
+        pytest.skip(str(reason))
+    record(column, found)
+    assert found == dict.fromkeys(column.rows, "ok")

@@ -1,0 +1,59 @@
+"""Everything passes: each row, for every version of the client, by every way, to an old and a new server.
+
+One test is one column. FastMCP's proxy goes through the same rows, and is printed beside ours.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.checks.interop.gateway.columns import NAMES, Column, columns, drive
+from tests.checks.interop.gateway.ways import DIRECT, OTHERS, OURS
+from tests.npm import Unavailable
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+ROW_SECONDS = 60.0
+SHORT_SECONDS = 5.0
+"""How long a row may take that nothing is asserted of."""
+QUICK = (
+    Column("connect", "2026-07-28", "old"),
+    Column("expose", "2025-06-18", "new"),
+    Column("run --join", "2025-11-25", "old"),
+)
+
+Record = Callable[[Column, Mapping[str, str]], None]
+
+
+def each(column: Column) -> object:
+    marks = [] if column in QUICK else [pytest.mark.full]
+    return pytest.param(column, id=f"{column.way}-{column.version}-{column.age}".replace(" ", ""), marks=marks)
+
+
+@pytest.mark.parametrize("column", [each(column) for column in columns([*DIRECT, *OURS])])
+async def test_everything_passes(column: Column, record: Record, tmp_path: Path) -> None:
+    found = await drive(column, tmp_path, ROW_SECONDS)
+    record(column, found)
+    assert found == dict.fromkeys(NAMES, "ok")
+
+
+@pytest.mark.full
+async def test_the_proxy_of_others_has_the_same_rows(record: Record, tmp_path: Path) -> None:
+    """A row of which nothing comes takes all of its time, so they are gone through at once."""
+    found: dict[Column, dict[str, str]] = {}
+
+    async def run(column: Column, folder: Path) -> None:
+        folder.mkdir()
+        found[column] = await drive(column, folder, SHORT_SECONDS)
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for number, column in enumerate(columns(OTHERS)):
+                tasks.start_soon(run, column, tmp_path / str(number))
+    except* Unavailable as group:
+        pytest.skip(str(group.exceptions[0]))
+    for column, outcomes in found.items():
+        record(column, outcomes)
+    assert all(outcomes for outcomes in found.values())

@@ -1,0 +1,159 @@
+"""What passes a gateway keeps whose it is: servers of ours that are joined, and servers of others over a bridge."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from servers.everything.server import app as everything
+from servers.sqlite.server import app as sqlite
+from servers.sqlite.settings import Settings
+from shared import Resource
+from shared.gateway.bridge import bridge
+from shared.server.context import Context
+from tests.checks.isolation.parties import Party, parties, parties_at
+from tests.checks.isolation.test_servers import QUERY, asking_task, both, read, settings, status
+from tests.shared.client.small import Small
+from tests.shared.gateway.bridge.upstreams import NEW, OLD, Behind
+from tests.shared.gateway.joined.members import Door, joined
+from tests.shared.transports.http.http_wire import Json
+
+__all__ = ["settings"]
+
+pytestmark = pytest.mark.slow
+with_and_without_sessions = pytest.mark.parametrize("lasts", [True, False], ids=["session", "stateless"])
+every_pair = pytest.mark.parametrize(
+    ("lasts", "mode"),
+    [
+        pytest.param(True, OLD),
+        pytest.param(False, OLD, marks=pytest.mark.full),
+        pytest.param(True, NEW, marks=pytest.mark.full),
+        pytest.param(False, NEW),
+    ],
+)
+"""Whether the clients have sessions, and the era of the server behind the bridge."""
+
+
+class Remembering(Small):
+    """A server that keeps something in each of its sessions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.app.tool()(self.note)
+        self.kept: dict[int | None, list[str]] = {}
+
+    async def note(self, ctx: Context[None], text: str) -> str:
+        """Keep a text, and give all that was kept in this session."""
+        kept = self.kept.setdefault(ctx.peer.session, [])
+        kept.append(text)
+        return " ".join(kept)
+
+
+# Joined
+
+
+@asynccontextmanager
+async def joined_parties(settings: Settings) -> AsyncIterator[tuple[Party, Party]]:
+    async with (
+        joined(Door("sqlite", sqlite, settings), Door("everything", everything)) as running,
+        parties_at(running) as both,
+    ):
+        yield both
+
+
+@with_and_without_sessions
+async def test_what_a_joined_server_keeps_belongs_to_the_principal(settings: Settings, lasts: bool) -> None:
+    async with joined_parties(settings) as given:
+        alice, bob = await both(given, lasts)
+        cut = (await alice.call("read_query", query=QUERY, max_rows=1))["structuredContent"]
+        going_on = {"query": QUERY, "max_rows": 1, "cursor": cut["next_cursor"]}
+        assert (await bob.text("read_query", **going_on)).startswith("bad_cursor: ")
+        exported = (await alice.call("export", query=QUERY, format="csv"))["content"]
+        uri = next(block["uri"] for block in exported if "uri" in block)
+        assert "error" in await read(bob, uri)
+        assert "result" in await read(alice, uri)
+        await alice.call("append_insight", insight="Ada pays late")
+        assert "Ada" not in str(await read(bob, "memo://insights"))
+        assert "Ada" in str(await read(alice, "memo://insights"))
+
+
+@with_and_without_sessions
+async def test_a_task_of_a_joined_server_belongs_to_the_principal(settings: Settings, lasts: bool) -> None:
+    async with joined_parties(settings) as given:
+        await assert_own_task(await both(given, lasts))
+
+
+# Over a bridge
+
+
+@every_pair
+async def test_a_task_over_a_bridge_belongs_to_the_principal(lasts: bool, mode: str) -> None:
+    async with Behind(everything, mode).serving() as upstream, parties(bridge(upstream)) as given:
+        await assert_own_task(await both(given, lasts))
+
+
+async def assert_own_task(given: Any) -> None:
+    alice, bob = given
+    id_ = await asking_task(alice)
+    for method in ("tasks/get", "tasks/cancel", *(["tasks/result"] if bob.session else [])):
+        assert (await bob.ask(method, {"taskId": id_}))["error"]["code"] == -32602
+    assert await status(alice, id_) == "input_required"
+
+
+@pytest.mark.parametrize("mode", [OLD, NEW])
+async def test_a_state_over_a_bridge_belongs_to_the_principal(mode: str) -> None:
+    async with Behind(everything, mode).serving() as upstream, parties(bridge(upstream)) as (alice, bob):
+        params: Json = {"name": "test_input_required_result_elicitation", "arguments": {}}
+        asked = (await alice.ask("tools/call", params))["result"]
+        (key,) = asked["inputRequests"]
+        brought = {key: {"action": "accept", "content": {"name": "Ada"}}}
+        again = {**params, "inputResponses": brought, "requestState": asked["requestState"]}
+        assert (await bob.ask("tools/call", again))["error"]["code"] == -32602
+        assert "Ada" in str((await alice.ask("tools/call", again))["result"]["content"])
+
+
+@with_and_without_sessions
+async def test_each_principal_has_sessions_of_its_own_behind_a_bridge(lasts: bool) -> None:
+    behind = Behind(Remembering().app, OLD)
+    async with behind.serving() as upstream, parties(bridge(upstream)) as given:
+        alice, bob = await both(given, lasts)
+        assert await alice.text("note", text="hers") == "hers"
+        assert await bob.text("note", text="his") == "his"
+        assert await alice.text("note", text="again") == "hers again"
+
+
+async def test_two_sessions_of_one_principal_have_two_behind_a_bridge() -> None:
+    behind = Behind(Remembering().app, OLD)
+    async with behind.serving() as upstream, parties(bridge(upstream)) as (alice, _):
+        one, other = await alice.opened(), await alice.opened()
+        assert await one.text("note", text="first") == "first"
+        assert await other.text("note", text="second") == "second"
+
+
+class Recent(Small):
+    """A server that lists to each client what that one has asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.app.tool()(self.visit)
+        self.app.lists_resources(self.recent)
+        self.seen: list[tuple[str, str]] = []
+
+    async def visit(self, ctx: Context[None], uri: str) -> str:
+        """Remember a URI."""
+        self.seen.append((ctx.owner, uri))
+        return uri
+
+    async def recent(self, ctx: Context[None]) -> list[Resource]:
+        """What the client has visited."""
+        return [Resource(uri=uri, name=uri) for owner, uri in self.seen if owner == ctx.owner]
+
+
+@with_and_without_sessions
+async def test_a_server_with_sessions_tells_clients_of_a_bridge_apart_in_its_lists(lasts: bool) -> None:
+    async with Behind(Recent().app, OLD).serving() as upstream, parties(bridge(upstream)) as given:
+        alice, bob = await both(given, lasts)
+        await alice.text("visit", uri="own://alice")
+        listed = [(await one.ask("resources/list"))["result"]["resources"] for one in (alice, bob)]
+        assert ["own://alice" in str(resources) for resources in listed] == [True, False]

@@ -1,0 +1,147 @@
+"""Every command of every README, as it stands, in the order in which it stands."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import pypi
+from tests.checks.readme_commands import CHECKOUT, TOOK, Newcomer, Step, agree, steps_of
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST = "README.md"
+PAGES = (FIRST, *sorted(f"servers/{page.parent.name}/README.md" for page in ROOT.glob("servers/*/README.md")),
+         "docker/README.md", "CONTRIBUTING.md")  # fmt: skip
+
+NOT_RUN = {
+    "docker": "needs an engine; tests/checks/docker builds and starts the images without one",
+    "kubectl": "needs a cluster; tests/checks/docker checks the manifests against the schemas of Kubernetes",
+    "make": "`make setup` and `make check` are what CI does, and runs this test",
+}
+"""By their first word, the commands that are left out, and why."""
+
+DEBIAN = (
+    "bash", "cat", "chmod", "cp", "dirname", "env", "git", "grep", "head", "id", "ls", "mkdir", "mv", "realpath",
+    "rm", "sed", "sh", "touch", "tr", "uname",
+)  # fmt: skip
+"""What a fresh Debian has on its PATH, as far as it matters, beside Python; there is neither `python` nor `pip`."""
+REGISTRIES = ("PIP_", "UV_", "SSL_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Beginnings of the variables by which this machine reaches what is installed."""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The only folder on the PATH."""
+    folder = tmp_path_factory.mktemp("bin")
+    found = {name: shutil.which(name) for name in DEBIAN}
+    installers = pypi.require("installers", ROOT / "tests/servers/bundle/requirements-installers.txt").parent
+    found |= {name: str(installers / name) for name in ("pipx", "uv", "uvx")}
+    for name, path in found.items():
+        assert path is not None, f"there is no {name}"
+        (folder / name).symlink_to(path)
+    # No link: Python would look for its libraries beside it.
+    python = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    (folder / "python3").write_text(f'#!/bin/sh\nexec {python} "$@"\n')
+    (folder / "python3").chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def newcomer(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Newcomer:
+    """Who has the checkout in an empty home, and has done what README.md begins with."""
+    home = tmp_path_factory.mktemp("home") / "me"
+    copy_checkout(home / CHECKOUT)
+    reaching = {name: value for name, value in os.environ.items() if name.upper().startswith(REGISTRIES)}
+    newcomer = Newcomer(home, {**reaching, "PATH": str(programs)})
+    newcomer.follow(beginning())
+    return newcomer
+
+
+def copy_checkout(target: Path) -> None:
+    """All files that git knows, or would add, as they are now."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0"):
+        if name and (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_does_what_the_page_says(
+    page: str, newcomer: Newcomer, record_property: Callable[[str, object], None]
+) -> None:
+    newcomer.follow([step for step in steps(page) if step not in beginning()])
+    while newcomer.took:
+        record_property(TOOK, newcomer.took.pop(0))
+
+
+def steps(page: str) -> list[Step]:
+    return [step for step in steps_of(ROOT / page, page) if step.text.split()[0] not in NOT_RUN]
+
+
+def beginning() -> list[Step]:
+    """The first block of README.md, without which nothing is installed."""
+    first, *others = steps(FIRST)
+    return [first, *(step for step in others if step.line == first.line)]
+
+
+def test_nothing_is_left_out_that_is_not_there() -> None:
+    said = {step.text.split()[0] for page in PAGES for step in steps_of(ROOT / page, page)}
+    assert set(NOT_RUN) <= said
+
+
+def test_ci_does_what_is_left_to_it() -> None:
+    left = {step.text.partition(" #")[0].strip() for step in steps_of(ROOT / "CONTRIBUTING.md", "CONTRIBUTING.md")}
+    assert left <= set((ROOT / ".ci" / "run").read_text().splitlines())
+
+
+# What follows the pages
+
+
+@pytest.fixture
+def beginner(tmp_path: Path) -> Newcomer:
+    (tmp_path / "me" / CHECKOUT).mkdir(parents=True)
+    return Newcomer(tmp_path / "me", os.environ)
+
+
+def follow(beginner: Newcomer, text: str) -> None:
+    page = beginner.home / "README.md"
+    page.write_text(text)
+    beginner.follow(list(steps_of(page, page.name)))
+
+
+@pytest.mark.slow
+def test_a_page_is_followed_in_its_order(beginner: Newcomer) -> None:
+    follow(
+        beginner,
+        "```python\n# ~/one.py: a file\nprint(1)\n```\n"
+        "```sh\n# a comment\npython3 \\\n    ~/one.py > two\n```\n"
+        "```console\n$ cat two; echo ~\n1\n...\n/home/me\n```\n",
+    )
+    assert (beginner.checkout / "two").read_text() == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("text\n\n```sh\ntrue\nfalse\n```\n", "README.md:3: false\nended with 1"),
+        ("```console\n$ echo one; echo two\none\n```\n", "prints:\none\ntwo"),
+        ("```sh\n: mcp-bundle-filesystem DIR\n```\n", "is no server"),
+        ("as `.venv/bin/nothing` does", "ended with 127"),
+    ],
+    ids=["it fails", "it prints something else", "it is no server", "it is not there"],
+)
+def test_a_command_that_does_something_else_is_named(beginner: Newcomer, text: str, why: str) -> None:
+    with pytest.raises(AssertionError, match=why):
+        follow(beginner, text)
+
+
+def test_a_page_may_leave_out_lines_of_what_a_command_prints() -> None:
+    assert agree("one\n...\nfour\n", "one\ntwo\nthree\nfour\n")
+    assert not agree("one\n...\nfour\n", "one\ntwo\nfour\nfive\n")

@@ -1,0 +1,193 @@
+"""`connect URL`: a stdio server that is a remote one."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.bundle.commands.connect import main
+from servers.bundle.remote import Remote
+from shared.client.client import Client
+from shared.client.connect import connect_stdio
+from shared.client.options import ClientOptions
+from shared.errors import McpError
+from tests.checks.faults.raw import ROOT, Raw
+from tests.checks.faults.test_http_process import listening
+
+TOKEN = "a-token-of-the-test"
+CONNECT = [sys.executable, "-m", "servers", "connect"]
+PATIENCE = 60.0
+
+both_eras = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+
+
+@contextmanager
+def everything(*options: str, **variables: str) -> Iterator[str]:
+    """The URL of the server that shows everything, on a free port unless the options say more."""
+    command = [sys.executable, "-m", "servers.everything", "--transport", "http", *(options or ("--port", "0"))]
+    with Raw(command, env={**os.environ, **variables}) as server:
+        yield listening(server)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A server that wants a token."""
+    with everything(MCP_TOKEN=TOKEN) as url:
+        yield url
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> str:
+    """A file with its token."""
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    (tmp_path / "token").chmod(0o600)
+    return str(tmp_path / "token")
+
+
+def ended(*words: str) -> tuple[int, str]:
+    """The exit code, and what was written to stderr."""
+    done = subprocess.run([*CONNECT, *words], cwd=ROOT, input="", capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+@pytest.mark.slow
+@both_eras
+async def test_it_is_the_server_at_the_url(url: str, token: str, mode: str) -> None:
+    with anyio.fail_after(PATIENCE):
+        async with connect_stdio(
+            [*CONNECT, url, "--token-file", token], ClientOptions(mode=mode), cwd=ROOT
+        ) as client:
+            assert client.server.info["name"] == "everything"
+            assert client.stateless is (mode == "stateless")
+            assert (await client.call_tool("echo", {"text": "hi"})).text == "hi"
+
+
+@pytest.mark.slow
+async def test_tools_may_be_left_out(url: str, token: str) -> None:
+    command = [*CONNECT, url, "--token-file", token, "--allow", "ec*", "--allow", "add", "--deny", "add"]
+    with anyio.fail_after(PATIENCE):
+        async with connect_stdio(command, cwd=ROOT) as client:
+            assert [tool.name for tool in await client.list_tools()] == ["echo"]
+
+
+@pytest.mark.slow
+def test_a_token_that_others_can_read_is_told(token: str) -> None:
+    Path(token).chmod(0o644)
+    _, said = ended("http://127.0.0.1:9/mcp", "--token-file", token)
+    assert f"{token}: others can read this secret" in said
+    assert TOKEN not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variable", ["MCP_CONNECT_TOKEN", "MCP_CONNECT_HEADER"])
+async def test_a_secret_may_come_from_the_environment(url: str, variable: str) -> None:
+    value = TOKEN if variable.endswith("TOKEN") else f"X-API-Key: {TOKEN}"
+    with anyio.fail_after(PATIENCE):
+        async with connect_stdio([*CONNECT, url], env={variable: value}, cwd=ROOT) as client:
+            assert client.server.info["name"] == "everything"
+
+
+@pytest.mark.slow
+def test_without_its_token_the_server_lets_nobody_in(url: str) -> None:
+    code, said = ended(url)
+    assert code == 1
+    assert said.startswith(f"python -m servers connect: no connection to {url}: ")
+    assert said.endswith("; --token-file has a token sent, and `login` logs in\n")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_who_has_sent_a_token_is_not_told_to_send_one(url: str) -> None:
+    code, said = ended(url, "--header", "Authorization=Bearer another")
+    assert code == 1
+    assert "--token-file" not in said
+    assert "another" not in said
+
+
+@pytest.mark.slow
+def test_where_nobody_listens_it_ends_at_once() -> None:
+    with socket.socket() as unused:  # bound, so that nobody else takes it, but not listening
+        unused.bind(("127.0.0.1", 0))
+        place = f"http://127.0.0.1:{unused.getsockname()[1]}/mcp"
+        code, said = ended(f"{place}?key=hush")
+    assert code == 1
+    assert said.startswith(f"python -m servers connect: no connection to {place}: ")
+    assert "hush" not in said
+    assert said.count("\n") == said.count("no connection to") == 1
+
+
+@pytest.mark.full
+def test_a_server_that_is_silent_is_not_waited_for_for_ever() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"
+        code, said = ended(place, "--timeout", "0.5")
+    assert (code, said.count("\n")) == (1, 1)
+    assert said.startswith(f"python -m servers connect: no connection to {place}: ")
+
+
+@pytest.mark.slow
+async def test_a_server_that_was_there_once_is_connected_to_again() -> None:
+    # An address of its own: at that of all others somebody might take the port meanwhile.
+    pid = os.getpid()
+    address = f"127.{64 + (pid >> 16) % 64}.{pid >> 8 & 255}.{pid & 255}"
+    here = ("--host", address, "--allowed-host", address, "--no-auth")
+    async with AsyncExitStack() as stack:
+        with everything(*here, "--port", "0") as url:
+            client = await stack.enter_async_context(connect_stdio([*CONNECT, url], cwd=ROOT))
+            assert await answers(client)
+        with anyio.fail_after(PATIENCE):
+            while await answers(client):
+                pass
+            with everything(*here, "--port", url.rpartition(":")[2].partition("/")[0]):
+                while not await answers(client):
+                    pass
+
+
+async def answers(client: Client) -> bool:
+    try:
+        return (await client.call_tool("echo", {"text": "hi"})).text == "hi"
+    except McpError:
+        return False
+
+
+REFUSED = [
+    ([], "give one URL, such as https://mcp.example.org/mcp"),
+    (["http://a/mcp", "http://b/mcp"], "give one URL, such as https://mcp.example.org/mcp"),
+    (["example.org/mcp"], "the URL of a server begins with http://, https://, ws:// or wss://, and names a host"),
+    (["ftp://example.org"], "the URL of a server begins with http://"),
+    (["http://"], "the URL of a server begins with http://"),
+    (["http://a:99999/mcp"], "the URL of a server begins with http://"),
+    (["http://[::1/mcp"], "the URL of a server begins with http://"),
+    (["http://ann:hush@a/mcp"], "whoever sees a URL sees the user name and the password in it: leave out what"),
+    (["http://a/mcp", "--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
+    (["http://a/mcp", "--header", "hush"], "--header takes NAME=VALUE"),
+    (["http://a/mcp", "--header", "a b=hush"], "not the name of an HTTP header that can be set: 'a b'"),
+    (["http://a/mcp", "--header", "a=hush\x00"], "the value of the HTTP header a has characters that can't be sent"),
+    (["http://a/mcp", "--timeout", "0"], "--timeout: Input should be greater than 0"),
+    (["http://a/mcp", "--port", "1"], "unrecognized arguments: --port"),
+    (["http://a/mcp", "--log-level", "loud"], "argument --log-level: invalid choice: 'loud'"),
+]
+
+
+@pytest.mark.parametrize(("words", "why"), REFUSED)
+def test_what_could_not_work_is_refused_in_one_line(
+    words: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert end.value.code == 2
+    assert line.partition(": ")[2].startswith(why)
+    assert "hush" not in line
+
+
+@pytest.mark.parametrize("given", ["X-Key=a=b", "X-Key: a=b", "x-key:a=b"])
+def test_a_header_is_written_in_either_way(given: str) -> None:
+    assert Remote.of("http://a/mcp", [given], None).headers == {"x-key": "a=b"}

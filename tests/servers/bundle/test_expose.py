@@ -1,0 +1,171 @@
+"""`expose -- COMMAND`: an HTTP server that is a stdio one."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.bundle.commands.expose import main
+from shared.client.client import Client
+from shared.client.connect import connect_http
+from shared.client.options import ClientOptions
+from shared.errors import McpError, PeerError
+from tests.checks.faults.raw import ROOT, Raw
+from tests.checks.faults.test_http_process import listening
+from tests.servers.bundle.old_process import COMMAND as OLD
+from tests.servers.bundle.own_process import COMMAND
+
+EXPOSE = [sys.executable, "-m", "servers", "expose", "--port", "0"]
+PATIENCE = 60.0
+
+
+@contextmanager
+def exposed(*options: str, **variables: str) -> Iterator[tuple[Raw, str]]:
+    """The process that exposes a server which tells of its own, and its URL."""
+    with Raw([*EXPOSE, *options, "--", *COMMAND], env={**os.environ, **variables}) as process:
+        yield process, listening(process)
+
+
+def ended(*words: str) -> tuple[int, list[str]]:
+    """The exit code, and the lines of stderr."""
+    done = subprocess.run([*EXPOSE, *words], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout == ""
+    return done.returncode, done.stderr.splitlines()
+
+
+async def pid_of(client: Client) -> int:
+    return int((await client.call_tool("pid")).text)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with exposed() as (_, url):
+        yield url
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["handshake", "stateless"])
+async def test_it_is_the_server_that_was_started(url: str, mode: str) -> None:
+    with anyio.fail_after(PATIENCE):
+        async with connect_http(url, ClientOptions(mode=mode)) as client:
+            assert client.server.info["name"] == "own-process"
+            assert client.stateless is (mode == "stateless")
+            assert (await client.call_tool("variable", {"name": "NOTHING"})).text == "not set"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [False, True])
+async def test_each_session_has_a_process_unless_one_is_for_all(shared: bool) -> None:
+    handshake = ClientOptions(mode="handshake")
+    with Raw([*EXPOSE, *(["--shared"] if shared else []), "--", *OLD]) as process, anyio.fail_after(PATIENCE):
+        url = listening(process)
+        async with connect_http(url, handshake) as one, connect_http(url, handshake) as other:
+            pids = {await pid_of(one), await pid_of(other), await pid_of(one)}
+    assert len(pids) == (1 if shared else 2)
+
+
+@pytest.mark.slow
+async def test_the_command_has_what_it_was_given_and_no_other_secret() -> None:
+    options = ("--env", "ONE=1", "--env", "TWO")
+    with exposed(*options, TWO="2", THREE="3") as (_, url), anyio.fail_after(PATIENCE):
+        async with connect_http(url) as client:
+            found = [(await client.call_tool("variable", {"name": name})).text for name in ("ONE", "TWO", "THREE")]
+    assert found == ["1", "2", "not set"]
+
+
+@pytest.mark.slow
+async def test_whoever_has_no_token_is_not_let_in(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hush")
+    with exposed("--token-file", str(tmp_path / "token")) as (_, url), anyio.fail_after(PATIENCE):
+        with pytest.raises(PeerError) as refused:
+            async with connect_http(url):
+                pass
+        async with connect_http(url, token="hush") as client:
+            assert client.server.info["name"] == "own-process"
+    assert refused.value.code == 401
+
+
+@pytest.mark.slow
+async def test_what_it_has_to_say_goes_to_the_log_and_all_ends_with_a_signal() -> None:
+    with exposed() as (process, url), anyio.fail_after(PATIENCE):
+        async with connect_http(url, ClientOptions(mode="stateless")) as client:
+            pid = await restarted(client)
+        assert is_there(pid)
+        process.process.send_signal(signal.SIGTERM)
+        assert process.wait() == 0
+        assert f"{Path(sys.executable).name}: it begins" in process.stderr()
+    assert not is_there(pid)
+
+
+@pytest.mark.slow
+async def test_a_server_that_ended_is_started_again(url: str) -> None:
+    with anyio.fail_after(PATIENCE):
+        async with connect_http(url, ClientOptions(mode="stateless")) as client:
+            first = await pid_of(client)
+            assert await restarted(client) != first
+
+
+async def restarted(client: Client) -> int:
+    """Ends the server by a call, which is told that; the process that takes its place."""
+    with pytest.raises(McpError, match=r"was lost while it answered"):
+        await client.call_tool("end")
+    while (pid := await _pid_again(client)) is None:
+        pass
+    return pid
+
+
+async def _pid_again(client: Client) -> int | None:
+    try:
+        return await pid_of(client)
+    except McpError:
+        return None
+
+
+@pytest.mark.slow
+def test_a_server_that_ends_at_once_is_told() -> None:
+    script = "raise SystemExit('no luck')"
+    code, said = ended("--", sys.executable, "-c", script)
+    assert code == 1
+    # The log is written by a thread of its own, so either may come first.
+    (told,) = [line for line in said if not line.endswith("no luck")]
+    assert told.startswith(f"python -m servers expose: no connection to {Path(sys.executable).name}: ")
+    assert len(said) == 2
+
+
+REFUSED = [
+    ([], "give the command that starts the server after `--`, such as -- npx -y some-server"),
+    (["--", "no-such-program"], "no-such-program: there is no such program"),
+    (["--", "README.md"], "README.md: it is no program"),
+    (["--env", "hush hush", "--", "cat"], "--env takes NAME=VALUE, or the NAME of a variable that is set here"),
+    (["--env", "NOT_SET_HERE", "--", "cat"], "--env takes NAME=VALUE, or the NAME of a variable that is set here"),
+    (["--host", "0.0.0.0", "--", "cat"], "--host 0.0.0.0 is reachable from other machines: give a token"),
+    (["--token-file", "/nowhere", "--", "cat"], "--token-file: /nowhere: No such file or directory"),
+    (["npx", "-y"], "unrecognized arguments: -y"),
+]
+
+
+@pytest.mark.parametrize(("words", "why"), REFUSED)
+def test_what_could_not_work_is_refused_in_one_line(
+    words: list[str], why: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert end.value.code == 2
+    assert line.partition(": ")[2].startswith(why)
+    assert "hush" not in line

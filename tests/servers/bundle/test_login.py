@@ -1,0 +1,169 @@
+"""`login`, `logout` and `accounts`: what they take, and what becomes of the logins that there are."""
+
+import json
+import re
+import time
+from argparse import Namespace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import httpx
+import pytest
+
+from servers.bundle.accounts import Accounts, stored_credentials
+from servers.bundle.commands import login
+from servers.bundle.program import main
+from shared.client.auth import AuthorizationCode, HttpxAuth
+from shared.client.auth.store import FileTokens
+from shared.errors import LoginRequired
+from tests.shared.auth.sites import Said
+from tests.shared.client.auth.world import Person, World, open_world
+from tests.shared.client.small import Small, listening
+
+KEY = ("https://as.example", "https://mcp.example/mcp")
+
+
+class Visiting(Person):
+    """Somebody with a browser, in place of that of the system."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        pass
+
+
+@pytest.fixture
+def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileTokens:
+    """Where the user of this test has the logins."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr("servers.bundle.accounts.find_spec", lambda _: None)
+    return FileTokens(tmp_path / "mcp-server-bundle" / "accounts")
+
+
+def run(*words: str) -> int:
+    try:
+        return main(words)
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def given(url: str) -> Namespace:
+    return Namespace(url=url, scope=[], client_metadata_url=None, no_browser=True, port=0)
+
+
+async def logged_in(world: World, tokens: FileTokens) -> None:
+    assert await world.get(world.client(AuthorizationCode(Person()), tokens=tokens)) == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--port", "99999"], "argument --port: has to be a port"),
+        (["--port=-5"], "argument --port: has to be a port"),
+        (["--port", "0000099999"], "argument --port: has to be a port"),
+        (["--client-metadata-url", "http://client.example/us"], "has to be an https URL with a path"),
+        (["--client-metadata-url", "https://client.example/"], "has to be an https URL with a path"),
+        (["--client-metadata-url", "https://["], "has to be an https URL with a path"),
+        (["--client-id", "\udcff"], "--client-id has characters that can't be sent"),
+    ],
+)
+def test_what_can_t_be_is_refused_at_once(
+    tokens: FileTokens, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert run("login", "https://mcp.example/mcp", *words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_keyring_that_is_misnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "no.Such")
+    monkeypatch.setattr("keyring.core._keyring_backend", None)
+    for words in (["accounts"], ["login", "http://127.0.0.1:1/mcp"], ["logout", "--all"]):
+        assert run(*words) == 2
+        assert "names what is no keyring here: No module named 'no'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("expires", ["1e300", "1e999", "NaN", "-1e300", "1" + "0" * 400])
+def test_an_end_that_no_calendar_has_is_unknown(
+    tokens: FileTokens, capsys: pytest.CaptureFixture[str], expires: str
+) -> None:
+    tokens.path.parent.mkdir(parents=True)
+    entries = json.dumps({KEY[0]: {KEY[1]: {"access_token": "x", "token_type": "bearer", "scope": "", "expires": 0}}})
+    tokens.path.write_text(f'{{"format": 1, "entries": {entries.replace(": 0}", f": {expires}}}")}}}')
+    assert run("accounts") == 0
+    assert "unknown" in capsys.readouterr().out
+    assert run("accounts", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["expires"] is None
+
+
+async def test_a_login_that_is_denied_leaves_the_one_that_is_there(
+    tokens: FileTokens, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(login, "Loopback", Visiting)
+    async with open_world() as world:
+        await logged_in(world, tokens)
+        before = tokens.entries()
+        world.issuer.callback = {"error": "access_denied", "code": None}
+        assert await login._log_in(given(world.url), None, Accounts(tokens.path.parent)) == 1
+        assert "access_denied" in capsys.readouterr().err
+        assert tokens.entries() == before
+        assert len(world.issuer.logins) == 2
+
+
+async def test_a_server_that_needs_no_login_says_nothing_of_an_earlier_one(
+    tokens: FileTokens, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with listening(Small()) as (address, _):
+        await tokens.put(("", f"http://{address}/mcp"), {"issuer": {"issuer": "https://as.example"}})
+        assert await login._log_in(given(f"ws://{address}/mcp"), None, Accounts(tokens.path.parent)) == 0
+    assert "needs no login" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("revokes", [True, False])
+async def test_who_logs_out_hears_whether_the_tokens_are_revoked(
+    tokens: FileTokens, capsys: pytest.CaptureFixture[str], revokes: bool
+) -> None:
+    async with open_world() as world:
+        world.issuer.metadata["revocation_endpoint"] = f"{world.issuer.site.url}/revoke"
+        if revokes:
+            world.issuer.answers["/revoke"] = lambda asked: Said()
+        await logged_in(world, tokens)
+        url = world.url.replace("http", "ws", 1)
+        assert await login._log_out(Accounts(tokens.path.parent), url) == 0
+        assert world.issuer.site.count("/revoke") == 1
+    said = capsys.readouterr().err
+    assert ("stay valid until they expire" in said) is not revokes
+    assert "logged out of " in said
+    assert Accounts(tokens.path.parent).all() == []
+
+
+def test_where_the_keyring_is_gone_nobody_logs_out(tokens: FileTokens, capsys: pytest.CaptureFixture[str]) -> None:
+    pointer = {"issuer": {"issuer": KEY[0]}, "resource": KEY[1], "key": list(KEY)}
+    anyio.run(tokens.put, ("", KEY[1]), pointer)
+    anyio.run(tokens.put, KEY, {"scope": "", "in_keyring": True})
+    assert run("logout", KEY[1]) == 2
+    assert "in the keyring of the system, which is not there now" in capsys.readouterr().err
+    assert set(tokens.entries()) == {KEY, ("", KEY[1])}
+
+
+async def test_who_lacks_a_scope_is_told_the_command_that_asks_for_it(tokens: FileTokens) -> None:
+    async with open_world() as world:
+        world.now = time.time()
+        await logged_in(world, tokens)
+        challenge = 'Bearer error="insufficient_scope", scope="write"'
+        world.judge = lambda asked, token: Said(403, b"", {"www-authenticate": challenge})
+        credentials = stored_credentials(world.url)
+        assert credentials is not None
+        told = f"the login lacks the scope write; run `mcp-server-bundle login {world.url} --scope write`"
+        with pytest.raises(LoginRequired, match=re.escape(told)):
+            async with httpx.AsyncClient(auth=HttpxAuth(credentials)) as client:
+                await client.get(world.url)

@@ -1,0 +1,140 @@
+"""An authorization server of a test, which signs what it is told to and can misbehave; and who trusts it."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from joserfc import jwt
+from joserfc.jwk import ECKey, Key, RSAKey
+
+from shared.auth.authenticators import OAuthTokens
+from shared.auth.claims import ClaimRules
+from shared.auth.issuers import Issuer
+from shared.auth.jose import ALGORITHMS
+from shared.auth.jwt import JwtTokens
+from shared.auth.possession import Possession
+from shared.auth.web import Web
+from shared.protocol.http.protected import WELL_KNOWN, ProtectedResource
+from shared.protocol.http.rules import Denial, Headers, HttpRequest
+from shared.protocol.identity import Principal
+from tests.shared.auth.sites import NOT_FOUND, Asked, Said, Site, said, serving
+
+RESOURCE = "https://rs.example/mcp"
+METADATA = f"https://rs.example{WELL_KNOWN}/mcp"
+PROTECTED = ProtectedResource(RESOURCE, METADATA, frozenset([RESOURCE]), lambda: ["notes:read"])
+RSA = RSAKey.generate_key(2048, {"kid": "rsa", "use": "sig"}, private=True)
+EC = ECKey.generate_key("P-256", {"kid": "ec"}, private=True)
+STRANGER = ECKey.generate_key("P-256", {"kid": "ec"}, private=True)
+"""A key that nobody trusts, of a name that is known."""
+
+
+class Clock:
+    """What time it is, until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.now = float(int(time.time()))
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class FakeIssuer:
+    """It answers as real ones do, unless an answer is put in place of one of its own."""
+
+    site: Site = field(default_factory=lambda: Site(0))
+    keys: list[Key] = field(default_factory=lambda: [RSA, EC])
+    claims: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, Callable[[Asked], Awaitable[Said]]] = field(default_factory=dict)
+    """By the path, what is answered in place of the usual."""
+    active: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What is answered about a token; about any other, that it is not active."""
+
+    @property
+    def url(self) -> str:
+        return self.site.url
+
+    def put(self, path: str, answer: Said) -> None:
+        """Has `path` answered with that."""
+
+        async def given(asked: Asked) -> Said:
+            return answer
+
+        self.answers[path] = given
+
+    async def answer(self, asked: Asked) -> Said:
+        path = asked.path
+        if path in self.answers:
+            return await self.answers[path](asked)
+        match path:
+            case "/.well-known/oauth-authorization-server":
+                return said(self.document())
+            case "/jwks":
+                return said({"keys": [key.as_dict(private=False) for key in self.keys]})
+            case "/introspect":
+                return said(self.active.get(asked.form["token"][0], {"active": False}))
+        return NOT_FOUND
+
+    def document(self, **other: Any) -> dict[str, Any]:
+        """Its metadata."""
+        endpoints = {"jwks_uri": f"{self.url}/jwks", "introspection_endpoint": f"{self.url}/introspect"}
+        return {"issuer": self.url, **endpoints, **other}
+
+    def sign(self, header: dict[str, Any] | None = None, *, key: Key = EC, **claims: Any) -> str:
+        """A token, good but for what is said here; a claim or a header of None is left out."""
+        now = int(time.time())
+        whole = {
+            "iss": self.url,
+            "aud": RESOURCE,
+            "sub": "alice",
+            "client_id": "app",
+            "scope": "notes:read",
+            "exp": now + 600,
+            "iat": now,
+            **claims,
+        }
+        head = {
+            "alg": "RS256" if key.key_type == "RSA" else "ES256",
+            "typ": "at+jwt",
+            "kid": key.kid,
+            **(header or {}),
+        }
+        return jwt.encode(
+            {name: value for name, value in head.items() if value is not None},
+            {name: value for name, value in whole.items() if value is not None},
+            key,
+            algorithms=[*ALGORITHMS, "HS256", "none"],
+            default_type=None,
+        )
+
+
+@asynccontextmanager
+async def issuing() -> AsyncIterator[FakeIssuer]:
+    """One, as long as the block."""
+    issuer = FakeIssuer()
+    async with serving(issuer.answer) as site:
+        issuer.site = site
+        yield issuer
+
+
+def trusting(*issuers: FakeIssuer, clock: Clock | None = None, patience: float = 2, **options: Any) -> OAuthTokens:
+    """Who takes the tokens of these."""
+    ticking = clock or Clock()
+    rules = ClaimRules(has_several_issuers=len(issuers) > 1)
+    trusted = [Issuer(one.url, Web(patience=patience), clock=ticking) for one in issuers]
+    possession = options.pop("possession", None) or Possession()
+    return OAuthTokens(JwtTokens(trusted, rules), possession, clock=ticking, **options)
+
+
+def request(*, path: str = RESOURCE, query: bytes = b"", method: str = "POST", **headers: str) -> HttpRequest:
+    """A request with these headers."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return HttpRequest(method, urlsplit(path).path, Headers(named), query, "192.0.2.1", PROTECTED)
+
+
+async def bear(tokens: OAuthTokens, token: str) -> Principal | Denial:
+    """Who is told by that bearer token."""
+    return await tokens.authenticate(request(authorization=f"Bearer {token}"))

@@ -1,0 +1,205 @@
+"""Issuers that misbehave, over sockets: nothing is granted, and the tokens of others still are."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+import pytest
+from joserfc.errors import SecurityWarning
+from joserfc.jwk import ECKey, RSAKey
+
+from shared.auth.addresses import ForbiddenAddress
+from shared.auth.issuers import Issuer
+from shared.auth.web import MAX_ANSWER, Web
+from shared.protocol.http.rules import Denial
+from shared.protocol.identity import Principal
+from tests.shared.auth.issuing import EC, RSA, Clock, bear, issuing, trusting
+from tests.shared.auth.sites import Asked, Said, said
+
+NEW = ECKey.generate_key("P-256", {"kid": "new"}, private=True)
+METADATA = "/.well-known/oauth-authorization-server"
+
+
+def status(told: Principal | Denial) -> int:
+    return told.status if isinstance(told, Denial) else 200
+
+
+async def never(asked: Asked) -> Said:
+    await asyncio.sleep(60)
+    return Said()
+
+
+async def drop(asked: Asked) -> Said:
+    raise ConnectionResetError
+
+
+def gives(answer: Said) -> Callable[[Asked], Awaitable[Said]]:
+    async def given(asked: Asked) -> Said:
+        return answer
+
+    return given
+
+
+MANY = said({"keys": [EC.as_dict(private=False) | {"kid": str(n)} for n in range(101)]})
+Fault = tuple[str, Callable[[Asked], Awaitable[Said]]]
+FAULTS: dict[str, Fault] = {
+    "slow": ("/jwks", never),
+    "gone": ("/jwks", drop),
+    "huge": ("/jwks", gives(Said(200, b'{"keys": [], "x": "' + b"x" * MAX_ANSWER + b'"}'))),
+    "too many keys": ("/jwks", gives(MANY)),
+    "no JSON": ("/jwks", gives(Said(200, b"<html>"))),
+    "no keys": ("/jwks", gives(said({}))),
+    "no list of keys": ("/jwks", gives(said({"keys": {"kid": "ec"}}))),
+    "broken": ("/jwks", gives(said({}, 500))),
+    "redirects": ("/jwks", gives(Said(302, b"", {"location": "/elsewhere"}))),
+    "metadata broken": (METADATA, gives(said({}, 500))),
+    "metadata redirects": (METADATA, gives(Said(307, b"", {"location": "/elsewhere"}))),
+    "metadata of another": (METADATA, gives(said({"issuer": "https://evil.example", "jwks_uri": "/jwks"}))),
+    "metadata is a list": (METADATA, gives(said([]))),
+    "without a place of keys": (METADATA, gives(said({"issuer": ""}))),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+async def test_an_issuer_that_can_not_be_asked_grants_nothing(
+    fault: tuple[str, Callable[[Asked], Awaitable[Said]]],
+) -> None:
+    path, answer = fault
+    async with issuing() as bad, issuing() as good:
+        bad.answers[path] = answer
+        tokens = trusting(bad, good, patience=0.2)
+        told = await bear(tokens, bad.sign())
+        assert isinstance(told, Denial)
+        assert (told.status, told.headers, told.challenge) == (503, (("retry-after", "30"),), "")
+        assert isinstance(await bear(tokens, good.sign()), Principal)
+        assert bad.site.count("/elsewhere") == 0
+
+
+async def test_an_issuer_that_is_down_is_not_asked_for_each_token() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        issuer.put("/jwks", said({}, 500))
+        tokens = trusting(issuer, clock=clock)
+        told = await asyncio.gather(*(bear(tokens, issuer.sign(jti=str(n))) for n in range(50)))
+        assert {status(one) for one in told} == {503}
+        assert issuer.site.count("/jwks") == 1
+        del issuer.answers["/jwks"]
+        clock.now += 6
+        assert isinstance(await bear(tokens, issuer.sign()), Principal)
+
+
+async def test_no_keys_at_all_let_nobody_in() -> None:
+    async with issuing() as issuer:
+        issuer.keys = []
+        assert status(await bear(trusting(issuer), issuer.sign())) == 401
+
+
+async def test_keys_that_are_no_public_ones_of_a_pair_are_not_used() -> None:
+    async with issuing() as issuer:
+        keys = [EC.as_dict(private=True), {"kty": "oct", "k": "c2VjcmV0", "kid": "ec"}, {"kty": "EC"}, 7, None]
+        keys.append(EC.as_dict(private=False) | {"use": "enc"})
+        issuer.put("/jwks", said({"keys": keys}))
+        assert status(await bear(trusting(issuer), issuer.sign())) == 401
+
+
+async def test_a_weak_key_is_not_used() -> None:
+    with pytest.warns(SecurityWarning):
+        weak = RSAKey.generate_key(1024, {"kid": "weak"}, private=True)
+    async with issuing() as issuer:
+        issuer.keys = [weak]
+        assert status(await bear(trusting(issuer), issuer.sign(key=weak))) == 401
+
+
+async def test_a_key_is_used_with_its_own_algorithm_alone() -> None:
+    async with issuing() as issuer:
+        issuer.put("/jwks", said({"keys": [RSA.as_dict(private=False, alg="RS256")]}))
+        tokens = trusting(issuer)
+        assert status(await bear(tokens, issuer.sign({"alg": "PS256"}, key=RSA))) == 401
+        assert status(await bear(tokens, issuer.sign(key=RSA))) == 200
+
+
+async def test_a_new_key_is_fetched_when_a_token_names_it() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        tokens = trusting(issuer, clock=clock)
+        assert status(await bear(tokens, issuer.sign())) == 200
+        issuer.keys = [NEW]
+        clock.now += 31
+        assert status(await bear(tokens, issuer.sign(key=NEW))) == 200
+        assert status(await bear(tokens, issuer.sign(jti="again"))) == 401
+
+
+async def test_a_thousand_unknown_keys_are_fetched_once() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        tokens = trusting(issuer, clock=clock)
+        assert status(await bear(tokens, issuer.sign())) == 200
+        clock.now += 31
+        forged = [issuer.sign({"kid": f"unknown {n}"}) for n in range(1_000)]
+        told = await asyncio.gather(*(bear(tokens, token) for token in forged))
+        assert {status(one) for one in told} <= {401, 503}
+        again = [await bear(tokens, token) for token in forged]
+        assert {status(one) for one in again} == {401}
+        assert issuer.site.count("/jwks") == 2
+        assert status(await bear(tokens, issuer.sign(jti="another"))) == 200
+
+
+async def test_old_keys_serve_on_while_their_issuer_is_down_but_not_for_ever() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        tokens = trusting(issuer, clock=clock)
+        assert status(await bear(tokens, issuer.sign())) == 200
+        issuer.put("/jwks", said({}, 500))
+        token = issuer.sign(exp=int(clock.now) + 10**6)
+        clock.now += 3_600
+        assert status(await bear(tokens, token)) == 200
+        clock.now += 24 * 3_600
+        assert status(await bear(tokens, token)) == 503
+
+
+async def test_a_key_that_was_withdrawn_ends_with_the_freshness_of_the_keys() -> None:
+    clock = Clock()
+    async with issuing() as issuer:
+        keys = json.dumps({"keys": [EC.as_dict(private=False)]}).encode()
+        issuer.put("/jwks", Said(200, keys, {"cache-control": "public, max-age=120"}))
+        tokens = trusting(issuer, clock=clock)
+        assert status(await bear(tokens, issuer.sign())) == 200
+        issuer.put("/jwks", said({"keys": [NEW.as_dict(private=False)]}))
+        clock.now += 119
+        assert status(await bear(tokens, issuer.sign(jti="1"))) == 200
+        clock.now += 2
+        assert status(await bear(tokens, issuer.sign(jti="2"))) == 401
+
+
+async def test_keys_at_a_less_public_place_than_their_issuer_are_not_fetched() -> None:
+    async def public(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"] if host == "localhost" else ["10.0.0.1"]
+
+    async with issuing() as issuer:
+        issuer.put(METADATA, said(issuer.document(jwks_uri="http://169.254.169.254/jwks")))
+        assert status(await bear(trusting(issuer), issuer.sign())) == 503
+        issuer.put(METADATA, said(issuer.document(jwks_uri="https://169.254.169.254/jwks")))
+        with pytest.raises(ForbiddenAddress):
+            await Issuer(issuer.url, Web(resolve=public)).keys("ec", "ES256")
+
+
+async def test_the_keys_of_one_issuer_do_not_sign_for_another() -> None:
+    async with issuing() as one, issuing() as other:
+        one.keys, other.keys = [EC], [NEW]
+        tokens = trusting(one, other)
+        assert status(await bear(tokens, one.sign())) == 200
+        assert status(await bear(tokens, one.sign(iss=other.url))) == 401
+        assert status(await bear(tokens, one.sign(key=NEW))) == 401
+
+
+async def test_metadata_of_openid_is_found_where_there_is_no_other() -> None:
+    async with issuing() as issuer:
+        issuer.put(METADATA, Said(404))
+        issuer.put("/.well-known/openid-configuration", said(issuer.document()))
+        assert status(await bear(trusting(issuer), issuer.sign())) == 200
+
+
+@pytest.mark.parametrize("url", ["http://as.example", "https://as.example?x=1", "https://as.example#x", "as.example"])
+def test_what_is_no_issuer(url: str) -> None:
+    with pytest.raises(ForbiddenAddress):
+        Issuer(url, Web())

@@ -1,0 +1,137 @@
+"""What is asked of authorization servers, over sockets."""
+
+import asyncio
+import gzip
+
+import pytest
+
+from shared.auth.addresses import ForbiddenAddress
+from shared.auth.web import MAX_ANSWER, Unreachable, Web, WebError
+from tests.shared.auth.sites import Asked, Said, said, serving
+
+
+async def echo(asked: Asked) -> Said:
+    return said({"method": asked.method, "path": asked.path, "form": asked.form, "headers": asked.headers}, x_one="1")
+
+
+async def test_a_document_comes_with_status_and_headers() -> None:
+    async with serving(echo) as site:
+        answer = await Web().get_json(f"{site.url}/some?where", headers={"authorization": "Bearer x"})
+    assert (answer.status, answer.headers["x-one"], answer.document["path"]) == (200, "1", "/some?where")
+    assert answer.document["headers"]["authorization"] == "Bearer x"
+    assert answer.document["headers"]["host"] == f"127.0.0.1:{site.port}"
+
+
+async def test_a_form_repeats_a_field_of_several_values() -> None:
+    async with serving(echo) as site:
+        answer = await Web().post_form(f"{site.url}/token", {"resource": ["a", "b"], "scope": "x y"})
+    assert answer.document["form"] == {"resource": ["a", "b"], "scope": ["x y"]}
+
+
+async def test_a_document_is_posted_as_json() -> None:
+    async with serving(echo) as site:
+        await Web().post_json(f"{site.url}/register", {"a": 1})
+    assert (site.asked[0].body, site.asked[0].headers["content-type"]) == (b'{"a":1}', "application/json")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://[", "https://as.example/\x01", "::::", "https://xn--a.-/", "https://a/\ud800"]
+)
+async def test_what_is_no_url_is_not_asked(url: str) -> None:
+    with pytest.raises(WebError):
+        await Web().get_json(url)
+
+
+async def test_half_a_letter_is_not_sent() -> None:
+    async with serving(echo) as site:
+        with pytest.raises(WebError, match="characters that can't be sent"):
+            await Web().post_form(site.url, {"code": "\ud800"})
+        with pytest.raises(WebError, match="characters that can't be sent"):
+            await Web().post_json(site.url, {"scope": "\ud800"})
+
+
+async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
+    async def redirect(asked: Asked) -> Said:
+        return Said(302, b"", {"location": "/elsewhere"})
+
+    async with serving(redirect) as site:
+        answer = await Web().get_json(f"{site.url}/a")
+    assert (answer.status, answer.document, len(site.asked)) == (302, None, 1)
+
+
+@pytest.mark.parametrize("body", [b"no json", b"[" * 100_000, b"\xff", b""], ids=["text", "nested", "bytes", "empty"])
+async def test_what_is_no_json_is_no_document(body: bytes) -> None:
+    async def answer(asked: Asked) -> Said:
+        return Said(200, body)
+
+    async with serving(answer) as site:
+        assert (await Web().get_json(site.url)).document is None
+
+
+async def test_more_than_fits_is_refused() -> None:
+    async def huge(asked: Asked) -> Said:
+        return Said(200, b" " * (MAX_ANSWER + 1))
+
+    async with serving(huge) as site:
+        with pytest.raises(WebError, match="more than"):
+            await Web().get_json(site.url)
+
+
+async def test_what_is_compressed_is_refused() -> None:
+    async def bomb(asked: Asked) -> Said:
+        return Said(200, gzip.compress(b"{}"), {"content-encoding": "gzip"})
+
+    async with serving(bomb) as site:
+        with pytest.raises(WebError, match="compressed"):
+            await Web().get_json(site.url)
+
+
+async def test_who_is_slow_is_out_of_reach() -> None:
+    over = asyncio.Event()
+
+    async def never(asked: Asked) -> Said:
+        await over.wait()
+        return Said()
+
+    async with serving(never) as site:
+        with pytest.raises(Unreachable, match="TimeoutError"):
+            await Web(patience=0.05).get_json(site.url)
+        over.set()
+
+
+async def test_nobody_there_is_out_of_reach() -> None:
+    async with serving(echo) as site:
+        pass
+    with pytest.raises(Unreachable):
+        await Web().post_form(site.url, {"client_secret": "secret"})
+
+
+async def test_an_address_that_is_gone_gives_way_to_the_next() -> None:
+    async def both(host: str, port: int) -> list[str]:
+        return ["127.9.9.9", "127.0.0.1"]
+
+    async with serving(echo) as site:
+        answer = await Web(resolve=both).get_json(f"http://localhost:{site.port}/")
+    assert answer.document["headers"]["host"] == f"localhost:{site.port}"
+
+
+async def test_a_forbidden_address_is_not_asked() -> None:
+    async with serving(echo) as site:
+        with pytest.raises(ForbiddenAddress):
+            await Web().get_json(site.url, near="https://1.1.1.1/")
+    assert not site.asked
+
+
+async def test_a_host_that_needs_no_proxy_is_asked_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "localhost")
+    async with serving(echo) as site:
+        assert (await Web().get_json(f"http://localhost:{site.port}/")).status == 200
+
+
+async def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    async with serving(echo) as site:
+        monkeypatch.setenv("HTTP_PROXY", site.url)
+        await Web().get_json("http://issuer.localhost:9/jwks")
+    assert site.asked[0].path == "http://issuer.localhost:9/jwks"

@@ -1,0 +1,154 @@
+"""Ways to a token without a person, and tokens that are bound to a key."""
+
+from base64 import b64decode
+
+import pytest
+from joserfc.jwk import ECKey
+
+from shared.auth.dpop import check_proof
+from shared.client.auth import ClientCredentials, ClientInformation, EnterpriseManaged, MemoryTokens, WorkloadIdentity
+from shared.errors import AuthError
+from tests.shared.auth.sites import Asked, Said, said
+from tests.shared.client.auth.world import World, claims
+
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+
+async def test_a_client_proves_itself_by_its_secret(world: World) -> None:
+    assert await world.get(world.client(ClientCredentials(ClientInformation("me", "secret")))) == 200
+    (asked,) = [one for one in world.issuer.site.asked if one.path == "/token"]
+    assert b64decode(asked.headers["authorization"].removeprefix("Basic ")) == b"me:secret"
+    (form,) = world.issuer.forms
+    assert form == {"grant_type": "client_credentials", "resource": world.url, "scope": "read"}
+
+
+async def test_a_client_proves_itself_by_its_key(world: World) -> None:
+    key = ECKey.generate_key("P-256").as_pem(private=True).decode()
+    assert await world.get(world.client(ClientCredentials(ClientInformation("me", private_key=key)))) == 200
+    (form,) = world.issuer.forms
+    told = claims(form["client_assertion"])
+    assert (told["iss"], told["sub"], told["aud"]) == ("me", "me", world.issuer.site.url)
+    assert told["exp"] == world.now + 60
+
+
+async def test_a_key_that_is_none_is_told_of(world: World) -> None:
+    with pytest.raises(AuthError, match="private key") as caught:
+        await world.get(world.client(ClientCredentials(ClientInformation("me", private_key="no key"))))
+    assert "no key" not in str(caught.value)
+
+
+async def test_a_token_of_a_client_that_has_ended_is_had_anew(world: World) -> None:
+    client = world.client(ClientCredentials(ClientInformation("me", "secret")))
+    await world.get(client)
+    world.now += 3_600
+    assert await world.get(client) == 200
+    assert len(world.issuer.forms) == 2
+
+
+def _managed(world: World) -> EnterpriseManaged:
+    at_provider = ClientInformation("at-provider", issuer=world.other.site.url)
+    place = f"{world.other.site.url}/token"
+    return EnterpriseManaged(ClientInformation("me", "secret"), "id-token", at_provider, place)
+
+
+async def test_an_identity_provider_vouches_for_a_person(world: World) -> None:
+    kind = "urn:ietf:params:oauth:token-type:"
+    world.other.token = {"access_token": "vouched", "issued_token_type": f"{kind}id-jag", "token_type": "N_A"}
+    assert await world.get(world.client(_managed(world))) == 200
+    (exchange,), (form,) = world.other.forms, world.issuer.forms
+    assert (exchange["subject_token"], exchange["subject_token_type"]) == ("id-token", f"{kind}id_token")
+    assert (exchange["audience"], exchange["resource"]) == (world.issuer.site.url, world.url)
+    assert (form["grant_type"], form["assertion"]) == (JWT_BEARER, "vouched")
+
+
+async def test_what_a_provider_issues_of_another_kind_is_not_shown(world: World) -> None:
+    with pytest.raises(AuthError, match="not vouched"):
+        await world.get(world.client(_managed(world)))
+    assert not world.issuer.forms
+
+
+async def test_an_identity_that_was_refused_is_not_shown_again(world: World) -> None:
+    world.issuer.answers["/token"] = lambda asked: said({"error": "invalid_grant"}, 400)
+    client = world.client(WorkloadIdentity("signed"))
+    for _ in range(2):
+        with pytest.raises(AuthError, match="invalid_grant"):
+            await world.get(client)
+    assert world.issuer.site.count("/token") == 1
+
+
+async def test_a_new_identity_is_shown(world: World) -> None:
+    shown = iter(["first", "second"])
+
+    async def identity() -> str:
+        return next(shown)
+
+    client = world.client(WorkloadIdentity(identity))
+    await world.get(client)
+    world.now += 3_600
+    await world.get(client)
+    assert [form["assertion"] for form in world.issuer.forms] == ["first", "second"]
+    assert {form["grant_type"] for form in world.issuer.forms} == {JWT_BEARER}
+
+
+def _demand_nonces(world: World) -> None:
+    """Has the issuer and the server refuse proofs without the nonce of each."""
+
+    def nonce(asked: Asked, wanted: str) -> bool:
+        return claims(asked.headers["dpop"]).get("nonce") == wanted
+
+    def at_issuer(asked: Asked) -> Said | None:
+        return None if nonce(asked, "one") else said({"error": "use_dpop_nonce"}, 400, dpop_nonce="one")
+
+    def at_server(asked: Asked, token: str) -> Said | None:
+        challenge = 'DPoP error="use_dpop_nonce"'
+        return None if nonce(asked, "two") else said({}, 401, www_authenticate=challenge, dpop_nonce="two")
+
+    world.issuer.answers["/token"], world.judge = at_issuer, at_server
+
+
+def _bound(world: World) -> None:
+    world.issuer.token["token_type"] = "DPoP"
+    world.challenge = world.challenge.replace("Bearer", "DPoP")
+
+
+async def test_a_bound_token_comes_with_a_proof_of_its_own_each_time(world: World) -> None:
+    _bound(world)
+    client = world.client()
+    await world.get(client)
+    await world.get(client)
+    sent = [one.headers for one in world.site.asked if "dpop" in one.headers]
+    assert {headers["authorization"] for headers in sent} == {f"DPoP {world.issuer.issued[0]}"}
+    token = world.issuer.issued[0]
+    proofs = [check_proof(headers["dpop"], "GET", world.url, world.now, token=token) for headers in sent]
+    assert len({proof.id for proof in proofs}) == 2
+    assert len({proof.thumbprint for proof in proofs}) == 1
+
+
+async def test_the_nonces_of_both_are_remembered(world: World) -> None:
+    _bound(world)
+    _demand_nonces(world)
+    client = world.client()
+    assert await world.get(client) == 200
+    before = len(world.site.asked)
+    assert await world.get(client) == 200
+    assert len(world.site.asked) == before + 1
+    assert world.issuer.site.count("/token") == 2
+
+
+async def test_the_key_of_a_token_is_kept_with_it(world: World) -> None:
+    _bound(world)
+    tokens = MemoryTokens()
+    await world.get(world.client(tokens=tokens))
+    await world.get(world.client(tokens=tokens))
+    proofs = [one.headers["dpop"] for one in world.site.asked if "dpop" in one.headers]
+    token = world.issuer.issued[0]
+    assert len({check_proof(one, "GET", world.url, world.now, token=token).thumbprint for one in proofs}) == 1
+    assert len(world.issuer.logins) == 1
+
+
+async def test_a_token_that_should_be_bound_and_is_not_is_not_used(world: World) -> None:
+    _bound(world)
+    world.issuer.token["token_type"] = "Bearer"
+    with pytest.raises(AuthError, match="not bound"):
+        await world.get(world.client())
+    assert not [one for one in world.site.asked if "authorization" in one.headers]

@@ -1,0 +1,319 @@
+"""Tokens that several hold at once, or that one call after the other wants: none is lost, and none is asked for in
+vain."""
+
+import sys
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.client.auth import (
+    AuthorizationCode,
+    ClientCredentials,
+    ClientInformation,
+    MemoryTokens,
+    OAuth,
+    OAuthOptions,
+    WorkloadIdentity,
+)
+from shared.client.auth.store import FileTokens
+from shared.errors import AuthError, LoginRequired
+from tests.shared.auth.sites import Asked, Said, said
+from tests.shared.client.auth.world import CHALLENGE, Person, World, claims
+
+HOUR = 3_600
+SECRET = ClientInformation("mine", "given-secret", method="client_secret_post")
+
+
+def grants(world: World) -> list[str]:
+    return [form["grant_type"] for form in world.issuer.forms]
+
+
+def rotate(world: World) -> None:
+    """Has the issuer take each refresh token once."""
+    count = 0
+
+    def answer(asked: Asked) -> Said | None:
+        nonlocal count
+        given = asked.form.get("refresh_token", [None])[0]
+        if given not in (None, f"refresh-{count}"):
+            return said({"error": "invalid_grant"}, 400)
+        count += 1
+        world.issuer.token = {"refresh_token": f"refresh-{count}"}
+        return None
+
+    world.issuer.answers["/token"] = answer
+
+
+class Elsewhere(Person):
+    """Somebody to whom another program listens."""
+
+    redirect_uris = ("http://127.0.0.1:2/callback",)
+
+
+# Several who hold the same tokens
+
+
+async def test_who_was_idle_refreshes_with_what_another_was_given(world: World) -> None:
+    rotate(world)
+    tokens = MemoryTokens()
+    idle, busy = world.client(tokens=tokens), world.client(tokens=tokens)
+    await world.get(idle)
+    for _ in range(2):
+        await world.get(busy)
+        world.now += HOUR
+    assert await world.get(idle) == 200
+    assert grants(world) == ["authorization_code", "refresh_token", "refresh_token"]
+
+
+async def test_a_refresh_that_nobody_waits_for_any_more_is_kept(world: World) -> None:
+    rotate(world)
+    tokens = MemoryTokens()
+    client = world.client(tokens=tokens)
+    await world.get(client)
+    world.now += HOUR
+    issue = world.issuer.answers["/token"]
+    with anyio.CancelScope() as scope:
+        world.issuer.answers["/token"] = lambda asked: scope.cancel() or issue(asked)
+        await world.get(client)
+    assert scope.cancelled_caught
+    assert await world.get(client) == 200
+    assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
+    assert grants(world) == ["authorization_code", "refresh_token"]
+
+
+async def test_two_urls_of_one_resource_refresh_once(world: World) -> None:
+    rotate(world)
+    tokens, inner = MemoryTokens(), f"{world.url}/inner"
+    one = world.client(tokens=tokens)
+    other = OAuth(inner, AuthorizationCode(Person()), tokens=tokens, options=OAuthOptions(now=lambda: world.now))
+    await world.get(one)
+    await other.answered("GET", inner, 401, {"www-authenticate": CHALLENGE.format(world.site.url)})
+    world.now += HOUR
+    async with anyio.create_task_group() as group:
+        group.start_soon(one.headers, "GET", world.url)
+        group.start_soon(other.headers, "GET", inner)
+    assert world.issuer.site.count("/token") == 3
+
+
+PROCESS = """
+import sys, time
+from pathlib import Path
+import anyio, httpx
+from shared.client.auth import AuthorizationCode, HttpxAuth, OAuth, OAuthOptions
+from shared.client.auth.store import FileTokens
+
+async def main(url, folder):
+    options = OAuthOptions(now=lambda: time.time() + 7_200)
+    auth = OAuth(url, AuthorizationCode(None), tokens=FileTokens(Path(folder)), options=options)
+    async with httpx.AsyncClient(auth=HttpxAuth(auth), trust_env=False) as http:
+        print((await http.get(url)).status_code)
+
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+async def test_several_processes_refresh_once(world: World, tmp_path: Path) -> None:
+    rotate(world)
+    world.now = time.time()
+    await world.get(world.client(tokens=FileTokens(tmp_path / "accounts")))
+    command = [sys.executable, "-c", PROCESS, world.url, str(tmp_path / "accounts")]
+    said: list[bytes] = []
+
+    async def run() -> None:
+        said.append((await anyio.run_process(command, check=False)).stdout.strip())
+
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(run)
+    assert said == [b"200"] * 3
+    assert world.issuer.site.count("/token") == 2
+
+
+async def test_a_second_registration_leaves_the_first_login_as_it_is(world: World) -> None:
+    world.issuer.token = {"refresh_token": "first"}
+    world.issuer.registration = {"client_id": "a", "client_secret": "secret-a"}
+    tokens, inner = MemoryTokens(), f"{world.url}/inner"
+    await world.get(world.client(tokens=tokens))
+    world.issuer.registration = {"client_id": "b", "client_secret": "secret-b"}
+    world.resource["resource"] = inner
+    other = OAuth(inner, AuthorizationCode(Elsewhere()), tokens=tokens, options=OAuthOptions(now=lambda: world.now))
+    await other.answered("GET", inner, 401, {"www-authenticate": CHALLENGE.format(world.site.url)})
+    world.now += HOUR
+    assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
+    assert [login["client_id"] for login in world.issuer.logins] == ["a", "b"]
+    assert world.issuer.site.asked[-1].headers["authorization"] == "Basic YTpzZWNyZXQtYQ=="  # a:secret-a
+
+
+class Full(MemoryTokens):
+    """A store that may have no room."""
+
+    is_full = False
+
+    async def put(self, key: tuple[str, str], value: Mapping[str, Any]) -> None:
+        if self.is_full:
+            raise AuthError("the tokens can't be kept: no space left")
+        await super().put(key, value)
+
+
+async def test_a_refreshed_token_serves_though_there_is_no_room_to_keep_it(world: World) -> None:
+    rotate(world)
+    tokens = Full()
+    client = world.client(tokens=tokens)
+    await world.get(client)
+    tokens.is_full = True
+    for _ in range(2):
+        world.now += HOUR
+        assert await world.get(client) == 200
+    assert grants(world) == ["authorization_code", "refresh_token", "refresh_token"]
+
+
+# A client that was given
+
+
+async def test_a_client_that_is_kept_refreshes_for_programs_that_do_not_know_it(world: World) -> None:
+    world.issuer.token, tokens = {"refresh_token": "first"}, MemoryTokens()
+    await world.get(world.client(AuthorizationCode(Person(), SECRET), tokens=tokens, keeps_client=True))
+    world.now += HOUR
+    assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
+    assert world.issuer.forms[-1]["client_secret"] == "given-secret"
+
+
+async def test_a_client_that_is_not_kept_leaves_a_token_to_others_until_its_end(world: World) -> None:
+    world.issuer.token, tokens = {"refresh_token": "first"}, MemoryTokens()
+    grant = AuthorizationCode(Person(), SECRET)
+    await world.get(world.client(grant, tokens=tokens))
+    assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
+    world.now += HOUR
+    with pytest.raises(LoginRequired):
+        await world.get(world.client(AuthorizationCode(None), tokens=tokens))
+    assert await world.get(world.client(grant, tokens=tokens)) == 200
+    assert grants(world) == ["authorization_code", "refresh_token"]
+
+
+async def move(world: World) -> None:
+    """Has the server name another issuer."""
+    world.resource["authorization_servers"] = [world.other.site.url]
+    world.issuer.issued.clear()
+
+
+@pytest.mark.parametrize(
+    "grant", [WorkloadIdentity("who-i-am"), ClientCredentials(SECRET)], ids=["workload", "secret"]
+)
+async def test_what_one_issuer_was_shown_no_other_sees_in_the_next_program_either(
+    world: World, grant: WorkloadIdentity | ClientCredentials
+) -> None:
+    tokens = MemoryTokens()
+    await world.get(world.client(grant, tokens=tokens))
+    await move(world)
+    for client in (world.client(grant, tokens=tokens), world.client(grant, tokens=tokens)):
+        with pytest.raises(AuthError, match="no longer names"):
+            await world.get(client)
+    assert not world.other.forms
+
+
+async def test_an_identity_is_shown_to_the_issuer_that_was_named_alone(world: World) -> None:
+    grant = WorkloadIdentity("who-i-am", issuer=world.other.site.url)
+    with pytest.raises(AuthError, match="no longer names"):
+        await world.get(world.client(grant))
+    assert not world.issuer.forms
+
+
+# What is asked for in vain
+
+
+async def test_a_new_nonce_is_used_by_all_who_were_told_of_it(world: World) -> None:
+    world.issuer.token = {"token_type": "DPoP"}
+    client = world.client(proofs=True)
+    await world.get(client)
+    given = {"dpop_nonce": "new", "www_authenticate": 'DPoP error="use_dpop_nonce"'}
+
+    def judge(asked: Asked, _token: str) -> Said | None:
+        return None if claims(asked.headers["dpop"]).get("nonce") == "new" else said({}, 401, **given)
+
+    world.judge, statuses = judge, []
+
+    async def call() -> None:
+        statuses.append(await world.get(client))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(call)
+    assert (statuses, len(world.issuer.logins)) == ([200] * 3, 1)
+
+
+async def test_a_server_that_refuses_what_was_refreshed_wants_a_login(world: World) -> None:
+    rotate(world)
+    client = world.client()
+    await world.get(client)
+    world.judge = lambda asked, token: world.refuse()
+    with pytest.raises(AuthError, match="refuses every token"):
+        await world.get(client)
+    assert grants(world) == ["authorization_code", "refresh_token", *["authorization_code"] * 3]
+
+
+async def test_a_token_that_lasts_for_seconds_is_used_for_these(world: World) -> None:
+    world.issuer.token = {"expires_in": 20}
+    client = world.client()
+    for _ in range(2):
+        assert await world.get(client) == 200
+        world.now += 10
+    assert len(world.issuer.logins) == 1
+
+
+async def test_a_token_is_used_until_its_end_while_the_issuer_is_down(world: World) -> None:
+    rotate(world)
+    client = world.client()
+    await world.get(client)
+    world.issuer.answers["/token"] = lambda asked: Said(503)
+    world.now += HOUR - 20
+    assert await world.get(client) == 200
+    world.now += 20
+    with pytest.raises(AuthError, match="HTTP 503"):
+        await world.get(client)
+
+
+def need_write(asked: Asked, token: str) -> Said:
+    return said({}, 403, www_authenticate='Bearer error="insufficient_scope", scope="write"')
+
+
+async def test_a_scope_that_is_not_granted_is_asked_for_once(world: World) -> None:
+    world.issuer.token = {"scope": "read"}
+    client = world.client()
+    for judge in (lambda asked, token: None, need_write) * 2:
+        world.judge = judge
+        get = partial(world.get, client)
+        if judge is need_write:
+            with pytest.raises(AuthError, match="scope write"):
+                await get()
+        else:
+            await get()
+    assert [login["scope"] for login in world.issuer.logins] == ["read", "read write"]
+
+
+async def test_who_is_logged_in_is_told_which_scope_that_login_lacks(world: World) -> None:
+    tokens = MemoryTokens()
+    await world.get(world.client(tokens=tokens))
+    world.judge = need_write
+    grant = AuthorizationCode(None, advice=lambda lacks: f"run login --scope {' '.join(lacks)}")
+    with pytest.raises(LoginRequired, match=r"^the login lacks the scope write; run login --scope write$"):
+        await world.get(world.client(grant, tokens=tokens))
+
+
+async def test_a_login_anew_leaves_the_one_that_is_there_until_it_succeeds(world: World) -> None:
+    tokens = MemoryTokens()
+    await world.get(world.client(tokens=tokens))
+    world.issuer.callback = {"code": None, "error": "access_denied"}
+    with pytest.raises(AuthError, match="access_denied"):
+        await world.get(world.client(tokens=tokens, anew=True))
+    assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
+    world.issuer.callback = {}
+    client = world.client(tokens=tokens, anew=True)
+    await world.get(client)
+    assert client.has_token
+    assert len(world.issuer.logins) == 3

@@ -1,0 +1,239 @@
+"""Tokens are used, refreshed, kept and stepped up, whoever asks for them at once."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+from shared.client.auth import AuthorizationCode, ClientInformation, HttpxAuth, MemoryTokens
+from shared.client.auth.store import FileTokens
+from shared.errors import AuthError
+from tests.shared.auth.sites import Asked, Said, said
+from tests.shared.client.auth.world import Person, World
+
+REFRESHED = {"refresh_token": "first"}
+
+
+def _grants(world: World) -> list[str]:
+    return [form["grant_type"] for form in world.issuer.forms]
+
+
+async def _all(world: World, *clients: object, times: int = 5) -> None:
+    async with anyio.create_task_group() as group:
+        for _ in range(times):
+            for client in clients:
+                group.start_soon(world.get, client)
+
+
+async def test_one_login_serves_all_that_wait(world: World) -> None:
+    await _all(world, world.client())
+    assert len(world.issuer.logins) == 1
+
+
+async def test_one_login_that_fails_serves_all_that_wait(world: World) -> None:
+    world.issuer.callback = {"code": None, "error": "access_denied"}
+    client, failed = world.client(), []
+
+    async def call() -> None:
+        with pytest.raises(AuthError, match="access_denied"):
+            await world.get(client)
+        failed.append(1)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(call)
+    assert (len(failed), len(world.issuer.logins)) == (5, 1)
+
+
+async def test_a_login_that_failed_may_be_tried_again(world: World) -> None:
+    world.issuer.callback, client = {"code": None, "error": "access_denied"}, world.client()
+    for _ in range(4):
+        with pytest.raises(AuthError, match="access_denied"):
+            await world.get(client)
+    world.issuer.callback = {}
+    assert await world.get(client) == 200
+
+
+async def test_one_refresh_serves_all_that_wait(world: World) -> None:
+    world.issuer.token = REFRESHED
+    client = world.client()
+    await world.get(client)
+    world.now += 3_600
+    await _all(world, client)
+    assert _grants(world) == ["authorization_code", "refresh_token"]
+    assert world.issuer.forms[1]["resource"] == world.url
+
+
+async def test_what_another_process_has_refreshed_is_used(world: World) -> None:
+    world.issuer.token, tokens = REFRESHED, MemoryTokens()
+    one, other = world.client(tokens=tokens), world.client(tokens=tokens)
+    await world.get(one)
+    await world.get(other)
+    world.now += 3_600
+    await _all(world, one, other)
+    assert _grants(world) == ["authorization_code", "refresh_token"]
+
+
+async def test_who_refreshes_at_the_same_moment_does_it_once(world: World, tmp_path: Path) -> None:
+    world.issuer.token = REFRESHED
+    clients = [world.client(tokens=FileTokens(tmp_path / "accounts")) for _ in range(2)]  # each as in its own process
+    for client in clients:
+        await world.get(client)
+    world.now += 3_600
+    await _all(world, *clients)
+    assert _grants(world) == ["authorization_code", "refresh_token"]
+
+
+async def test_the_newest_refresh_token_is_used(world: World) -> None:
+    world.issuer.token, client = REFRESHED, world.client()
+    await world.get(client)
+    for given in ({"refresh_token": "second"}, {"refresh_token": None}, {}):
+        world.now += 3_600
+        world.issuer.token = given
+        await world.get(client)
+    assert [form.get("refresh_token") for form in world.issuer.forms] == [None, "first", "second", "second"]
+
+
+async def test_a_token_that_is_refused_is_refreshed(world: World) -> None:
+    world.issuer.token, client = REFRESHED, world.client()
+    await world.get(client)
+    world.issuer.issued.clear()
+    assert await world.get(client) == 200
+    assert _grants(world) == ["authorization_code", "refresh_token"]
+
+
+async def test_a_refresh_that_is_refused_for_good_makes_a_login_due(world: World) -> None:
+    world.issuer.token, client = REFRESHED, world.client()
+    await world.get(client)
+    world.issuer.answers["/token"] = lambda asked: (
+        said({"error": "invalid_grant"}, 400) if b"grant_type=refresh" in asked.body else None
+    )
+    world.now += 3_600
+    assert await world.get(client) == 200
+    assert len(world.issuer.logins) == 2
+
+
+async def test_a_refresh_that_fails_for_now_costs_no_login(world: World) -> None:
+    world.issuer.token, client = REFRESHED, world.client()
+    await world.get(client)
+    world.now += 3_600
+    world.issuer.answers["/token"] = lambda asked: Said(503)
+    with pytest.raises(AuthError, match="HTTP 503"):
+        await world.get(client)
+    world.issuer.answers.clear()
+    assert await world.get(client) == 200
+    assert len(world.issuer.logins) == 1
+
+
+async def test_what_was_kept_serves_the_next_program(world: World) -> None:
+    tokens = MemoryTokens()
+    await world.get(world.client(tokens=tokens))
+    assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
+    assert len(world.issuer.logins) == 1
+
+
+async def test_what_was_kept_of_another_client_is_not_used(world: World) -> None:
+    tokens = MemoryTokens()
+    await world.get(world.client(tokens=tokens))
+    await world.get(world.client(AuthorizationCode(Person(), ClientInformation("mine")), tokens=tokens))
+    assert [login["client_id"] for login in world.issuer.logins] == ["made-up", "mine"]
+
+
+async def test_a_secret_that_was_given_is_not_kept(world: World) -> None:
+    tokens = MemoryTokens()
+    given = ClientInformation("mine", "given-secret")
+    await world.get(world.client(AuthorizationCode(Person(), given), tokens=tokens))
+    assert "given-secret" not in str(vars(tokens))
+    assert "given-secret" not in repr(given)
+
+
+async def test_a_token_is_for_its_server_alone(world: World) -> None:
+    client = world.client()
+    await world.get(client)
+    assert await client.headers("GET", world.url)
+    assert not await client.headers("GET", f"{world.other.site.url}/mcp")
+    assert not await client.answered("GET", f"{world.other.site.url}/mcp", 401, {})
+
+
+async def test_a_redirect_takes_neither_the_token_nor_a_login_along(world: World) -> None:
+    world.judge = lambda asked, token: Said(307, b"", {"location": f"{world.other.site.url}/mcp"})
+    world.other.answers["/mcp"] = lambda asked: world.refuse()
+    async with httpx.AsyncClient(auth=HttpxAuth(world.client()), follow_redirects=True) as http:
+        assert (await http.get(world.url)).status_code == 401
+    (asked,) = world.other.site.asked
+    assert "authorization" not in asked.headers
+    assert len(world.issuer.logins) == 1
+
+
+def _needing(world: World, *scopes: str) -> None:
+    """Has calls need all of `scopes`, one after the other."""
+    world.issuer.token["scope"] = None
+
+    def judge(asked: Asked, token: str) -> Said | None:
+        granted = world.issuer.logins[-1]["scope"].split()
+        missing = [scope for scope in scopes if scope not in granted][:1]
+        error = f'Bearer error="insufficient_scope", scope="{missing[0]}"' if missing else ""
+        return said({}, 403, www_authenticate=error) if missing else None
+
+    world.judge = judge
+
+
+async def test_more_scopes_are_asked_for_with_those_before(world: World) -> None:
+    _needing(world, "write")
+    assert await world.get(world.client()) == 200
+    assert [login["scope"] for login in world.issuer.logins] == ["read", "read write"]
+
+
+async def test_no_more_than_three_tokens_in_a_row_are_asked_for(world: World) -> None:
+    _needing(world, "a", "b", "c", "d")
+    with pytest.raises(AuthError, match="scope c"):
+        await world.get(world.client())
+    assert len(world.issuer.logins) == 3
+
+
+async def test_scopes_that_the_token_has_are_not_asked_for_again(world: World) -> None:
+    world.judge = lambda asked, token: said(
+        {}, 403, www_authenticate='Bearer error="insufficient_scope", scope="read"'
+    )
+    with pytest.raises(AuthError, match="scope read"):
+        await world.get(world.client())
+    assert len(world.issuer.logins) == 1
+
+
+async def test_what_is_forbidden_whatever_the_scopes_stays_so(world: World) -> None:
+    world.judge = lambda asked, token: said({}, 403)
+    assert await world.get(world.client()) == 403
+
+
+async def test_a_server_that_takes_no_token_is_not_asked_for_ever(world: World) -> None:
+    world.judge = lambda asked, token: world.refuse()
+    with pytest.raises(AuthError, match="refuses"):
+        await world.get(world.client())
+    assert len(world.issuer.logins) == 3
+
+
+async def test_nothing_of_one_issuer_is_shown_to_another(world: World) -> None:
+    world.issuer.token, world.other.registration = REFRESHED, {"client_id": "anew"}
+    client = world.client()
+    await world.get(client)
+    world.resource["authorization_servers"] = [world.other.site.url]
+    world.issuer.issued.clear()
+    assert await world.get(client) == 200
+    assert [login["client_id"] for login in world.other.logins] == ["anew"]
+    shown = b"".join(one.path.encode() + one.body for one in world.other.site.asked)
+    assert b"made-up" not in shown
+    assert b"first" not in shown
+
+
+class Broken(MemoryTokens):
+    """A store that has no room left."""
+
+    async def put(self, key: tuple[str, str], value: Mapping[str, object]) -> None:
+        raise AuthError("the tokens can't be kept: no space left")
+
+
+async def test_a_store_without_room_is_told_of(world: World) -> None:
+    with pytest.raises(AuthError, match="no space left"):
+        await world.get(world.client(tokens=Broken()))

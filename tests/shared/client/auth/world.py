@@ -1,0 +1,143 @@
+"""A server that wants tokens and who issues them, small enough to be made to do anything wrong."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx
+from joserfc import jws
+
+from shared.auth.web import Web
+from shared.client.auth import AuthorizationCode, HttpxAuth, OAuth, OAuthOptions, TokenStore
+from shared.client.auth.grants import Grant
+from tests.shared.auth.sites import NOT_FOUND, Asked, Said, Site, said, serving
+
+REDIRECT = "http://127.0.0.1:1/callback"
+CHALLENGE = 'Bearer resource_metadata="{}/.well-known/oauth-protected-resource/mcp", scope="read"'
+
+
+@dataclass
+class Issuer:
+    """An authorization server. What tests change is public."""
+
+    site: Site = field(default_factory=lambda: Site(0))
+    metadata: dict[str, Any] = field(default_factory=dict)
+    registration: dict[str, Any] = field(default_factory=lambda: {"client_id": "made-up"})
+    token: dict[str, Any] = field(default_factory=dict)
+    """Over what it issues."""
+    callback: dict[str, str | None] = field(default_factory=dict)
+    """Over what a person comes back with; None takes it away."""
+    answers: dict[str, Callable[[Asked], Said | None]] = field(default_factory=dict)
+    """By path, instead of its own."""
+    issued: list[str] = field(default_factory=list)
+    logins: list[dict[str, str]] = field(default_factory=list)
+    forms: list[dict[str, str]] = field(default_factory=list)
+
+    async def answer(self, asked: Asked) -> Said:
+        path = asked.path.partition("?")[0]
+        own = self.answers.get(path)
+        if own is not None and (answer := own(asked)) is not None:
+            return answer
+        match path:
+            case "/.well-known/oauth-authorization-server":
+                return said(self.document)
+            case "/register":
+                return said(self.registration, 201)
+            case "/authorize":
+                return self._redirect(asked)
+            case "/token":
+                return self._issue(asked)
+        return NOT_FOUND
+
+    @property
+    def document(self) -> dict[str, Any]:
+        url = self.site.url
+        own = {f"{name}_endpoint": f"{url}/{path}" for name, path in ENDPOINTS.items()}
+        own |= {"issuer": url, "code_challenge_methods_supported": ["S256"]}
+        return {key: value for key, value in {**own, **self.metadata}.items() if value is not None}
+
+    def _redirect(self, asked: Asked) -> Said:
+        query = dict(parse_qsl(urlsplit(asked.path).query))
+        self.logins.append(query)
+        given = {"code": f"code-{len(self.logins)}", "state": query["state"], **self.callback}
+        back = httpx.URL(query["redirect_uri"], params={key: value for key, value in given.items() if value})
+        return Said(302, b"", {"location": str(back)})
+
+    def _issue(self, asked: Asked) -> Said:
+        self.forms.append(dict(parse_qsl(asked.body.decode())))
+        self.issued.append(f"token-{self.site.port}-{len(self.issued)}")
+        return said({"access_token": self.issued[-1], "token_type": "Bearer", "expires_in": 3600, **self.token})
+
+
+ENDPOINTS = {"authorization": "authorize", "token": "token", "registration": "register"}
+
+
+class Person:
+    """Follows where the issuer sends them, as a browser does."""
+
+    redirect_uris = (REDIRECT,)
+
+    async def open(self, url: str) -> Mapping[str, str]:
+        async with httpx.AsyncClient() as browser:
+            answer = await browser.get(url, follow_redirects=False)
+        return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
+
+
+@dataclass
+class World:
+    """Both, and a client of them."""
+
+    issuer: Issuer
+    other: Issuer
+    site: Site = field(default_factory=lambda: Site(0))
+    resource: dict[str, Any] = field(default_factory=dict)
+    """Over what the server says of itself."""
+    judge: Callable[[Asked, str], Said | None] = lambda asked, token: None
+    """What the server says to a request with a token, instead of 200."""
+    now: float = 1_000_000.0
+    challenge: str = CHALLENGE
+
+    @property
+    def url(self) -> str:
+        return f"{self.site.url}/mcp"
+
+    async def answer(self, asked: Asked) -> Said:
+        if asked.path == "/.well-known/oauth-protected-resource/mcp":
+            return said({"resource": self.url, "authorization_servers": [self.issuer.site.url], **self.resource})
+        if asked.path != "/mcp":
+            return NOT_FOUND
+        _, _, token = asked.headers.get("authorization", "").partition(" ")
+        if token not in (*self.issuer.issued, *self.other.issued):
+            return self.refuse()
+        return self.judge(asked, token) or said({})
+
+    def refuse(self, status: int = 401, **headers: str) -> Said:
+        return said({}, status, www_authenticate=self.challenge.format(self.site.url), **headers)
+
+    def client(self, grant: Grant | None = None, *, tokens: TokenStore | None = None, **options: Any) -> OAuth:
+        given = OAuthOptions(now=lambda: self.now, **options)
+        return OAuth(
+            self.url, grant or AuthorizationCode(Person()), tokens=tokens, options=given, web=Web(patience=5)
+        )
+
+    async def get(self, client: OAuth) -> int:
+        async with httpx.AsyncClient(auth=HttpxAuth(client)) as http:
+            return (await http.get(self.url)).status_code
+
+
+@asynccontextmanager
+async def open_world() -> AsyncIterator[World]:
+    issuer, other = Issuer(), Issuer()
+    world = World(issuer, other)
+    async with serving(issuer.answer) as one, serving(other.answer) as two, serving(world.answer) as site:
+        issuer.site, other.site, world.site = one, two, site
+        yield world
+
+
+def claims(token: str) -> dict[str, Any]:
+    """What a token says, whoever has signed it."""
+    found: dict[str, Any] = json.loads(jws.extract_compact(token.encode()).payload)
+    return found

@@ -1,0 +1,236 @@
+"""`Client` against the real server loop, in both eras."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import Context
+from shared.client.permit import Act, Denied
+from shared.errors import McpError, PeerError, RpcError
+from shared.protocol.types.client import CreateMessageResult, ElicitResult, Root
+from shared.protocol.types.content import TextContent
+from shared.protocol.types.elicitation import ElicitForm
+from shared.protocol.types.resources import CONDITIONAL_READS
+from shared.protocol.types.sampling import CreateMessageParams
+from shared.protocol.versions import VERSIONS
+from tests.shared.client.small import Small, text_of
+
+EVERY_MODE = pytest.mark.parametrize("mode", ["handshake", "stateless", "2024-11-05"])
+ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+
+
+@EVERY_MODE
+async def test_features_are_listed_and_used(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        assert "add" in [tool["name"] for tool in await client.plain.list_tools()]
+        assert [one["uri"] for one in await client.plain.list_resources()] == ["memo://one"]
+        assert await client.plain.list_resource_templates() == []
+        assert [one["name"] for one in await client.plain.list_prompts()] == ["plan"]
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert (await client.plain.read_resource("memo://one"))["contents"][0]["text"] == "the text"
+        assert (await client.plain.get_prompt("plan", {"goal": "it"}))["messages"][0]["content"]["text"] == "Plan it."
+
+
+@ERAS
+async def test_a_tool_that_fails_gives_a_result(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        assert (await client.plain.call_tool("fail"))["isError"]
+
+
+@ERAS
+async def test_lists_are_followed_to_their_end(mode: str) -> None:
+    small = Small()
+    small.app.page_size = 2
+    async with small.connected(mode=mode) as client:
+        assert len(await client.plain.list_tools()) == 7
+
+
+@ERAS
+async def test_an_error_is_raised_as_it_came(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        with pytest.raises(PeerError, match="not found") as caught:
+            await client.plain.read_resource("memo://two")
+        assert caught.value.data == {"uri": "memo://two"}
+
+
+async def test_an_error_in_the_block_leaves_it_alone() -> None:
+    with pytest.raises(PeerError, match="method not found"):
+        async with Small().connected() as client:
+            await client.request("no/such")
+
+
+async def test_many_calls_run_at_once() -> None:
+    sums: list[str] = []
+    async with Small().connected() as client:
+
+        async def add(a: int) -> None:
+            sums.append(text_of(await client.plain.call_tool("add", {"a": a, "b": 1})))
+
+        async with anyio.create_task_group() as tasks:
+            for a in range(50):
+                tasks.start_soon(add, a)
+    assert sorted(map(int, sums)) == list(range(1, 51))
+
+
+@EVERY_MODE
+async def test_progress_is_reported(mode: str) -> None:
+    seen: list[Any] = []
+    async with Small().connected(mode=mode) as client:
+        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report))
+    message = None if mode == "2024-11-05" else "at 3"
+    assert [number for number, _, _ in seen] == [1, 2, 3]
+    assert seen[-1] == (3, 3, message)
+
+
+@ERAS
+async def test_log_messages_come_at_the_level_wanted(mode: str) -> None:
+    seen: list[tuple[str, dict[str, Any]]] = []
+    for level in ("error", "info"):
+        options: dict[str, Any] = {"mode": mode, "log_level": level, "on_notification": lambda *one: seen.append(one)}
+        async with Small().connected(**options) as client:
+            await client.plain.call_tool("count", {"to": 1})
+    assert seen == [("notifications/message", {"level": "warning", "data": "counted"})]
+
+
+# Giving up
+
+
+@ERAS
+async def test_a_call_that_takes_too_long_is_cancelled(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        while not small.started.is_set():
+            with pytest.raises(TimeoutError):
+                await client.plain.call_tool("wait", timeout=0.01)
+        await small.cancelled.wait()
+        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+
+
+@ERAS
+async def test_a_caller_that_is_cancelled_cancels_the_call(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.plain.call_tool, "wait")
+            await small.started.wait()
+            tasks.cancel_scope.cancel()
+        await small.cancelled.wait()
+
+
+async def test_calls_under_way_end_with_the_connection() -> None:
+    small = Small()
+    async with small.connected() as client:
+
+        async def call() -> None:
+            with pytest.raises(ConnectionError):
+                await client.plain.call_tool("wait")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await small.started.wait()
+            await client._link.connection._transport.aclose()
+        with pytest.raises(ConnectionError):
+            await client.plain.list_tools()
+
+
+# Questions
+
+ROOTS = [Root(uri="file:///a"), Root(uri="file:///b")]
+
+
+async def _name(form: ElicitForm) -> ElicitResult:
+    return ElicitResult(action="accept", content={"name": "Ada" if "first" in form.message else "Lovelace"})
+
+
+async def _think(_conversation: CreateMessageParams) -> CreateMessageResult:
+    return CreateMessageResult.of("m", TextContent(text="hm"))
+
+
+async def _refuse() -> list[Root]:
+    raise RpcError("the user said no", code=-1)
+
+
+async def _break() -> list[Root]:
+    raise ZeroDivisionError
+
+
+@ERAS
+async def test_questions_are_answered(mode: str) -> None:
+    async with Small().connected(mode=mode, elicit=_name, roots=ROOTS, sample=_think) as client:
+        assert text_of(await client.plain.call_tool("greet")) == "Ada Lovelace"
+        assert text_of(await client.plain.call_tool("roots")) == "file:///a file:///b"
+        assert text_of(await client.plain.call_tool("think")) == "hm"
+
+
+@pytest.mark.parametrize("mode", [version.date for version in VERSIONS])
+async def test_each_side_knows_the_extensions_of_the_other(mode: str) -> None:
+    async def known(ctx: Context[None]) -> str:
+        """Tell what the client declared."""
+        return json.dumps(ctx.peer.capabilities["extensions"])
+
+    small, extensions = Small(), {"org.example/view": {"kinds": ["text/html"]}}
+    small.app.tool()(known)
+    async with small.connected(mode=mode, tasks=False, capabilities={"extensions": extensions}) as client:
+        assert client.server.can("extensions", "org.example/view")
+        assert json.loads(text_of(await client.plain.call_tool("known"))) == {CONDITIONAL_READS: {}, **extensions}
+
+
+@ERAS
+async def test_what_is_not_declared_is_not_asked(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        with pytest.raises(PeerError, match="capability"):
+            await client.plain.call_tool("greet")
+
+
+@ERAS
+async def test_a_question_without_a_handler_is_refused(mode: str) -> None:
+    async with Small().connected(mode=mode, capabilities={"roots": {}}) as client:
+        with pytest.raises(McpError, match="roots/list"):
+            await client.plain.call_tool("roots")
+
+
+async def test_a_handler_may_refuse() -> None:
+    async with Small().connected(mode="handshake", roots=_refuse) as client:
+        with pytest.raises(PeerError, match="refused"):
+            await client.plain.call_tool("roots")
+    async with Small().connected(mode="stateless", roots=_refuse) as client:
+        with pytest.raises(RpcError, match="the user said no"):
+            await client.plain.call_tool("roots")
+
+
+@ERAS
+async def test_a_handler_that_breaks_ends_the_client(mode: str) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with Small().connected(mode=mode, roots=_break) as client:
+            await client.plain.call_tool("roots")
+
+
+# What the host permits
+
+
+async def _permit(act: Act) -> None:
+    if act.name in ("fail", "memo://one", "plan", "roots/list"):
+        raise Denied(f"{act.server}: no {act.kind} of {act.name} {act.arguments}")
+
+
+@ERAS
+async def test_what_is_not_permitted_does_not_happen(mode: str) -> None:
+    async with Small().connected(mode=mode, permit=_permit) as client:
+        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+        with pytest.raises(Denied, match=r"small: no call of fail {'why': 1}"):
+            await client.call_tool("fail", {"why": 1})
+        with pytest.raises(Denied, match="small: no read of memo://one"):
+            await client.read_resource("memo://one")
+        with pytest.raises(Denied, match=r"small: no prompt of plan {'goal': 'it'}"):
+            await client.plain.get_prompt("plan", {"goal": "it"})
+
+
+async def test_a_question_that_is_not_permitted_is_refused() -> None:
+    async with Small().connected(mode="handshake", roots=_break, permit=_permit) as client:
+        with pytest.raises(PeerError, match="refused"):
+            await client.plain.call_tool("roots")
+    async with Small().connected(mode="stateless", roots=_break, permit=_permit) as client:
+        with pytest.raises(Denied, match="small: no roots of roots/list"):
+            await client.plain.call_tool("roots")

@@ -1,0 +1,106 @@
+"""A server whose calls end when a test says so."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from pydantic import BaseModel
+
+from shared import Context, Implementation, Opening, RpcError, Running, Server, ToolError, elicit_form
+from shared.contracts import TaskLimits
+from shared.extensions.tasks import tasks
+from shared.protocol.types.tasks import TASKS
+from tests.shared.server.peer import Json, Peer
+
+CAPABILITIES: Json = {"elicitation": {"form": {}}, "extensions": {TASKS: {}}}
+FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
+ACCEPTED: Json = {"action": "accept", "content": {"name": "Ada"}}
+
+
+class Name(BaseModel):
+    """One field."""
+
+    name: str
+
+
+@dataclass
+class Gate:
+    """What the calls of `wait` wait for, and how they ended."""
+
+    opened: anyio.Event = field(default_factory=anyio.Event)
+    stopped: anyio.Event = field(default_factory=anyio.Event)
+    answer: str = "done"
+
+
+def app(*, after_seconds: float = 0.0, **limits: Any) -> Server[Gate]:
+    """The server; calls of tools that may run as tasks become tasks after so many seconds, here at once."""
+    server: Server[Gate] = Server(
+        Implementation(name="tasks", version="1"), extensions=[tasks(after_seconds=after_seconds)]
+    )
+    server.task_limits = TaskLimits(**limits)
+
+    @server.lifespan
+    async def open_gate(opening: Opening) -> AsyncIterator[Gate]:
+        yield Gate()
+
+    @server.tool(task="optional")
+    async def wait(ctx: Context[Gate]) -> str:
+        """Wait until the gate is open."""
+        try:
+            await ctx.progress(1, 4, "waiting")
+            await ctx.state.opened.wait()
+            await ctx.progress(2, 4, "going on")
+            return ctx.state.answer
+        finally:
+            if not ctx.state.opened.is_set():
+                ctx.state.stopped.set()
+
+    @server.tool(task="required")
+    async def fail(ctx: Context[Gate], how: str = "tool") -> str:
+        """Fail once the gate is open."""
+        await ctx.state.opened.wait()
+        raise ToolError("it can't be done") if how == "tool" else RpcError("it broke", code=-31_000, data={"a": 1})
+
+    @server.tool(task="required")
+    async def ask(ctx: Context[Gate]) -> str:
+        """Ask the same thing twice, then two things at once."""
+        said = [await ctx.ask("name", "Who?", Name) for _ in range(2)]
+        both = await ctx.inputs({"a": elicit_form("a?", FORM), "b": elicit_form("b?", FORM)})
+        return ", ".join([*(one.action for one in said), *(one.action for one in both.values())])
+
+    @server.tool()
+    async def plain() -> str:
+        """Answer at once."""
+        return "plain"
+
+    return server
+
+
+async def begin(peer: Peer, tool: str, /, **arguments: Any) -> str:
+    """The id of a new task, made of a call."""
+    task = (await peer.call(tool, **arguments))["result"]
+    assert task["resultType"] == "task"
+    found: str = task["taskId"]
+    return found
+
+
+async def status(peer: Peer, id: str) -> Json:
+    """The task as `tasks/get` tells of it, in either form."""
+    found: Json = (await peer.request("tasks/get", {"taskId": id}))["result"]
+    return found
+
+
+async def until(peer: Peer, id: str, wanted: str) -> Json:
+    """The task once it has this status."""
+    while (task := await status(peer, id))["status"] != wanted:
+        await anyio.lowlevel.checkpoint()
+    return task
+
+
+@asynccontextmanager
+async def opened(server: Server[Gate] | None = None) -> AsyncIterator[Running[Gate]]:
+    """The server, for several clients."""
+    async with (server or app()).open() as running:
+        yield running

@@ -1,0 +1,376 @@
+"""Tasks as they are a part of 2025-11-25 (2025-11-25, Utilities, Tasks), by messages in memory."""
+
+import pytest
+
+from shared import Server
+from shared.extensions.tasks import runner
+from shared.protocol.identity import Principal
+from shared.protocol.types.tasks import RELATED_TASK, TASKS
+from shared.protocol.versions import V2025_11_25, VERSIONS
+from tests.clock import forward
+from tests.shared.extensions.tasks.app import ACCEPTED, app, opened, status, until
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, server, talking
+
+ASKED = {"elicitation": {"form": {}}}
+ADA, BOB = Principal("ada"), Principal("bob")
+OLDER = ("2024-11-05", "2025-03-26", "2025-06-18")
+
+
+def speaking(running, version=NEWEST_HANDSHAKE, capabilities=ASKED, **options):
+    return talking(running, version, capabilities, **options)
+
+
+async def run(peer, tool, task=None, /, meta=None, **arguments):
+    """The answer to a call that asks for a task."""
+    params = {"name": tool, "arguments": arguments, "task": task or {}}
+    return await peer.request("tools/call", params, **(meta or {}))
+
+
+async def begin(peer, tool, /, **arguments):
+    return (await run(peer, tool, **arguments))["result"]["task"]["taskId"]
+
+
+def of(id_):
+    return {RELATED_TASK: {"taskId": id_}}
+
+
+# Capabilities
+
+
+CAN = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+
+
+async def test_tasks_are_declared_in_the_one_version_that_has_them():
+    async with opened() as running:
+        assert running.identity.capabilities_in(V2025_11_25)["tasks"] == CAN
+
+
+async def test_tasks_are_listed_for_principals_alone():
+    async with opened() as running:
+        assert running.identity.capabilities_in(V2025_11_25, ADA)["tasks"] == {**CAN, "list": {}}
+
+
+@pytest.mark.parametrize("version", [one for one in VERSIONS if one is not V2025_11_25], ids=str)
+async def test_no_other_version_is_told_of_them(version):
+    async with opened() as running:
+        assert "tasks" not in running.identity.capabilities_in(version, ADA)
+
+
+@pytest.mark.parametrize("version", [*OLDER, NEWEST_HANDSHAKE, STATELESS])
+async def test_a_tool_says_whether_it_has_tasks_in_the_one_version(version):
+    async with opened() as running, speaking(running, version) as peer:
+        tools = (await peer.request("tools/list"))["result"]["tools"]
+    said = {tool["name"]: tool["execution"]["taskSupport"] for tool in tools if "execution" in tool}
+    has = version == NEWEST_HANDSHAKE
+    assert said == ({"wait": "optional", "fail": "required", "ask": "required"} if has else {})
+
+
+# Creating
+
+
+async def test_a_call_becomes_a_task_where_that_is_asked_for():
+    async with opened() as running, speaking(running) as peer:
+        result = (await run(peer, "wait", {"ttl": 60_000}))["result"]
+        assert result.keys() == {"task"}
+        task = result["task"]
+        assert (task["status"], task["ttl"], task["pollInterval"]) == ("working", 60_000, runner.POLL_MS)
+
+
+async def test_a_call_that_does_not_ask_for_one_is_answered_as_ever():
+    async with opened() as running, speaking(running) as peer:
+        running.state.opened.set()
+        assert (await peer.call("wait"))["result"] == {"content": [{"type": "text", "text": "done"}]}
+
+
+@pytest.mark.parametrize(("asked", "kept"), [({}, 3_600_000), ({"ttl": 1e15}, 3_600_000), ({"ttl": 0}, 1_000)])
+async def test_its_time_is_the_servers_to_say(asked, kept):
+    async with opened() as running, speaking(running) as peer:
+        assert (await run(peer, "wait", asked))["result"]["task"]["ttl"] == kept
+
+
+@pytest.mark.parametrize("task", [1, "a", [1], {"ttl": -1}, {"ttl": "a"}])
+async def test_a_request_for_a_task_that_is_none_is_refused(task):
+    async with opened() as running, speaking(running) as peer:
+        assert (await run(peer, "wait", task))["error"]["code"] == -32602
+
+
+async def test_a_tool_without_tasks_is_not_run_as_one():
+    async with opened() as running, speaking(running) as peer:
+        assert (await run(peer, "plain"))["error"]["code"] == -32601
+
+
+async def test_a_tool_that_runs_as_a_task_only_is_not_run_otherwise():
+    async with opened() as running, speaking(running) as peer:
+        assert (await peer.call("fail"))["error"]["code"] == -32601
+
+
+@pytest.mark.parametrize("version", OLDER)
+async def test_older_versions_know_no_such_request(version):
+    async with opened() as running, speaking(running, version) as peer:
+        running.state.opened.set()
+        assert "content" in (await run(peer, "wait", {"ttl": "a"}))["result"]
+        assert (await peer.request("tasks/get", {"taskId": "a"}))["error"]["code"] == -32601
+
+
+async def test_a_server_that_declares_no_tasks_ignores_it():
+    async with Server(server().implementation, extensions=app().extensions).open() as running:
+
+        @running.features.tool()
+        async def plain() -> str:
+            """Answer."""
+            return "plain"
+
+        async with speaking(running) as peer:
+            assert "content" in (await run(peer, "plain"))["result"]
+
+
+# Following
+
+
+async def test_its_result_is_that_of_the_call_and_says_whose_it_is():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        waiting = await peer.begin("tasks/result", {"taskId": id_})
+        assert (await status(peer, id_))["status"] == "working"
+        running.state.opened.set()
+        result = (await peer.answer(waiting))["result"]
+        assert result == {"content": [{"type": "text", "text": "done"}], "_meta": of(id_)}
+
+
+async def test_how_it_is_says_nothing_of_its_result():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        running.state.opened.set()
+        task = await until(peer, id_, "completed")
+        assert task.keys() == {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
+
+
+async def test_what_fails_in_a_tool_is_a_failure_whose_result_is_one():
+    async with opened() as running, speaking(running) as peer:
+        running.state.opened.set()
+        id_ = await begin(peer, "fail")
+        assert (await until(peer, id_, "failed"))["statusMessage"] == "it can't be done"
+        assert (await peer.request("tasks/result", {"taskId": id_}))["result"]["isError"] is True
+
+
+async def test_an_error_of_the_protocol_is_what_its_result_ends_with():
+    async with opened() as running, speaking(running) as peer:
+        running.state.opened.set()
+        id_ = await begin(peer, "fail", how="protocol")
+        assert (await until(peer, id_, "failed"))["statusMessage"] == "it broke"
+        error = (await peer.request("tasks/result", {"taskId": id_}))["error"]
+        assert error == {"code": -31_000, "message": "it broke", "data": {"a": 1}}
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
+async def test_an_unknown_task_is_refused(method):
+    async with opened() as running, speaking(running) as peer:
+        assert (await peer.request(method, {"taskId": "forged"}))["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
+async def test_a_task_belongs_to_its_principal(method):
+    async with opened() as running, speaking(running, principal=ADA) as hers, speaking(running, principal=BOB) as his:
+        id_ = await begin(hers, "wait")
+        assert (await his.request(method, {"taskId": id_}))["error"]["code"] == -32602
+        assert (await status(hers, id_))["status"] == "working"
+
+
+async def test_a_task_of_the_other_form_is_unknown():
+    declared = {"extensions": {TASKS: {}}}
+    async with opened() as running, speaking(running) as old, speaking(running, STATELESS, declared) as new:
+        theirs = (await new.call("wait"))["result"]["taskId"]
+        assert (await old.request("tasks/get", {"taskId": theirs}))["error"]["code"] == -32602
+        ours = await begin(old, "wait")
+        assert (await new.request("tasks/get", {"taskId": ours}))["error"]["code"] == -32602
+
+
+async def test_cancelling_ends_the_work_and_says_so_at_once():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        waiting = await peer.begin("tasks/result", {"taskId": id_})
+        assert (await peer.request("tasks/cancel", {"taskId": id_}))["result"]["status"] == "cancelled"
+        assert (await peer.answer(waiting))["error"] == {"code": -32603, "message": "the task was cancelled"}
+        await running.state.stopped.wait()
+
+
+async def test_what_is_over_can_not_be_cancelled():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        await peer.request("tasks/cancel", {"taskId": id_})
+        assert (await peer.request("tasks/cancel", {"taskId": id_}))["error"]["code"] == -32602
+
+
+async def test_waiting_for_a_result_takes_no_place_of_a_call():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        waiting = await peer.begin("tasks/result", {"taskId": id_})
+        await peer.cancel(waiting)
+        assert (await status(peer, id_))["status"] == "working"
+
+
+async def test_a_server_that_stops_says_so_to_who_waits():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        waiting = await peer.begin("tasks/result", {"taskId": id_})
+        await status(peer, id_)
+        running.stop()
+        assert (await peer.answer(waiting))["error"] == {"code": -32603, "message": runner.STOPPED}
+
+
+async def test_who_waits_for_a_task_is_told_when_its_time_is_over():
+    async with opened() as running, speaking(running) as peer:
+        id_ = (await run(peer, "wait", {"ttl": 1_000}))["result"]["task"]["taskId"]
+        waiting = await peer.begin("tasks/result", {"taskId": id_})
+        await status(peer, id_)
+        forward(2)
+        assert (await peer.answer(waiting))["error"] == {"code": -32602, "message": "the task has expired"}
+        assert (await peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32602
+        await running.state.stopped.wait()
+
+
+# Listing
+
+
+async def test_a_principal_lists_its_tasks_and_no_others():
+    async with opened() as running, speaking(running, principal=ADA) as hers, speaking(running, principal=BOB) as his:
+        ids = [await begin(hers, "wait") for _ in range(2)]
+        assert [one["taskId"] for one in (await hers.request("tasks/list"))["result"]["tasks"]] == ids
+        assert (await his.request("tasks/list"))["result"] == {"tasks": []}
+
+
+async def test_they_are_listed_in_pages():
+    server = app()
+    server.page_size = 2
+    async with opened(server) as running, speaking(running, principal=ADA) as peer:
+        ids = [await begin(peer, "wait") for _ in range(3)]
+        first = (await peer.request("tasks/list"))["result"]
+        second = (await peer.request("tasks/list", {"cursor": first["nextCursor"]}))["result"]
+        assert [one["taskId"] for page in (first, second) for one in page["tasks"]] == ids
+        assert (await peer.request("tasks/list", {"cursor": "forged"}))["error"]["code"] == -32602
+
+
+async def test_nobody_in_particular_lists_none():
+    async with opened() as running, speaking(running) as peer:
+        assert (await peer.request("tasks/list"))["error"]["code"] == -32601
+
+
+# Questions
+
+
+async def test_what_it_asks_is_put_to_who_waits_for_its_result():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "ask")
+        await until(peer, id_, "input_required")
+        waiting = await peer.begin("tasks/result", {"taskId": id_})
+        for question in ("Who?", "Who?", "a?", "b?"):
+            asked = await peer.other("elicitation/create")
+            assert (asked["params"]["message"], asked["params"]["_meta"]) == (question, of(id_))
+            await peer.reply(asked["id"], ACCEPTED)
+        text = (await peer.answer(waiting))["result"]["content"][0]["text"]
+        assert text == "accept, accept, accept, accept"
+
+
+async def test_who_goes_away_leaves_the_question_to_the_next():
+    async with opened() as running:
+        async with speaking(running) as first:
+            id_ = await begin(first, "ask")
+            await first.begin("tasks/result", {"taskId": id_})
+            await first.other("elicitation/create")
+        async with speaking(running) as second:
+            await second.begin("tasks/result", {"taskId": id_})
+            assert (await second.other("elicitation/create"))["params"]["message"] == "Who?"
+
+
+async def test_of_two_who_are_asked_the_first_answer_counts():
+    async with opened() as running, speaking(running) as first, speaking(running) as second:
+        id_ = await begin(first, "ask")
+        for peer in (first, second):
+            await peer.begin("tasks/result", {"taskId": id_})
+        asked = [await peer.other("elicitation/create") for peer in (first, second)]
+        await first.reply(asked[0]["id"], ACCEPTED)
+        taken_back = await second.other("notifications/cancelled")
+        assert taken_back["params"]["requestId"] == asked[1]["id"]
+
+
+async def test_a_client_that_can_not_be_asked_waits_for_one_that_can():
+    async with opened() as running, speaking(running) as first, speaking(running, capabilities={}) as second:
+        id_ = await begin(first, "ask")
+        await second.begin("tasks/result", {"taskId": id_})
+        await until(second, id_, "input_required")
+        await first.begin("tasks/result", {"taskId": id_})
+        await first.other("elicitation/create")
+
+
+async def test_a_refusal_ends_the_task():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "ask")
+        waiting = await peer.begin("tasks/result", {"taskId": id_})
+        asked = await peer.other("elicitation/create")
+        await peer.send({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -1, "message": "no"}})
+        assert "no" in (await peer.answer(waiting))["error"]["message"]
+
+
+AS_TASKS = {**ASKED, "tasks": {"cancel": {}, "requests": {"elicitation": {"create": {}}}}}
+
+
+async def test_a_client_may_run_what_it_is_asked_as_a_task():
+    async with opened() as running, speaking(running, capabilities=AS_TASKS) as peer:
+        id_ = await begin(peer, "ask")
+        await peer.begin("tasks/result", {"taskId": id_})
+        asked = await peer.other("elicitation/create")
+        assert asked["params"]["task"] == {}
+        await peer.reply(asked["id"], {"task": {"taskId": "theirs", "status": "working"}})
+        wanted = await peer.other("tasks/result")
+        assert wanted["params"] == {"taskId": "theirs"}
+        await peer.reply(wanted["id"], ACCEPTED)
+        assert (await peer.other("elicitation/create"))["params"]["message"] == "Who?"
+
+
+async def test_a_task_of_the_clients_that_nobody_wants_is_cancelled():
+    async with opened() as running, speaking(running, capabilities=AS_TASKS) as peer:
+        id_ = await begin(peer, "ask")
+        await peer.begin("tasks/result", {"taskId": id_})
+        asked = await peer.other("elicitation/create")
+        await peer.reply(asked["id"], {"task": {"taskId": "theirs", "status": "working"}})
+        await peer.other("tasks/result")
+        running.stop()
+        assert (await peer.other("tasks/cancel"))["params"] == {"taskId": "theirs"}
+
+
+# What the client is told
+
+
+async def test_the_client_that_began_it_is_told_how_it_is():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        running.state.opened.set()
+        told = (await peer.other("notifications/tasks/status"))["params"]
+        assert told == await status(peer, id_)
+        assert told["status"] == "completed"
+
+
+async def test_its_progress_goes_on_with_the_token_of_the_call():
+    async with opened() as running, speaking(running) as peer:
+        answer = await run(peer, "wait", meta={"progressToken": "token"})
+        id_ = answer["result"]["task"]["taskId"]
+        running.state.opened.set()
+        await until(peer, id_, "completed")
+        reports = [message["params"] for message in peer.others if message["method"] == "notifications/progress"]
+        assert reports[-1] == {
+            "progressToken": "token",
+            "progress": 2,
+            "total": 4,
+            "message": "going on",
+            "_meta": of(id_),
+        }
+
+
+async def test_nobody_is_told_who_is_gone():
+    async with opened() as running:
+        async with speaking(running) as first:
+            id_ = await begin(first, "wait")
+        running.state.opened.set()
+        async with speaking(running) as second:
+            await until(second, id_, "completed")
+            assert second.others == []

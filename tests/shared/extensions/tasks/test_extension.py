@@ -1,0 +1,360 @@
+"""Tasks as the extension io.modelcontextprotocol/tasks has them (SEP-2663), by messages in memory."""
+
+import pytest
+
+from shared import Context, Server, elicit_form
+from shared.errors import DeclarationError
+from shared.extensions.tasks import runner
+from shared.protocol.identity import Principal
+from shared.protocol.types.tasks import TASKS
+from tests.shared.extensions.tasks.app import ACCEPTED, CAPABILITIES, FORM, app, begin, opened, status, until
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, server, talking
+
+NEEDED = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+WITHOUT = {"elicitation": {"form": {}}}
+ACK = {"resultType", "_meta"}
+
+
+def speaking(running, capabilities=CAPABILITIES, **options):
+    return talking(running, STATELESS, capabilities, **options)
+
+
+async def test_a_call_that_lasts_becomes_a_task():
+    async with opened() as running, speaking(running) as peer:
+        task = (await peer.call("wait"))["result"]
+        assert task["resultType"] == "task"
+        assert task["status"] == "working"
+        assert task["statusMessage"] == "waiting, 25%"
+        assert {"taskId", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"} < task.keys()
+        assert task.keys().isdisjoint(
+            {"task", "ttl", "pollInterval", "requestState", "result", "error", "inputRequests"}
+        )
+
+
+async def test_it_can_be_asked_for_at_once():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        task = await status(peer, id_)
+        assert (task["resultType"], task["taskId"], task["status"]) == ("complete", id_, "working")
+
+
+async def test_its_result_is_found_in_it():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        running.state.opened.set()
+        task = await until(peer, id_, "completed")
+        assert task["result"] == {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
+
+
+async def test_a_call_that_ends_in_time_is_answered_as_ever():
+    async with opened(app(after_seconds=60)) as running, speaking(running) as peer:
+        running.state.opened.set()
+        assert (await peer.call("wait"))["result"]["content"][0]["text"] == "done"
+
+
+@pytest.mark.parametrize("tool", ["wait", "plain"])
+async def test_a_client_without_tasks_gets_a_result(tool):
+    async with opened() as running, speaking(running, WITHOUT) as peer:
+        running.state.opened.set()
+        assert (await peer.call(tool))["result"]["resultType"] == "complete"
+
+
+async def test_what_fails_in_a_tool_is_its_result():
+    async with opened() as running, speaking(running) as peer:
+        running.state.opened.set()
+        task = await until(peer, await begin(peer, "fail"), "completed")
+        failure = {"content": [{"type": "text", "text": "it can't be done"}], "isError": True}
+        assert task["result"] == {"resultType": "complete", **failure}
+
+
+async def test_an_error_of_the_protocol_is_a_failure():
+    async with opened() as running, speaking(running) as peer:
+        running.state.opened.set()
+        task = await until(peer, await begin(peer, "fail", how="protocol"), "failed")
+        assert task["error"] == {"code": -31_000, "message": "it broke", "data": {"a": 1}}
+        assert task["statusMessage"] == "it broke"
+        assert "result" not in task
+
+
+async def test_a_tool_that_runs_as_a_task_only_needs_a_client_that_has_tasks():
+    async with opened() as running, speaking(running, WITHOUT) as peer:
+        error = (await peer.call("fail"))["error"]
+        assert (error["code"], error["data"]) == (-32021, NEEDED)
+
+
+async def test_each_request_declares_it_anew():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        peer.capabilities = WITHOUT
+        assert (await peer.call("fail"))["error"]["code"] == -32021
+        assert (await peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32021
+
+
+@pytest.mark.parametrize("tasks", [{}, {"requests": {"tools": {"call": {}}}}])
+async def test_the_tasks_of_2025_11_25_do_not_declare_it(tasks):
+    async with opened() as running, speaking(running, {"tasks": tasks}) as peer:
+        running.state.opened.set()
+        assert (await peer.call("wait"))["result"]["resultType"] == "complete"
+        assert (await peer.call("fail"))["error"]["code"] == -32021
+
+
+async def test_it_means_nothing_in_a_version_with_a_handshake():
+    async with opened() as running, talking(running, NEWEST_HANDSHAKE, CAPABILITIES) as peer:
+        running.state.opened.set()
+        assert "content" in (await peer.call("wait"))["result"]
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+async def test_the_methods_need_a_client_that_has_tasks(method):
+    async with opened() as running, speaking(running, WITHOUT) as peer:
+        error = (await peer.request(method, {"taskId": "a", "inputResponses": {}}))["error"]
+        assert (error["code"], error["data"]) == (-32021, NEEDED)
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
+async def test_an_unknown_task_is_refused(method):
+    async with opened() as running, speaking(running) as peer:
+        error = (await peer.request(method, {"taskId": "forged", "inputResponses": {}}))["error"]
+        assert error["code"] == -32602
+
+
+@pytest.mark.parametrize("method", ["tasks/result", "tasks/list"])
+async def test_the_methods_of_the_other_form_do_not_exist(method):
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        assert (await peer.request(method, {"taskId": id_}))["error"]["code"] == -32601
+
+
+async def test_a_task_belongs_to_its_principal():
+    ada, bob = Principal("ada"), Principal("bob")
+    async with opened() as running, speaking(running, principal=ada) as hers, speaking(running, principal=bob) as his:
+        id_ = await begin(hers, "wait")
+        assert (await his.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32602
+        assert (await his.request("tasks/cancel", {"taskId": id_}))["error"]["code"] == -32602
+        assert (await status(hers, id_))["status"] == "working"
+
+
+async def test_another_connection_of_its_owner_finds_it_after_the_first_is_gone():
+    async with opened() as running:
+        async with speaking(running) as first:
+            id_ = await begin(first, "wait")
+        running.state.opened.set()
+        async with speaking(running) as second:
+            assert (await until(second, id_, "completed"))["result"]["content"][0]["text"] == "done"
+
+
+async def test_cancelling_the_request_does_not_cancel_the_task():
+    async with opened() as running, speaking(running) as peer:
+        call = await peer.start("wait")
+        id_ = (await peer.answer(call))["result"]["taskId"]
+        await peer.cancel(call)
+        assert (await status(peer, id_))["status"] == "working"
+
+
+async def test_cancelling_it_ends_the_work():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        assert (await peer.request("tasks/cancel", {"taskId": id_}))["result"].keys() == ACK
+        assert (await status(peer, id_))["status"] == "cancelled"
+        await running.state.stopped.wait()
+
+
+async def test_cancelling_what_is_over_changes_nothing():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        running.state.opened.set()
+        before = await until(peer, id_, "completed")
+        assert (await peer.request("tasks/cancel", {"taskId": id_}))["result"].keys() == ACK
+        assert await status(peer, id_) == before
+
+
+async def test_the_param_task_of_the_other_form_is_ignored():
+    async with opened(app(after_seconds=60)) as running, speaking(running) as peer:
+        running.state.opened.set()
+        answer = await peer.request("tools/call", {"name": "wait", "arguments": {}, "task": {"ttl": 60_000}})
+        assert answer["result"]["resultType"] == "complete"
+
+
+# Questions
+
+
+async def answer(peer, id_, **answers):
+    assert (await peer.request("tasks/update", {"taskId": id_, "inputResponses": answers}))["result"].keys() == ACK
+
+
+async def test_what_it_asks_is_found_in_it_and_answered_by_an_update():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "ask")
+        task = await until(peer, id_, "input_required")
+        asked = task["inputRequests"]["name"]
+        assert (asked["method"], asked["params"]["message"]) == ("elicitation/create", "Who?")
+        await answer(peer, id_, name=ACCEPTED)
+        assert list((await until(peer, id_, "input_required"))["inputRequests"]) == ["name-2"]
+
+
+async def test_answers_may_come_one_by_one():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "ask")
+        await until(peer, id_, "input_required")
+        await answer(peer, id_, name=ACCEPTED)
+        await until(peer, id_, "input_required")
+        await answer(peer, id_, **{"name-2": ACCEPTED})
+        await until(peer, id_, "input_required")
+        await answer(peer, id_, b=ACCEPTED)
+        task = await status(peer, id_)
+        assert (task["status"], list(task["inputRequests"])) == ("input_required", ["a"])
+        await answer(peer, id_, a={"action": "decline"})
+        task = await until(peer, id_, "completed")
+        assert task["result"]["content"][0]["text"] == "accept, accept, decline, accept"
+
+
+async def test_answers_to_nothing_change_nothing():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "ask")
+        before = await until(peer, id_, "input_required")
+        await answer(peer, id_, unknown={"ignored": True})
+        assert await status(peer, id_) == before
+
+
+async def test_what_the_client_can_not_be_asked_fails_the_task():
+    async with opened() as running, speaking(running, {"extensions": {TASKS: {}}}) as peer:
+        task = await until(peer, await begin(peer, "ask"), "failed")
+        assert task["error"]["code"] == -32021
+        assert task["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+        assert "elicitation" in task["statusMessage"]
+
+
+async def test_what_is_asked_before_there_is_a_task_is_asked_in_a_round():
+    async with opened(asking_first()) as running, speaking(running) as peer:
+        round_ = (await peer.call("ask_first"))["result"]
+        assert round_["resultType"] == "input_required"
+        brought = {"inputResponses": {"a": ACCEPTED}, "requestState": round_["requestState"]}
+        task = (await peer.request("tools/call", {"name": "ask_first", "arguments": {}, **brought}))["result"]
+        assert task["resultType"] == "task"
+
+
+def asking_first():
+    bench = app(after_seconds=0)
+
+    @bench.tool(task="optional")
+    async def ask_first(ctx: Context) -> str:
+        """Ask at once, then wait."""
+        await ctx.inputs({"a": elicit_form("a?", FORM)})
+        await ctx.state.opened.wait()
+        return "done"
+
+    return bench
+
+
+# Listening
+
+
+async def test_a_listen_stream_tells_of_its_tasks_to_their_end():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        listen = await peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_, "unknown"]}})
+        acknowledged = await peer.other("notifications/subscriptions/acknowledged")
+        assert acknowledged["params"]["notifications"] == {"taskIds": [id_]}
+        first = (await peer.other("notifications/tasks"))["params"]
+        assert (first["taskId"], first["status"]) == (id_, "working")
+        assert first["_meta"]["io.modelcontextprotocol/subscriptionId"] == listen
+        running.state.opened.set()
+        while (last := (await peer.other("notifications/tasks"))["params"])["status"] == "working":
+            pass
+        assert last["result"]["content"][0]["text"] == "done"
+
+
+async def test_listening_for_tasks_needs_a_client_that_has_tasks():
+    async with opened() as running, speaking(running, WITHOUT) as peer:
+        error = (await peer.request("subscriptions/listen", {"notifications": {"taskIds": ["a"]}}))["error"]
+        assert (error["code"], error["data"]) == (-32021, NEEDED)
+
+
+async def test_a_server_that_stops_says_so_to_who_listens():
+    async with opened() as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        await peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
+        await peer.other("notifications/tasks")
+        running.stop()
+        last = (await peer.other("notifications/tasks"))["params"]
+        assert (last["status"], last["statusMessage"]) == ("failed", runner.STOPPED)
+        assert last["error"] == {"code": -32603, "message": runner.STOPPED}
+        await running.state.stopped.wait()
+
+
+# Limits
+
+
+async def test_one_that_has_expired_is_unknown_and_its_work_given_up():
+    async with opened(app(seconds=0.05)) as running, speaking(running) as peer:
+        id_ = await begin(peer, "wait")
+        await running.state.stopped.wait()
+        assert (await peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32602
+
+
+async def test_a_call_stays_one_where_there_are_too_many_tasks():
+    async with opened(app(total=1)) as running, speaking(running) as peer:
+        await begin(peer, "wait")
+        call = await peer.start("wait")
+        error = (await peer.call("fail"))["error"]
+        assert (error["code"], "too many tasks" in error["message"]) == (-32603, True)
+        running.state.opened.set()
+        assert (await peer.answer(call))["result"]["content"][0]["text"] == "done"
+
+
+async def test_one_client_has_its_share_of_tasks():
+    ada, bob = Principal("ada"), Principal("bob")
+    async with (
+        opened(app(of_one_client=1)) as running,
+        speaking(running, principal=ada) as hers,
+        speaking(running, principal=bob) as his,
+    ):
+        await begin(hers, "wait")
+        assert "error" in await hers.call("ask")
+        await begin(his, "ask")
+
+
+async def test_a_result_that_is_too_much_for_all_is_a_failure():
+    async with opened(app(result_bytes=200)) as running, speaking(running) as peer:
+        running.state.answer = "a" * 150
+        first, second = [await begin(peer, "wait") for _ in range(2)]
+        running.state.opened.set()
+        await until(peer, first, "completed")
+        task = await until(peer, second, "failed")
+        assert "200 bytes at most" in task["error"]["message"]
+
+
+async def test_nothing_is_left_of_what_is_over():
+    async with opened() as running, speaking(running) as peer:
+        running.state.opened.set()
+        for _ in range(10):
+            await until(peer, await begin(peer, "fail"), "completed")
+        tasks = running.opened[TASKS]
+        assert (tasks.at_work, tasks.store._heard) == ({}, {})
+
+
+# Declaring
+
+
+async def test_it_is_declared_to_clients_that_may_have_it():
+    async with opened() as running, speaking(running) as peer:
+        capabilities = (await peer.request("server/discover"))["result"]["capabilities"]
+        assert capabilities == {"tools": {"listChanged": True}, "extensions": {TASKS: {}}}
+
+
+async def test_a_tool_that_may_run_as_a_task_needs_the_extension():
+    bench = server()
+
+    @bench.tool(task="optional")
+    async def wait() -> str:
+        """Wait."""
+        return ""
+
+    with pytest.raises(DeclarationError, match="extension `tasks"):
+        async with bench.open():
+            pass
+
+
+async def test_a_server_without_such_tools_declares_no_tasks():
+    async with Server(server().implementation, extensions=app().extensions).open() as running:
+        assert not running.identity.has(("extensions", TASKS))

@@ -1,0 +1,342 @@
+"""Calls that become tasks, with a store that takes its time: what happens meanwhile is not missed."""
+
+import gc
+import logging
+import weakref
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from pydantic import BaseModel
+
+from shared import Context, Implementation, Server
+from shared.contracts import TaskLimits
+from shared.errors import Unavailable
+from shared.extensions.tasks import hosted, tasks
+from shared.extensions.tasks.runner import STOPPED, log_failure, tasks_of
+from shared.protocol.types.tasks import TASKS
+from tests.clock import forward
+from tests.shared.extensions.tasks.slow_store import SlowTasks
+from tests.shared.server.peer import PATIENCE, STATELESS, talking
+
+CAPABILITIES = {"elicitation": {"form": {}}, "extensions": {TASKS: {}}}
+
+
+class Name(BaseModel):
+    name: str
+
+
+class Hosting:
+    """A server with tools that become tasks, the one client of it, and what went on in the tools."""
+
+    def __init__(self, *, slow=True, after_seconds=0.5, **limits):
+        self.limits = TaskLimits(**limits)
+        self.slow = SlowTasks(self.limits) if slow else None
+        self.began, self.go, self.ended = anyio.Event(), anyio.Event(), anyio.Event()
+        self.app = Server(
+            Implementation(name="hosting", version="1"), extensions=[tasks(after_seconds=after_seconds)]
+        )
+        self.app.task_limits = self.limits
+        self.app.tool(task="required")(self.work)
+        self.app.tool(task="optional")(self.maybe)
+        self.app.tool(task="required")(self.ask)
+        self.app.tool(task="required")(self.hurry)
+
+    async def work(self, ctx: Context[None]) -> str:
+        """Work until it may end."""
+        self.began.set()
+        try:
+            await self.go.wait()
+        finally:
+            self.ended.set()
+        await ctx.progress(3, 4, "nearly")
+        return "done"
+
+    async def maybe(self, ctx: Context[None]) -> str:
+        """The same."""
+        return await self.work(ctx)
+
+    async def ask(self, ctx: Context[None]) -> str:
+        """Ask, with a bound of its own to the first answer."""
+        self.began.set()
+        with anyio.move_on_after(5):
+            return (await ctx.ask("name", "Who?", Name)).data.name
+        return (await ctx.ask("name", "Who, at last?", Name)).data.name
+
+    async def hurry(self, ctx: Context[None], reports: int) -> str:
+        """Report fast."""
+        for number in range(reports):
+            await ctx.progress(number + 1, reports)
+        self.began.set()
+        await self.go.wait()
+        return "done"
+
+    @asynccontextmanager
+    async def open(self):
+        async with self.app.open() as self.running:
+            self.tasks = tasks_of(self.running)
+            if self.slow is not None:
+                self.tasks.store = self.slow
+            with anyio.fail_after(PATIENCE + 100):
+                async with talking(self.running, STATELESS, CAPABILITIES) as self.peer:
+                    yield self
+
+    async def task(self, tool="work", **arguments):
+        """The id of a new task, whose work has begun."""
+        made = (await self.peer.call(tool, **arguments))["result"]
+        await self.began.wait()
+        return made["taskId"]
+
+    async def get(self, id):
+        return (await self.peer.request("tasks/get", {"taskId": id}))["result"]
+
+    async def until(self, id, *statuses):
+        while (task := await self.get(id))["status"] not in statuses:
+            await anyio.lowlevel.checkpoint()
+        return task
+
+    async def idle(self):
+        """Waits until nothing is to be told to the store or by it."""
+        while len(self.tasks.crew):
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_a_task_ends_in_a_store_that_takes_its_time():
+    async with Hosting().open() as end:
+        id_ = await end.task()
+        end.go.set()
+        assert (await end.until(id_, "completed"))["result"]["content"][0]["text"] == "done"
+        await end.idle()
+        assert not end.tasks.at_work
+
+
+@pytest.mark.parametrize("place", ["get", "replace", "after get", "after replace"])
+async def test_a_cancellation_while_the_call_writes_ends_the_work(place):
+    async with Hosting().open() as end:
+        id_ = await end.task("hurry", reports=1)
+        await end.idle()
+        call = end.tasks.at_work[id_]
+        end.slow.held[place] = anyio.Event()
+        await call.report(2, 4, None)
+        forward(hosted.REPORT_SECONDS)
+        await end.slow.reached.wait()
+        task = await end.slow.inner.get(id_)
+        end.slow.held.pop(place).set()
+        await end.slow.inner.replace(task, hosted.states.cancelled(task, task.updated))
+        await end.idle()
+        assert not end.tasks.at_work
+        await end.running.calls.drain()
+        assert (await end.get(id_))["status"] == "cancelled"
+
+
+async def test_a_call_that_is_cancelled_as_it_becomes_a_task_leaves_none():
+    async with Hosting().open() as end:
+        hold = end.slow.held["create"] = anyio.Event()
+        asked = await end.peer.start("work")
+        await end.slow.reached.wait()
+        await end.peer.cancel(asked)
+        await end.running.calls.drain()
+        hold.set()
+        await end.idle()
+        assert not len(end.slow.inner)
+        assert not end.tasks.at_work
+
+
+async def test_a_call_that_ends_as_it_becomes_a_task_is_answered_as_ever():
+    async with Hosting(after_seconds=0).open() as end:
+        hold = end.slow.held["after create"] = anyio.Event()
+        asked = await end.peer.start("maybe")
+        await end.slow.reached.wait()
+        end.go.set()
+        assert (await end.peer.answer(asked))["result"]["content"][0]["text"] == "done"
+        hold.set()
+        await end.idle()
+        assert not len(end.slow.inner)
+        assert not end.tasks.at_work
+
+
+async def test_a_task_that_is_cancelled_before_its_client_knows_it_is_given_up():
+    async with Hosting().open() as end:
+        hold = end.slow.held["after create"] = anyio.Event()
+        asked = await end.peer.start("work")
+        await end.slow.reached.wait()
+        (task,) = end.slow.inner._tasks.values()
+        await end.slow.inner.replace(task, hosted.states.cancelled(task, task.updated))
+        hold.set()
+        id_ = (await end.peer.answer(asked))["result"]["taskId"]
+        await end.running.calls.drain()
+        assert (await end.get(id_))["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("slow", [False, True])
+async def test_an_answer_is_not_missed(slow):
+    async with Hosting(slow=slow).open() as end:
+        id_ = await end.task("ask")
+        (key,) = (await end.until(id_, "input_required"))["inputRequests"]
+        answers = {key: {"action": "accept", "content": {"name": "Ada"}}}
+        await end.peer.request("tasks/update", {"taskId": id_, "inputResponses": answers})
+        assert (await end.until(id_, "completed"))["result"]["content"][0]["text"] == "Ada"
+
+
+async def test_a_question_that_its_author_gives_up_is_withdrawn():
+    async with Hosting().open() as end:
+        id_ = await end.task("ask")
+        (first,) = (await end.until(id_, "input_required"))["inputRequests"]
+        forward(6)
+        while list(found := (await end.get(id_)).get("inputRequests", ())) in ([], [first], [first, "name-2"]):
+            await anyio.lowlevel.checkpoint()
+        assert list(found) == ["name-2"]
+
+
+async def test_of_fast_reports_the_last_is_kept():
+    async with Hosting(slow=False).open() as end:
+        id_ = await end.task("hurry", reports=1_000)
+        forward(hosted.REPORT_SECONDS)
+        while (await end.get(id_)).get("statusMessage") != "100%":
+            await anyio.lowlevel.checkpoint()
+        task = await end.tasks.store.get(id_)
+        assert task.revision <= 3
+
+
+async def test_a_report_does_not_fail_with_the_store(caplog):
+    async with Hosting().open() as end:
+        id_ = await end.task()
+        with caplog.at_level(logging.CRITICAL, "shared.tasks"):
+            end.slow.fails = {"replace"}
+            await end.tasks.at_work[id_].report(1, 2, None)
+            await end.idle()
+        end.slow.fails = set()
+        end.go.set()
+        assert (await end.until(id_, "completed"))["result"]["content"][0]["text"] == "done"
+
+
+async def test_a_store_that_is_away_leaves_a_call_that_may_what_it_is(caplog):
+    async with Hosting(after_seconds=0).open() as end:
+        end.slow.fails = {"create"}
+        asked = await end.peer.start("maybe")
+        await end.began.wait()
+        while not caplog.records:
+            await anyio.lowlevel.checkpoint()
+        end.go.set()
+        assert (await end.peer.answer(asked))["result"]["content"][0]["text"] == "done"
+        assert [one.message for one in caplog.records] == ["a task could not be kept"]
+
+
+async def test_a_store_that_is_away_fails_a_call_that_must_be_a_task(caplog):
+    async with Hosting().open() as end:
+        end.slow.fails = {"create"}
+        assert (await end.peer.call("work"))["error"]["code"] == -32603
+        assert not end.began.is_set()
+
+
+async def test_an_end_that_could_not_be_kept_is_logged_and_leaves_nothing(caplog):
+    async with Hosting().open() as end:
+        await end.task()
+        end.slow.fails = {"replace"}
+        end.go.set()
+        await end.running.calls.drain()
+        await end.idle()
+        assert not end.tasks.at_work
+        assert "a task could not be kept" in caplog.messages
+
+
+@pytest.mark.parametrize(("error", "traces"), [(Unavailable(), 0), (OSError("a fault"), 1)])
+def test_a_store_that_is_away_is_told_of_in_a_line_for_each_task(caplog, error, traces):
+    log_failure("a task could not be kept", error)
+    assert len([one for one in caplog.records if one.exc_info]) == traces
+    assert len(caplog.records) == 1
+
+
+async def test_what_is_at_work_when_the_server_stops_fails_and_says_why():
+    async with Hosting().open() as end:
+        id_ = await end.task()
+        end.running.stop()
+        task = await end.until(id_, "failed")
+        assert (task["statusMessage"], task["error"]["message"]) == (STOPPED, STOPPED)
+        await end.ended.wait()
+
+
+async def test_what_has_come_to_its_end_keeps_that_when_the_server_stops():
+    async with Hosting().open() as end:
+        id_ = await end.task()
+        hold = end.slow.held["replace"] = anyio.Event()
+        end.go.set()
+        await end.running.calls.drain()
+        end.running.stop()
+        hold.set()
+        assert (await end.until(id_, "completed", "failed"))["status"] == "completed"
+
+
+async def test_no_call_becomes_a_task_when_the_server_stops():
+    async with Hosting().open() as end:
+        end.running.stop()
+        assert (await end.peer.call("work"))["error"]["message"] == STOPPED
+
+
+async def test_a_task_that_expires_at_work_is_given_up():
+    async with Hosting(slow=False, seconds=60.0).open() as end:
+        id_ = await end.task()
+        forward(61)
+        await end.ended.wait()
+        assert (await end.peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32602
+        assert not end.tasks.at_work
+        assert not len(end.tasks.store)
+
+
+async def test_a_call_that_becomes_no_task_leaves_nothing():
+    async with Hosting(slow=False).open() as end:
+        end.go.set()
+        made, made_at = [], hosted.HostedCall.__init__
+
+        def init(self, *arguments):
+            made.append(weakref.ref(self))
+            made_at(self, *arguments)
+
+        gc.disable()
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(hosted.HostedCall, "__init__", init)
+                assert "result" in await end.peer.call("maybe")
+            await end.running.calls.drain()
+            await anyio.lowlevel.checkpoint()
+            assert [one() for one in made] == [None]
+        finally:
+            gc.enable()
+
+
+async def test_more_than_one_client_may_have_are_refused_by_name():
+    async with Hosting(slow=False, of_one_client=1, total=7).open() as end:
+        await end.task()
+        assert "1 of one client and 7 of all" in (await end.peer.call("work"))["error"]["message"]
+
+
+async def test_one_task_too_many_stays_a_call():
+    async with Hosting(slow=False, after_seconds=0, of_one_client=1).open() as end:
+        await end.task()
+        asked = await end.peer.start("maybe")
+        await end.peer.request("server/discover")
+        end.go.set()
+        assert (await end.peer.answer(asked))["result"]["content"][0]["text"] == "done"
+
+
+async def test_an_error_has_room_when_results_have_none():
+    async with Hosting(slow=False, result_bytes=1).open() as end:
+        id_ = await end.task()
+        end.go.set()
+        assert (await end.until(id_, "failed"))["error"]["message"] == "the results of tasks take 1 bytes at most"
+
+
+async def test_listeners_are_told_the_end_before_their_stream_is_ended():
+    async with Hosting().open() as end:
+        id_ = await end.task()
+        link = end.tasks.at_work[id_]._context.link
+        stream = await end.peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
+        assert (await end.peer.other("notifications/tasks"))["params"]["status"] == "working"
+        hold = end.slow.held["replace"] = anyio.Event()
+        end.running.stop()
+        link.finish()
+        await end.slow.reached.wait()
+        hold.set()
+        await end.peer.answer(stream)
+        told = [one for one in end.peer.others if one["method"] == "notifications/tasks"]
+        assert [one["params"]["status"] for one in told] == ["failed"]

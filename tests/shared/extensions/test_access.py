@@ -1,0 +1,405 @@
+"""What principals are shown, let do and refused, in memory and checked against the official schemas."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import Context, Server
+from shared.auth.policy import Entitlement, Policy, Rules
+from shared.extensions.access import access
+from shared.extensions.dialects import DIALECTS
+from shared.extensions.tasks import tasks
+from shared.protocol.identity import Principal
+from shared.protocol.methods import REQUESTS as REQUESTS_OF_PROTOCOL
+from shared.server.extension import Extension
+from shared.testing import connected
+from tests.shared.extensions.test_dialects import Talk
+from tests.shared.server.peer import ERAS, Peer, server, talking
+from tests.wire import NEWEST_HANDSHAKE, STATELESS
+
+READ = frozenset({"test:read"})
+RULES = Rules(
+    {
+        "admin": frozenset({"test:admin", "test:write"}),
+        "resource:secret": frozenset({"test:secret"}),
+        "prompt:private": frozenset({"test:private"}),
+    },
+    {"*": Entitlement((frozenset({"test:write"}),)), "root": Entitlement()},
+)
+
+
+def app() -> Server[Any]:
+    served = server()
+
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    served.tool(read_only=True)(look)
+    for name in ("change", "admin"):
+        served.tool(name=name)(look)
+    served.resource("note://one")(look)
+    served.resource("secret://one", name="secret")(look)
+
+    @served.resource("secret://{name}/more", name="more")
+    async def more(name: str) -> str:
+        return name
+
+    for name in ("open", "private"):
+
+        @served.prompt(name=name)
+        async def prompt(topic: str) -> str:
+            """Ask."""
+            return topic
+
+        @served.completes("prompt", name, "topic")
+        async def topics(ctx: Context[Any], value: str, others: dict[str, str]) -> list[str]:
+            return ["cats"]
+
+    @served.on_subscribe
+    async def subscribe(ctx: Context[Any], uri: str) -> str:
+        return uri
+
+    return served
+
+
+@asynccontextmanager
+async def guarded(
+    rules: Rules | None = None, *, name: str = "ada", scopes: str | None = None, version: str = NEWEST_HANDSHAKE
+) -> AsyncIterator[Peer]:
+    principal = Principal(f"key of {name}", name, None if scopes is None else frozenset(scopes.split()))
+    async with (
+        app().open(extensions=[access(Policy("test", rules))]) as running,
+        talking(running, version, principal=principal) as peer,
+    ):
+        yield peer
+
+
+def refused(answer: dict[str, Any], *scopes: str) -> bool:
+    """Whether `answer` is the error that names these scopes."""
+    return answer.get("error", {}).get("data") == {"scopes": list(scopes)} and answer["error"]["code"] == -32600
+
+
+def topic_of(name: str) -> dict[str, Any]:
+    return {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": "topic", "value": ""}}
+
+
+def uri_of(uri: str) -> dict[str, Any]:
+    return {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "name", "value": ""}}
+
+
+REQUESTS = [
+    ("tools/call", {"name": "look", "arguments": {}}),
+    ("resources/read", {"uri": "note://one"}),
+    ("prompts/get", {"name": "open", "arguments": {"topic": "x"}}),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/prompt", "name": "open"}, "argument": {"name": "topic", "value": ""}},
+    ),
+]
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(("method", "params"), REQUESTS, ids=[method for method, _ in REQUESTS])
+async def test_each_method_needs_a_scope(method: str, params: dict[str, Any], version: str) -> None:
+    async with guarded(scopes="other:read", version=version) as peer:
+        assert refused(await peer.request(method, params), "test:read")
+    async with guarded(scopes="test:read", version=version) as peer:
+        assert "result" in await peer.request(method, params)
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_lists_need_none_and_show_what_a_further_scope_would_allow(version: str) -> None:
+    async with guarded(scopes="", version=version) as peer:
+        listed = (await peer.request("tools/list"))["result"]["tools"]
+        assert [tool["name"] for tool in listed] == ["look", "change", "admin"]
+
+
+async def test_a_writing_tool_needs_more() -> None:
+    async with guarded(scopes="test:read") as peer:
+        assert refused(await peer.call("change"), "test:write")
+        assert await peer.text("look") == "seen"
+
+
+async def test_all_that_is_needed_is_named_at_once() -> None:
+    async with guarded(RULES, name="root", scopes="test:write") as peer:
+        assert refused(await peer.call("admin"), "test:admin", "test:write")
+
+
+async def test_subscriptions_need_what_reading_needs() -> None:
+    async with guarded(scopes="") as peer:
+        assert refused(await peer.request("resources/subscribe", {"uri": "note://one"}), "test:read")
+
+
+async def test_a_stream_needs_what_reading_all_of_it_needs() -> None:
+    async with guarded(RULES, name="root", scopes="", version=STATELESS) as peer:
+        wanted = {"resourceSubscriptions": ["note://one", "secret://one"]}
+        assert refused(
+            await peer.request("subscriptions/listen", {"notifications": wanted}), "test:read", "test:secret"
+        )
+
+
+async def test_a_stream_of_lists_needs_nothing() -> None:
+    async with guarded(scopes="", version=STATELESS) as peer:
+        await peer.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+        assert await peer.other("notifications/subscriptions/acknowledged")
+
+
+async def test_a_stream_leaves_out_what_is_not_there() -> None:
+    async with guarded(RULES, version=STATELESS) as peer:
+        wanted = {"resourceSubscriptions": ["note://one", "secret://one"]}
+        await peer.begin("subscriptions/listen", {"notifications": wanted})
+        told = await peer.other("notifications/subscriptions/acknowledged")
+        assert told["params"]["notifications"]["resourceSubscriptions"] == ["note://one"]
+
+
+LISTS = [
+    ("tools/list", "tools", "name", ["look", "change"]),
+    ("prompts/list", "prompts", "name", ["open"]),
+    ("resources/list", "resources", "uri", ["note://one"]),
+    ("resources/templates/list", "resourceTemplates", "uriTemplate", []),
+]
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(("method", "what", "key", "shown"), LISTS)
+async def test_what_cannot_be_had_is_not_listed(
+    method: str, what: str, key: str, shown: list[str], version: str
+) -> None:
+    async with guarded(RULES, version=version) as peer:
+        result = (await peer.request(method))["result"]
+        assert [one[key] for one in result[what]] == shown
+        assert result.get("cacheScope", "private") == "private"
+
+
+async def test_who_has_an_entry_of_its_own_is_none_of_the_others() -> None:
+    async with guarded(RULES, name="root") as peer:
+        listed = (await peer.request("tools/list"))["result"]["tools"]
+        assert "admin" in [tool["name"] for tool in listed]
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(
+    ("method", "hidden", "unknown"),
+    [
+        ("tools/call", {"name": "admin", "arguments": {}}, {"name": "nimda", "arguments": {}}),
+        ("prompts/get", {"name": "private", "arguments": {}}, {"name": "privado", "arguments": {}}),
+        ("resources/read", {"uri": "secret://one"}, {"uri": "public://one"}),
+        ("completion/complete", topic_of("private"), topic_of("privado")),
+        ("completion/complete", uri_of("secret://{name}/more"), uri_of("public://{name}/more")),
+    ],
+)
+async def test_what_cannot_be_had_is_as_unknown_as_what_is_not_there(
+    method: str, hidden: dict[str, Any], unknown: dict[str, Any], version: str
+) -> None:
+    async with guarded(RULES, version=version) as peer:
+        errors = [(await peer.request(method, params))["error"] for params in (hidden, unknown)]
+    told = [str(error) for error in errors]
+    for word, other in [("nimda", "admin"), ("privado", "private"), ("public", "secret")]:
+        told = [text.replace(word, other) for text in told]
+    assert told[0] == told[1]
+
+
+async def test_a_token_does_not_go_beyond_what_the_operator_grants() -> None:
+    async with guarded(RULES, scopes="* test:admin test:write") as peer:
+        assert "unknown tool" in (await peer.call("admin"))["error"]["message"]
+
+
+async def test_an_unknown_tool_is_unknown_whatever_the_token_allows() -> None:
+    async with guarded(scopes="") as peer:
+        assert "unknown tool" in (await peer.call("nothing"))["error"]["message"]
+
+
+async def test_without_rules_and_scopes_all_is_allowed() -> None:
+    async with guarded() as peer:
+        assert await peer.text("admin") == "seen"
+
+
+async def test_of_a_batch_each_request_is_judged_by_itself() -> None:
+    async with guarded(scopes="test:read", version="2025-03-26") as peer:
+        requests = [("a", "look"), ("b", "change")]
+        await peer.send(
+            [
+                {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+                for number, name in requests
+            ]
+        )
+        with anyio.fail_after(20):
+            answers = {one["id"]: one for one in json.loads(await peer.end.receive_bytes())}
+        assert "result" in answers["a"]
+        assert refused(answers["b"], "test:write")
+
+
+async def test_a_method_of_the_servers_own_needs_to_write() -> None:
+    served = app()
+
+    @served.method("test/own")
+    async def own(ctx: Context[Any], params: Any) -> dict[str, Any]:
+        return {}
+
+    principal = Principal("a", scopes=READ)
+    async with (
+        served.open(extensions=[access(Policy("test"))]) as running,
+        talking(running, principal=principal) as peer,
+    ):
+        assert refused(await peer.request("test/own"), "test:write")
+
+
+async def test_what_joins_later_is_inside() -> None:
+    """Nothing is done for who may not, by whatever a lifespan has added."""
+    done: list[str] = []
+
+    def around(method: Any, handler: Any) -> Any:
+        async def handle(running: Any, context: Any, params: Any) -> Any:
+            done.append(method.name)
+            return await handler(running, context, params)
+
+        return handle
+
+    served = app()
+
+    @served.lifespan
+    async def living(opening: Any) -> AsyncIterator[None]:
+        opening.extend(Extension("late", around=around))
+        yield None
+
+    async with (
+        served.open(extensions=[access(Policy("test"))]) as running,
+        talking(running, principal=Principal("a", scopes=frozenset())) as peer,
+    ):
+        await peer.call("look")
+    assert done == []
+
+
+async def test_no_task_is_made_for_who_may_not() -> None:
+    served = server(extensions=[tasks()])
+
+    @served.tool(task="required")
+    async def work() -> str:
+        """Work."""
+        return "done"
+
+    capabilities = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    async with (
+        served.open(extensions=[access(Policy("test"))]) as running,
+        talking(running, STATELESS, capabilities, principal=Principal("a", scopes=READ)) as peer,
+    ):
+        assert refused(await peer.call("work"), "test:write")
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_what_a_task_tells_needs_what_its_call_needed(version: str) -> None:
+    served = server(extensions=[tasks()])
+
+    @served.tool(task="required")
+    async def work() -> str:
+        """Work."""
+        return "done"
+
+    able = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    params: dict[str, Any] = {"name": "work", "arguments": {}}
+    if version != STATELESS:
+        params["task"] = {}
+    async with served.open(extensions=[access(Policy("test"))]) as running:
+        full, little = (Principal("a", scopes=frozenset({scope})) for scope in ("test:write", "test:read"))
+        async with (
+            talking(running, version, able, principal=full) as owner,
+            talking(running, version, able, principal=little) as other,
+        ):
+            created = (await owner.request("tools/call", params))["result"]
+            named = {"taskId": created.get("task", created)["taskId"]}
+            ways = ["tasks/get", "tasks/cancel", "tasks/update" if version == STATELESS else "tasks/result"]
+            for way in ways:
+                assert refused(await other.request(way, {**named, "inputResponses": {}}), "test:write")
+            assert "result" in await owner.request("tasks/get", named)
+            if version != STATELESS:
+                assert not (await other.request("tasks/list"))["result"]["tasks"]
+                assert len((await owner.request("tasks/list"))["result"]["tasks"]) == 1
+
+
+@asynccontextmanager
+async def in_dialect(rules: Rules | None, principal: Principal) -> AsyncIterator[Talk]:
+    async with (
+        app().open(extensions=[DIALECTS, access(Policy("test", rules))]) as running,
+        connected(running, principal=principal, dialects=True) as end,
+    ):
+        yield Talk(end)
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "shown"),
+    [("mcp/listTools", "name", ["look", "change"]), ("mcp/listResources", "resourceId", ["note://one"])],
+)
+async def test_a_dialect_lists_no_more(method: str, key: str, shown: list[str]) -> None:
+    async with in_dialect(RULES, Principal("a", "ada")) as talk:
+        assert [one[key] for one in await talk.ask(method)] == shown
+
+
+async def test_a_dialect_greets_with_no_more() -> None:
+    async with (
+        app().open(extensions=[DIALECTS, access(Policy("test", RULES))]) as running,
+        connected(running, principal=Principal("a", "ada"), dialects=True) as end,
+    ):
+        await end.send_bytes(b'{"method": "initialize", "params": {"version": "0.6.0"}, "id": 1}')
+        told = json.loads(await end.receive_bytes())["result"]
+    assert [tool["name"] for tool in told["tools"]] == ["look", "change"]
+    assert [prompt["name"] for prompt in told["prompts"]] == ["open"]
+
+
+async def test_a_dialect_does_no_more() -> None:
+    async with in_dialect(None, Principal("a", scopes=READ)) as talk:
+        error = await talk.ask("mcp/tool/execute", {"toolId": "change", "inputs": {}})
+        assert error["data"] == {"scopes": ["test:write"]}
+
+
+@pytest.mark.parametrize(
+    ("tool", "scope", "needed"),
+    [
+        ("look", "test:read", None),
+        ("admin", "test:write", ["test:admin", "test:write"]),
+        ("look", "no", ["test:read"]),
+    ],
+)
+async def test_a_call_in_a_dialect_needs_what_the_tool_needs(tool: str, scope: str, needed: list[str] | None) -> None:
+    async with in_dialect(Rules(RULES.scopes), Principal("a", scopes=frozenset({scope}))) as talk:
+        answer = await talk.ask("mcp/tool/execute", {"toolId": tool, "inputs": {}})
+        assert answer == "seen" if needed is None else answer["data"] == {"scopes": needed}
+
+
+async def test_what_nobody_grants_is_not_there_in_a_dialect_either() -> None:
+    async with in_dialect(RULES, Principal("a", "ada")) as talk:
+        error = await talk.ask("mcp/tool/execute", {"toolId": "admin", "inputs": {}})
+        assert error["message"] == "unknown tool: admin"
+
+
+async def test_a_rule_for_a_tool_that_is_not_there_is_told_to_the_operator(caplog: pytest.LogCaptureFixture) -> None:
+    rules = Rules({"chang": READ, "look": READ, "prompt:any": READ, "resource:any": READ})
+    async with app().open(extensions=[access(Policy("test", rules))]):
+        pass
+    assert [record.getMessage() for record in caplog.records] == [
+        "scopes: there is no tool 'chang' at test; did you mean 'change'?"
+    ]
+
+
+async def test_the_scopes_of_a_server_that_runs() -> None:
+    async with app().open(extensions=[access(Policy("test", RULES))]) as running:
+        known = ["test:admin", "test:private", "test:read", "test:secret", "test:write"]
+        found = running.extensions[-1].scopes
+        assert found is not None
+        assert found(running) == (known, ["test:read"])
+
+
+async def test_of_a_server_whose_tools_are_elsewhere_both_scopes_are_known() -> None:
+    async def call(running: Any, context: Any, params: Any) -> dict[str, Any]:
+        return {"content": []}
+
+    row = next(row for row in REQUESTS_OF_PROTOCOL if row.name == "tools/call")
+    handing_on = Extension[Any]("handing on", methods=[row], handlers={"tools/call": call})
+    async with server(extensions=[handing_on]).open(extensions=[access(Policy("test"))]) as running:
+        found = running.extensions[-1].scopes
+        assert found is not None
+        assert found(running) == (["test:read", "test:write"], ["test:read"])

@@ -1,0 +1,290 @@
+"""Pages for hosts: who is told of them, who may read them, and that nobody else sees anything of it."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from shared import Context, Server
+from shared.auth.policy import Policy, Rules
+from shared.errors import DeclarationError
+from shared.extensions.access import access
+from shared.extensions.apps import MIME_TYPE, UI, App, apps, show, shows_apps
+from shared.extensions.tasks import tasks
+from shared.protocol.identity import Principal
+from shared.protocol.types.resources import CONDITIONAL_READS, ETAG
+from shared.protocol.versions import VERSIONS
+from shared.server.limits import CallLimits
+from shared.server.results import MAX_VIEW
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
+
+DAYS, MAP = "ui://weather/days", "ui://weather/map"
+PAGE = "<!doctype html><title>Days</title>"
+HOST: dict[str, Any] = {"extensions": {UI: {"mimeTypes": [MIME_TYPE]}}}
+HANDSHAKES = [version.date for version in VERSIONS if not version.stateless]
+each_era = pytest.mark.parametrize("version", ERAS)
+
+
+def weather(*pages: App, view: Mapping[str, Any] | None = None, **options: Any) -> Server[Any]:
+    """A server with a tool that has a page, one of the same page, and one without."""
+    app = server(extensions=[apps(App(DAYS, lambda: PAGE), *pages), tasks()], **options)
+
+    @app.tool(read_only=True, app=DAYS, meta={"own": 1})
+    async def forecast(ctx: Context[Any]) -> str:
+        """Tell the weather."""
+        if shows_apps(ctx):
+            show(ctx, view or {"days": ["sun"]})
+        return "sunny"
+
+    @app.tool(read_only=True, app=DAYS, task="optional")
+    async def later(ctx: Context[Any]) -> dict[str, int]:
+        """Tell it later."""
+        return {"degrees": 7}
+
+    @app.tool(read_only=True)
+    async def plain() -> str:
+        """Tell nothing."""
+        return "nothing"
+
+    return app
+
+
+async def tools(app: Server[Any], version: str, capabilities: Any, **options: Any) -> dict[str, Any]:
+    async with talking(app, version, capabilities, **options) as peer:
+        listed: dict[str, Any] = (await peer.request("tools/list"))["result"]
+        return listed
+
+
+# What a host is told
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKES, STATELESS])
+async def test_a_host_of_any_version_is_told_which_page_shows_a_tool(version: str) -> None:
+    listed = {tool["name"]: tool.get("_meta", {}) for tool in (await tools(weather(), version, HOST))["tools"]}
+    link = {"ui": {"resourceUri": DAYS}, "ui/resourceUri": DAYS}
+    assert {name: meta for name, meta in listed["forecast"].items() if name != "own"} == link
+    assert listed["later"] == link
+    assert listed["plain"] == {}
+
+
+@each_era
+async def test_what_a_tool_says_of_itself_stays(version: str) -> None:
+    assert (await tools(weather(), version, HOST))["tools"][0]["_meta"]["own"] == 1
+
+
+@each_era
+@pytest.mark.parametrize(
+    "settings",
+    [
+        None,
+        {},
+        5,
+        [],
+        {"mimeTypes": None},
+        {"mimeTypes": MIME_TYPE},
+        {"mimeTypes": ["text/html"]},
+        {"mimeTypes": [{}]},
+    ],
+    ids=str,
+)
+async def test_a_client_that_shows_no_pages_sees_the_list_that_there_always_was(version: str, settings: Any) -> None:
+    without = server(extensions=[tasks()])
+    for tool in weather().tools.all():
+        options = {"read_only": True, "task": tool.options.task, "meta": tool.options.meta}
+        without.tool(**options)(tool.function.call)
+    declared = {} if settings is None else {"extensions": {UI: settings}}
+    assert await tools(weather(), version, declared) == await tools(without, version, {})
+
+
+async def test_a_list_for_hosts_is_not_for_the_caches_of_others() -> None:
+    assert (await tools(weather(), STATELESS, HOST))["cacheScope"] == "private"
+    assert (await tools(weather(), STATELESS, {}))["cacheScope"] == "public"
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKES, STATELESS])
+async def test_a_server_declares_its_pages_in_every_version(version: str) -> None:
+    async with weather().open() as running:
+        row = next(one for one in VERSIONS if one.date == version)
+        assert running.identity.capabilities_in(row)["extensions"][UI] == {}
+
+
+@pytest.mark.parametrize("version", HANDSHAKES)
+async def test_what_a_client_declares_reaches_tools_in_every_version(version: str) -> None:
+    # The scenario `server-legacy-extensions` of the conformance suite.
+    app = server(extensions=[apps(App(DAYS, lambda: PAGE))])
+
+    @app.tool(read_only=True)
+    async def echo(ctx: Context[Any]) -> dict[str, Any]:
+        """Tell what the client declared."""
+        found: dict[str, Any] = ctx.peer.capabilities["extensions"]
+        return found
+
+    declared = {UI: {"mimeTypes": [MIME_TYPE]}, "org.example/own": {"a": [1]}}
+    async with talking(app, version, {"extensions": declared}) as peer:
+        assert await peer.text(
+            "echo"
+        ) == '{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]},' + (
+            '"org.example/own":{"a":[1]}}'
+        )
+
+
+async def test_the_lists_are_made_once_for_all_hosts() -> None:
+    async with weather().open() as running, talking(running, NEWEST_HANDSHAKE, HOST) as peer:
+        made = []
+        seen = running.handlers["tools/list"]
+
+        async def watched(*given: Any) -> dict[str, Any]:
+            made.append(await seen(*given))
+            return made[-1]
+
+        running.handlers["tools/list"] = watched
+        await peer.request("tools/list")
+        await peer.request("tools/list")
+        assert made[0] is made[1]
+
+
+# The pages
+
+
+@each_era
+@pytest.mark.parametrize("capabilities", [HOST, {}], ids=["host", "other"])
+async def test_whoever_names_a_page_reads_it(version: str, capabilities: dict[str, Any]) -> None:
+    async with talking(weather(), version, capabilities) as peer:
+        result = (await peer.request("resources/read", {"uri": DAYS}))["result"]
+    assert result["contents"] == [
+        {"uri": DAYS, "mimeType": MIME_TYPE, "text": PAGE, "_meta": {"ui": {"csp": {}, "prefersBorder": True}}}
+    ]
+
+
+@pytest.mark.parametrize("version", HANDSHAKES)
+async def test_a_host_of_any_version_is_told_how_to_show_a_page(version: str) -> None:
+    page = App(MAP, lambda: PAGE, border=False, permissions=("clipboardWrite",))
+    async with talking(weather(page), version, HOST) as peer:
+        result = (await peer.request("resources/read", {"uri": MAP}))["result"]
+    told = {"csp": {}, "permissions": {"clipboardWrite": {}}, "prefersBorder": False}
+    assert result["contents"][0]["_meta"] == {"ui": told}
+
+
+async def test_a_page_is_read_once_in_a_thread_when_somebody_wants_it() -> None:
+    read = []
+
+    def page() -> str:
+        read.append(threading.current_thread())
+        return PAGE
+
+    async with talking(weather(App(MAP, page))) as peer:
+        await peer.request("tools/list")
+        assert not read
+        await peer.request("resources/read", {"uri": MAP})
+        await peer.request("resources/read", {"uri": MAP})
+    assert len(read) == 1
+    assert read[0] is not threading.main_thread()
+
+
+async def test_a_page_that_a_client_has_is_not_sent_again() -> None:
+    capabilities = {"extensions": {CONDITIONAL_READS: {}}}
+    async with talking(weather(), STATELESS, capabilities) as peer:
+        etag = (await peer.request("resources/read", {"uri": DAYS}))["result"]["_meta"][ETAG]
+        assert (await peer.request("resources/read", {"uri": DAYS}, **{ETAG: etag}))["result"]["contents"] == []
+        assert (await peer.request("resources/read", {"uri": DAYS}, **{ETAG: "old"}))["result"]["contents"] != []
+
+
+@each_era
+async def test_pages_stand_in_no_list_and_others_are_not_found(version: str) -> None:
+    async with talking(weather(), version, HOST) as peer:
+        assert (await peer.request("resources/list"))["result"]["resources"] == []
+        assert (await peer.request("resources/templates/list"))["result"]["resourceTemplates"] == []
+        for uri in ("ui://weather/other", "ui://weather/days/", "UI://weather/days", "ui://"):
+            assert "error" in await peer.request("resources/read", {"uri": uri})
+
+
+async def test_other_resources_are_read_as_ever() -> None:
+    app = weather()
+
+    @app.resource("note://{+name}")
+    async def note(name: str) -> str:
+        return name
+
+    async with talking(app, NEWEST_HANDSHAKE, HOST) as peer:
+        result = (await peer.request("resources/read", {"uri": "note://one"}))["result"]
+        assert result["contents"][0]["text"] == "one"
+
+
+async def test_who_may_call_the_tool_alone_sees_its_page() -> None:
+    rules = Rules({"forecast": frozenset({"weather:ask"}), "resource:ui": frozenset({"weather:admin"})})
+    app = weather()
+
+    @app.resource("note://one")
+    async def note() -> str:
+        return "secret"
+
+    async with app.open(extensions=[access(Policy("weather", rules))]) as running:
+        asker = Principal("somebody", scopes=frozenset({"weather:ask"}))
+        async with talking(running, NEWEST_HANDSHAKE, HOST, principal=asker) as peer:
+            assert await peer.text("forecast") == "sunny"
+            assert (await peer.request("resources/read", {"uri": DAYS}))["result"]["contents"][0]["text"] == PAGE
+            assert "error" in await peer.request("resources/read", {"uri": "note://one"})
+
+
+# What a page is given
+
+
+@each_era
+async def test_a_view_is_for_hosts_and_the_text_for_all(version: str) -> None:
+    results = []
+    for capabilities in (HOST, {}):
+        async with talking(weather(), version, capabilities) as peer:
+            results.append((await peer.call("forecast"))["result"])
+    with_view, without = results
+    assert with_view["_meta"].pop("view") == {"days": ["sun"]}
+    assert {"_meta": {}, **without} == with_view
+
+
+async def test_a_view_that_is_too_large_is_left_out() -> None:
+    for size, is_there in [(MAX_VIEW - 20, True), (MAX_VIEW + 1, False)]:
+        async with talking(weather(view={"days": "x" * size}), NEWEST_HANDSHAKE, HOST) as peer:
+            result = (await peer.call("forecast"))["result"]
+        assert ("view" in result.get("_meta", {})) is is_there
+        assert result["content"][0]["text"] == "sunny"
+
+
+async def test_a_view_takes_nothing_of_the_room_of_the_text() -> None:
+    budget = CallLimits(result_bytes=100)
+    app = weather(view={"days": "x" * 80})
+    async with app.open(budget=budget) as running, talking(running, NEWEST_HANDSHAKE, HOST) as peer:
+        assert (await peer.call("forecast"))["result"] == {"content": [{"type": "text", "text": "sunny"}]}
+
+
+async def test_a_tool_without_a_view_gives_what_it_always_gave() -> None:
+    async with talking(weather(), NEWEST_HANDSHAKE, HOST) as peer:
+        result = (await peer.call("later"))["result"]
+    assert result["structuredContent"] == {"degrees": 7}
+    assert "_meta" not in result
+
+
+# What may be declared
+
+
+@pytest.mark.parametrize("uri", ["", "ui://", "http://weather/days", "ui:weather"])
+def test_an_app_has_a_uri_of_its_own_kind(uri: str) -> None:
+    with pytest.raises(DeclarationError, match="begins with ui://"):
+        App(uri, lambda: PAGE)
+
+
+def test_two_apps_have_two_uris() -> None:
+    with pytest.raises(DeclarationError, match="one URI"):
+        apps(App(DAYS, lambda: PAGE), App(DAYS, lambda: ""))
+
+
+async def test_a_tool_names_an_app_that_there_is() -> None:
+    app = weather()
+
+    @app.tool(app=MAP)
+    async def lost() -> str:
+        """Get lost."""
+        return ""
+
+    with pytest.raises(DeclarationError, match="'lost': there is no app"):
+        async with app.open():
+            pass

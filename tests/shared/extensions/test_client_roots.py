@@ -1,0 +1,313 @@
+"""A server that serves each client in its own roots: when a client is asked for them, and what its calls get then."""
+
+import gc
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from weakref import ref
+
+import anyio
+import pytest
+
+from shared import Context, Opening, Resource
+from shared.extensions.client_roots import narrow_to_roots
+from shared.server.connection import serve
+from shared.server.handlers import CORE
+from shared.transports.memory import memory_pair
+from tests.clock import forward
+from tests.quiet import quiet
+from tests.shared.server.peer import CLIENT_INFO, NEWEST_HANDSHAKE, STATELESS, Peer, server, talking
+
+ROOTS = {"roots": {"listChanged": True}}
+ONE, TWO = {"roots": [{"uri": "file:///one"}]}, {"roots": [{"uri": "file:///two"}, {"uri": "file:///three"}]}
+
+State = tuple[str, ...]
+
+
+def app_of_roots(seconds=5.0):
+    """A server whose state is ("all",), and for a client the URIs of its roots."""
+    app = server()
+    app.limits = replace(app.limits, roots_seconds=seconds)
+
+    @app.lifespan
+    async def opened(opening: Opening) -> AsyncIterator[State]:
+        async def narrow(_state: State, uris: Sequence[str]) -> State:
+            return tuple(uris)
+
+        narrow_to_roots(opening, narrow)
+        yield ("all",)
+
+    @app.tool()
+    async def where(ctx: Context[State]) -> str:
+        """Says what it works on."""
+        return " ".join(ctx.state)
+
+    @app.resource("at:{place}")
+    async def at(ctx: Context[State], place: str) -> str:
+        return " ".join(ctx.state)
+
+    @app.lists_resources
+    async def listed(ctx: Context[State]) -> list[Resource]:
+        return [Resource(uri=uri, name="root") for uri in ctx.state]
+
+    @app.completes("resource", "at:{place}", "place")
+    async def complete(ctx: Context[State], _typed: str, _settled: dict[str, str]) -> list[str]:
+        return list(ctx.state)
+
+    @app.on_subscribe
+    async def key(ctx: Context[State], uri: str) -> str:
+        return f"{ctx.state} {uri}"
+
+    return app
+
+
+async def asked(peer: Peer) -> int:
+    """The id of the server's question, which is the next message."""
+    message = await peer.receive()
+    assert message["method"] == "roots/list"
+    return message["id"]
+
+
+def text(answer):
+    return answer["result"]["content"][0]["text"]
+
+
+@asynccontextmanager
+async def told(app, roots, version=NEWEST_HANDSHAKE):
+    """A peer that has named its roots once, in its first call."""
+    async with talking(app, version, ROOTS) as peer:
+        id_ = await peer.start("where")
+        await peer.reply(await asked(peer), roots)
+        await peer.answer(id_)
+        yield peer
+
+
+async def test_the_state_is_made_for_the_roots_of_the_client():
+    async with talking(app_of_roots(), capabilities=ROOTS) as peer:
+        id_ = await peer.start("where")
+        await peer.reply(await asked(peer), TWO)
+        assert text(await peer.answer(id_)) == "file:///two file:///three"
+
+
+async def test_a_client_without_roots_gets_the_state_of_the_server():
+    for version in (NEWEST_HANDSHAKE, STATELESS):
+        async with talking(app_of_roots(), version) as peer:
+            assert await peer.text("where") == "all"
+
+
+async def test_a_session_is_asked_once():
+    async with told(app_of_roots(), ONE) as peer:
+        assert await peer.text("where") == "file:///one"
+        assert peer.others == []
+
+
+async def test_a_session_is_asked_again_when_its_roots_have_changed():
+    async with told(app_of_roots(), ONE) as peer:
+        await peer.notify("notifications/roots/list_changed")
+        id_ = await peer.start("where")
+        await peer.reply(await asked(peer), TWO)
+        assert text(await peer.answer(id_)) == "file:///two file:///three"
+
+
+async def test_roots_that_change_while_they_are_asked_for_are_asked_for_again():
+    async with talking(app_of_roots(), capabilities=ROOTS) as peer:
+        first = await peer.start("where")
+        question = await asked(peer)
+        await peer.notify("notifications/roots/list_changed")
+        second = await peer.start("where")
+        await peer.reply(question, ONE)
+        assert text(await peer.answer(first)) == "file:///one"
+        (again,) = peer.others or [await peer.receive()]
+        await peer.reply(again["id"], TWO)
+        assert text(await peer.answer(second)) == "file:///two file:///three"
+
+
+async def test_calls_at_the_same_time_ask_once():
+    async with talking(app_of_roots(), capabilities=ROOTS) as peer:
+        ids = [await peer.start("where") for _ in range(5)]
+        await peer.reply(await asked(peer), ONE)
+        assert {text(await peer.answer(id_)) for id_ in ids} == {"file:///one"}
+        assert peer.others == []
+
+
+async def test_a_cancelled_call_leaves_the_question_to_the_next():
+    async with talking(app_of_roots(), capabilities=ROOTS) as peer:
+        first, second = await peer.start("where"), await peer.start("where")
+        question = await asked(peer)
+        await peer.cancel(first)
+        await peer.other("notifications/cancelled")
+        again = await peer.other("roots/list")
+        assert again["id"] != question
+        await peer.reply(again["id"], ONE)
+        assert text(await peer.answer(second)) == "file:///one"
+
+
+NEEDS = [
+    ("tools/call", {"name": "where", "arguments": {}}),
+    ("resources/list", {}),
+    ("resources/read", {"uri": "at:x"}),
+    ("resources/subscribe", {"uri": "at:x"}),
+    (
+        "completion/complete",
+        {"ref": {"type": "ref/resource", "uri": "at:{place}"}, "argument": {"name": "place", "value": ""}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "params"), NEEDS)
+async def test_whatever_needs_the_state_gets_it_for_the_roots(method, params):
+    app = app_of_roots()
+    async with app.open() as running, told(running, ONE) as peer:
+        answer = await peer.request(method, params)
+        assert "all" not in str(answer)
+        assert "file:///one" in str(answer) or running.changes._holders == {"('file:///one',) at:x": 1}
+
+
+@pytest.mark.parametrize("method", ["tools/list", "resources/templates/list", "ping"])
+async def test_whoever_only_looks_around_is_not_asked(method):
+    async with talking(app_of_roots(), capabilities=ROOTS) as peer:
+        assert "result" in await peer.request(method)
+        assert peer.others == []
+
+
+@asynccontextmanager
+async def another(running, roots):
+    """One more session of a server that runs, which has named its roots once."""
+    ours, theirs = memory_pair()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve, running, theirs)
+        peer = Peer(ours, NEWEST_HANDSHAKE, ROOTS)
+        params = {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": ROOTS, "clientInfo": CLIENT_INFO}
+        await peer.request("initialize", params)
+        id_ = await peer.start("where")
+        await peer.reply(await asked(peer), roots)
+        await peer.answer(id_)
+        yield peer
+        ours.close()
+    theirs.close()
+
+
+async def test_two_sessions_have_each_their_own():
+    app = app_of_roots()
+    async with app.open() as running, another(running, ONE) as one, another(running, TWO) as two:
+        assert (await one.text("where"), await two.text("where")) == ("file:///one", "file:///two file:///three")
+
+
+async def test_a_session_that_ended_leaves_nothing():
+    made = []
+
+    class Made(str):
+        """A state that can be watched."""
+
+    app = server()
+
+    @app.lifespan
+    async def opened(opening: Opening) -> AsyncIterator[str]:
+        async def narrow(_state: str, _uris: Sequence[str]) -> str:
+            state = Made("narrow")
+            made.append(ref(state))
+            return state
+
+        narrow_to_roots(opening, narrow)
+        yield "all"
+
+    @app.tool()
+    async def where(ctx: Context[str]) -> str:
+        """Says what it works on."""
+        return ctx.state
+
+    async with app.open() as running:
+        async with another(running, ONE):
+            assert made[0]() == "narrow"
+        gc.collect()
+        assert made[0]() is None
+
+
+async def test_one_run_of_a_server_narrows_no_other():
+    app = app_of_roots()
+    async with app.open() as one, app.open() as other:
+        other.handlers = CORE.handlers
+        async with told(one, ONE) as peer, talking(other, capabilities=ROOTS) as elsewhere:
+            assert await peer.text("where") == "file:///one"
+            assert await elsewhere.text("where") == "all"
+
+
+# Clients that do not help
+
+REFUSED = "this server works in its client's roots only, and was not told them: "
+
+
+async def test_a_client_that_answers_with_an_error_is_refused_and_asked_again():
+    async with talking(app_of_roots(), capabilities=ROOTS) as peer:
+        id_ = await peer.start("where")
+        error = {"code": -32603, "message": "no"}
+        await peer.send({"jsonrpc": "2.0", "id": await asked(peer), "error": error})
+        answer = await peer.answer(id_)
+        assert answer["result"]["isError"]
+        assert text(answer) == REFUSED + "the client refused roots/list"
+        id_ = await peer.start("where")
+        await peer.reply(await asked(peer), ONE)
+        assert text(await peer.answer(id_)) == "file:///one"
+
+
+async def test_a_client_that_answers_nonsense_is_refused():
+    async with talking(app_of_roots(), capabilities=ROOTS) as peer:
+        id_ = await peer.start("where")
+        await peer.reply(await asked(peer), {"roots": "everywhere"})
+        assert text(await peer.answer(id_)).startswith(REFUSED + "the answer to roots/list does not fit")
+
+
+async def test_a_client_that_never_answers_is_refused_in_all_calls_that_wait():
+    async with talking(app_of_roots(), capabilities=ROOTS) as peer:
+        ids = [await peer.start("where") for _ in range(3)]
+        await quiet()
+        forward(5)
+        texts = {text(await peer.answer(id_)) for id_ in ids}
+        assert texts == {REFUSED + "it did not answer within 5 s"}
+        assert [message["method"] for message in peer.others] == ["roots/list", "notifications/cancelled"]
+
+
+async def test_outside_of_tools_the_refusal_is_an_error():
+    async with talking(app_of_roots(seconds=0.02), capabilities=ROOTS) as peer:
+        error = (await peer.request("resources/list"))["error"]
+        assert (error["code"], error["message"][: len(REFUSED)]) == (-32603, REFUSED)
+
+
+# Without sessions
+
+
+async def rounds(peer, method, params):
+    """The answer to a call whose question is answered with ONE."""
+    first = (await peer.request(method, params))["result"]
+    assert first["resultType"] == "input_required"
+    assert [one["method"] for one in first["inputRequests"].values()] == ["roots/list"]
+    answers = dict.fromkeys(first["inputRequests"], ONE)
+    return await peer.request(method, {**params, "inputResponses": answers, "requestState": first["requestState"]})
+
+
+@pytest.mark.parametrize(("method", "params"), [NEEDS[0], NEEDS[2]])
+async def test_without_a_session_each_call_asks(method, params):
+    async with talking(app_of_roots(), STATELESS, ROOTS) as peer:
+        for _ in range(2):
+            assert "file:///one" in str(await rounds(peer, method, params))
+
+
+async def test_without_a_session_a_call_may_bring_the_roots_along():
+    async with talking(app_of_roots(), STATELESS, ROOTS) as peer:
+        answer = await peer.request("tools/call", {**NEEDS[0][1], "inputResponses": {"roots": ONE}})
+        assert text(answer) == "file:///one"
+
+
+@pytest.mark.parametrize(("method", "params"), [NEEDS[1], NEEDS[4]])
+async def test_what_can_not_ask_gives_the_least(method, params):
+    async with talking(app_of_roots(), STATELESS, ROOTS) as peer:
+        result = (await peer.request(method, params))["result"]
+        assert result.get("resources", result.get("completion", {}).get("values")) == []
+
+
+async def test_a_listen_stream_can_not_ask_either():
+    app = app_of_roots()
+    async with app.open() as running, talking(running, STATELESS, ROOTS) as peer:
+        await peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["at:x"]}})
+        await peer.other("notifications/subscriptions/acknowledged")
+        assert running.changes._holders == {"() at:x": 1}

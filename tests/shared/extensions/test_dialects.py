@@ -1,0 +1,316 @@
+"""Servers whose peers speak a dialect: in memory, without the official schemas, which know of none."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import CallToolResult, Context, ImageContent, Server, TextContent, ToolError
+from shared.protocol.types.base import CLIENT_CAPABILITIES
+from shared.testing import connected
+from shared.transports.memory import MemoryTransport
+from tests.shared.server.peer import PATIENCE, server
+from tests.wire import CLIENT_INFO
+
+Json = dict[str, Any]
+
+
+class Talk:
+    """The peer's end."""
+
+    def __init__(self, end: MemoryTransport) -> None:
+        self._end = end
+
+    async def send(self, **message: Any) -> None:
+        with anyio.fail_after(PATIENCE):
+            await self._end.send_bytes(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    async def receive(self) -> Json:
+        with anyio.fail_after(PATIENCE):
+            return json.loads(await self._end.receive_bytes())
+
+    async def ask(self, method: str, params: Any = None, *, id: Any = 1) -> Any:
+        """The result of a request, or its error as it stands in the answer."""
+        await self.send(method=method, params=params, id=id)
+        answer = await self.receive()
+        assert answer["id"] == id
+        return answer["result"] if "result" in answer else answer["error"]
+
+
+@asynccontextmanager
+async def talking(app: Server[Any], *, dialects: bool = True) -> AsyncIterator[Talk]:
+    async with connected(app, dialects=dialects) as end:
+        yield Talk(end)
+
+
+def app() -> Server[Any]:
+    """A server with some of everything."""
+    made = server()
+
+    @made.tool()
+    async def read_file(ctx: Context[Any], path: str) -> str:
+        """Reads a file."""
+        if path == "gone":
+            raise ToolError("no such file")
+        await ctx.progress(1, 2)
+        return f"what is in {path}"
+
+    @made.tool()
+    async def count(text: str) -> dict[str, int]:
+        """Counts letters."""
+        return {"letters": len(text)}
+
+    @made.tool()
+    async def both() -> list[TextContent]:
+        """Gives two texts."""
+        return [TextContent(text="a"), TextContent(text="b")]
+
+    @made.tool()
+    async def draw() -> CallToolResult:
+        """Gives data and a picture of it."""
+        picture = ImageContent(data="eA==", mime_type="image/png")
+        return CallToolResult(content=[picture], structured_content={"May": 3})
+
+    @made.tool()
+    async def wait() -> str:
+        """Never ends by itself."""
+        await anyio.sleep_forever()
+        return ""
+
+    @made.resource("note://all", mime_type="text/plain")
+    async def notes() -> str:
+        """All notes."""
+        return "a, b"
+
+    @made.resource("note:///{name}{?lines}")
+    async def note(name: str, lines: int = 1) -> str:
+        """One note."""
+        return f"{lines} of {name}"
+
+    @made.resource("picture://all")
+    async def picture() -> bytes:
+        """No text."""
+        return b"x"
+
+    @made.prompt()
+    async def hello() -> str:
+        """Greets."""
+        return "hello"
+
+    made.page_size = 2
+    return made
+
+
+# mcp/initialize
+
+
+async def test_initialize_names_the_server_and_what_it_understands():
+    async with talking(app()) as talk:
+        told = await talk.ask("mcp/initialize", {"transports": ["stdio"], "authentication": {"type": "oauth2"}})
+    assert (told["name"], told["version"]) == ("test", "1")
+    own = ["mcp/initialize", "mcp/listTools", "mcp/listResources", "mcp/tool/execute", "mcp/resource/read"]
+    assert told["methods"][:5] == own
+    assert {"mcp/ping", "mcp/tools/list", "mcp/prompts/get", "mcp/subscriptions/listen"} < set(told["methods"])
+    assert "mcp/resources/subscribe" not in told["methods"]
+
+
+async def test_every_method_that_initialize_names_is_understood():
+    async with talking(app()) as talk:
+        for method in (await talk.ask("mcp/initialize"))["methods"]:
+            answer = await talk.ask(method, {"x": 1}) if "listen" not in method else {}
+            assert "code" not in answer or answer["code"] in (-32600, -32602), method
+
+
+async def test_initialize_opens_a_session_once():
+    async with talking(app()) as talk:
+        await talk.ask("mcp/initialize")
+        assert (await talk.ask("mcp/initialize"))["code"] == -32600
+
+
+# Tools
+
+
+async def test_all_tools_are_one_array():
+    async with talking(app()) as talk:
+        tools = await talk.ask("mcp/listTools")
+    assert [one["toolId"] for one in tools] == ["test/read_file", "test/count", "test/both", "test/draw", "test/wait"]
+    assert tools[0]["description"] == "Reads a file."
+    assert tools[0]["inputSchema"]["required"] == ["path"]
+
+
+@pytest.mark.parametrize("tool", ["test/readFile", "test/read_file", "readFile", "read_file", "Test/ReadFile"])
+async def test_a_tool_has_one_name_in_camel_case_and_in_snake_case(tool):
+    async with talking(app()) as talk:
+        assert await talk.ask("mcp/tool/execute", {"toolId": tool, "inputs": {"path": "x"}}) == "what is in x"
+
+
+async def test_a_tool_of_another_server_is_refused():
+    async with talking(app()) as talk:
+        error = await talk.ask("mcp/tool/execute", {"toolId": "filesystem/readFile", "inputs": {}})
+    assert error == {"code": -32602, "message": "this server is 'test': its tools are test/NAME"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "inputs", "result"),
+    [
+        ("count", {"text": "abc"}, {"letters": 3}),
+        ("both", {}, [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]),
+        (
+            "draw",
+            {},
+            {
+                "content": [{"type": "image", "data": "eA==", "mimeType": "image/png"}],
+                "structuredContent": {"May": 3},
+            },
+        ),
+    ],
+)
+async def test_the_result_is_what_the_tool_gives(tool, inputs, result):
+    async with talking(app()) as talk:
+        assert await talk.ask("mcp/tool/execute", [tool, inputs]) == result
+
+
+@pytest.mark.parametrize(
+    ("params", "code", "said"),
+    [
+        ({"toolId": "readFile", "inputs": {"path": "gone"}}, -32603, "no such file"),
+        ({"toolId": "readFile", "inputs": {}}, -32602, "path"),
+        ({"toolId": "nothing", "inputs": {}}, -32602, "unknown tool: nothing"),
+        ({"toolId": "readFile"}, -32602, "inputs"),
+        ({"name": "read_file", "arguments": {}}, -32602, "toolId"),
+        ([], -32602, "toolId"),
+    ],
+)
+async def test_what_can_not_be_executed_is_an_error(params, code, said):
+    async with talking(app()) as talk:
+        error = await talk.ask("mcp/tool/execute", params)
+    assert error["code"] == code
+    assert said in error["message"]
+
+
+async def test_a_tool_that_asks_is_refused_whatever_the_peer_declares():
+    made = app()
+
+    @made.tool()
+    async def sign(ctx: Context[Any]) -> str:
+        """Asks for a signature."""
+        return (await ctx.ask_to_visit("page", "Please sign.", "https://example.org")).action
+
+    async with talking(made) as talk:
+        meta = {CLIENT_CAPABILITIES: {"elicitation": {"url": {}}}}
+        error = await talk.ask("mcp/tool/execute", {"toolId": "sign", "inputs": {}, "_meta": meta})
+        assert error["code"] == -32021
+        assert await talk.ask("mcp/ping") == {}
+
+
+# Resources
+
+
+async def test_all_resources_and_templates_are_one_array():
+    async with talking(app()) as talk:
+        notes, picture, note = await talk.ask("mcp/listResources", [])
+    assert (notes["resourceId"], notes["description"]) == ("note://all", "All notes.")
+    assert notes["querySchema"] == {"type": "object", "properties": {}}
+    assert picture["resourceId"] == "picture://all"
+    assert note["resourceId"] == "note:///{name}{?lines}"
+    assert note["querySchema"]["properties"]["lines"]["type"] == "integer"
+    assert note["querySchema"]["required"] == ["name"]
+
+
+@pytest.mark.parametrize(
+    ("params", "text"),
+    [
+        ({"resourceId": "note://all"}, "a, b"),
+        ({"resourceId": "note:///a%20b", "query": {}}, "1 of a b"),
+        ({"resourceId": "note:///{name}{?lines}", "query": {"name": "a b", "lines": 2}}, "2 of a b"),
+        ({"resourceId": "note:///x", "query": {"lines": 3}}, "3 of x"),
+        (["note:///x?lines=4"], "4 of x"),
+        ({"resourceId": "note:///x?lines=4", "query": {"other": True}}, "4 of x"),
+        ({"resourceId": "note:///x", "query": {"lines": None, "other": ["y"]}}, "1 of x"),
+    ],
+)
+async def test_a_query_fills_the_template_or_joins_the_uri(params, text):
+    async with talking(app()) as talk:
+        assert await talk.ask("mcp/resource/read", params) == text
+
+
+async def test_what_is_no_text_comes_whole():
+    async with talking(app()) as talk:
+        (contents,) = await talk.ask("mcp/resource/read", {"resourceId": "picture://all"})
+    assert contents["blob"] == "eA=="
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"resourceId": "other://x"}, "not found"),
+        ({"resourceId": "note:///{name}{?lines}"}, "'name'"),
+        ({"resourceId": "note:///x", "query": {"lines": []}}, "lines"),
+        ({"resourceId": "note:///x", "query": "lines=1"}, "query"),
+        ({"uri": "note://all"}, "resourceId"),
+    ],
+)
+async def test_what_can_not_be_read_is_an_error(params, said):
+    async with talking(app()) as talk:
+        error = await talk.ask("mcp/resource/read", params)
+    assert error["code"] == -32602
+    assert said in error["message"]
+
+
+# Methods of the specification
+
+
+async def test_any_method_of_the_specification_is_there_with_its_own_params():
+    async with talking(app()) as talk:
+        page = await talk.ask("mcp/tools/list", {})
+        assert [one["name"] for one in page["tools"]] == ["read_file", "count"]
+        prompt = await talk.ask("mcp/prompts/get", {"name": "hello"})
+        assert prompt["messages"][0]["content"]["text"] == "hello"
+        assert (await talk.ask("mcp/tools/call", {"toolId": "both", "inputs": {}}))["code"] == -32602
+        assert await talk.ask("mcp/none") == {"code": -32601, "message": "method not found: mcp/none"}
+
+
+async def test_ping_needs_no_handshake_and_a_subscription_does():
+    async with talking(app()) as talk:
+        assert await talk.ask("mcp/ping") == {}
+        error = await talk.ask("mcp/logging/setLevel", {"level": "info"})
+    assert error == {"code": -32600, "message": 'send "mcp/initialize" first'}
+
+
+async def test_progress_comes_under_the_name_of_the_dialect():
+    async with talking(app()) as talk:
+        params = {"toolId": "readFile", "inputs": {"path": "x"}, "_meta": {"progressToken": "t"}}
+        await talk.send(id=None, method="mcp/tool/execute", params=params)
+        told, answer = await talk.receive(), await talk.receive()
+    assert told["method"] == "mcp/notifications/progress"
+    assert told["params"] == {"progressToken": "t", "progress": 1, "total": 2}
+    assert answer == {"jsonrpc": "2.0", "id": None, "result": "what is in x"}
+
+
+# What goes wrong
+
+
+async def test_two_requests_without_an_id_at_once():
+    async with talking(app()) as talk:
+        await talk.send(id=None, method="mcp/tool/execute", params=["wait", {}])
+        error = await talk.ask("mcp/listTools", id=None)
+        assert error["code"] == -32600
+        await talk.send(method="mcp/notifications/cancelled", params={"requestId": None})
+        assert len(await talk.ask("mcp/listTools", id=None)) == 5
+
+
+async def test_a_standard_client_does_not_hear_of_the_methods():
+    async with talking(app()) as talk:
+        await talk.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT_INFO})
+        for method in ("mcp/listTools", "dialects/000/listTools"):
+            assert await talk.ask(method, {}) == {"code": -32601, "message": f"method not found: {method}"}
+
+
+async def test_where_dialects_are_off_their_methods_need_a_handshake_like_all_others():
+    async with talking(app(), dialects=False) as talk:
+        error = await talk.ask("mcp/listTools", {})
+    assert error["code"] == -32600
+    assert "initialize" in error["message"]

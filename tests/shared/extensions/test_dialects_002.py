@@ -1,0 +1,149 @@
+"""Servers whose peers speak document 002: in memory, without the official schemas, which know nothing of it."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from shared import (
+    Annotations,
+    Implementation,
+    InvalidParams,
+    ResourceNotFound,
+    Server,
+    TextResourceContents,
+    ToolError,
+)
+from shared.testing import connected
+from tests.shared.server.peer import PATIENCE
+from tests.transcript_apps import sourced
+
+Json = dict[str, Any]
+
+
+@asynccontextmanager
+async def asked(app: Server[Any]) -> AsyncIterator[Any]:
+    """Asks the server one thing after another: the method and the params; its answers without the ids."""
+    async with connected(app, dialects=True) as end:
+
+        async def ask(method: str, params: Json) -> Json:
+            with anyio.fail_after(PATIENCE):
+                await end.send_bytes(json.dumps({"method": method, "params": params, "id": 7}).encode())
+                answer = json.loads(await end.receive_bytes())
+            assert answer.pop("id") == 7
+            return answer
+
+        yield ask
+
+
+def made() -> Server[None]:
+    app: Server[None] = Server(Implementation(name="made", version="1"), instructions="Use it.")
+
+    @app.resource(
+        "made:///bytes", mime_type="image/png", annotations=Annotations(last_modified="2025-01-01T00:00:00Z")
+    )
+    async def some_bytes() -> bytes:
+        return b"\x00\x01"
+
+    @app.resource("made:///parts", annotations=Annotations(last_modified="2025-01-01T00:00:00Z"))
+    async def parts() -> list[TextResourceContents]:
+        told = (
+            {"lastModified": "2026-01-01T00:00:00Z"},
+            {"lastModified": "2026-02-01T00:00:00Z"},
+            {"lastModified": 5},
+        )
+        return [TextResourceContents(uri="made:///parts", text="x", meta=meta) for meta in (*told, None)]
+
+    @app.resource("made:///closed")
+    async def closed() -> str:
+        raise ToolError("it is closed")
+
+    @app.prompt()
+    async def broken(count: int = 3) -> str:
+        """Fails."""
+        raise ToolError(f"there are {count}")
+
+    return app
+
+
+async def test_initialize_tells_what_there_is_and_what_not() -> None:
+    async with asked(made()) as ask:
+        told = (await ask("initialize", {"version": "0.6.0"}))["result"]
+    assert told == {
+        "version": "0.6.0",
+        "protocolVersion": "0.6.0",
+        "serverInfo": {"name": "made", "version": "1"},
+        "instructions": "Use it.",
+        "capabilities": {"resources": {}, "prompts": {}},
+        "tools": [],
+        "prompts": [
+            {
+                "name": "broken",
+                "description": "Fails.",
+                "arguments": {"type": "object", "properties": {"count": {"type": "integer", "default": 3}}},
+            }
+        ],
+    }
+
+
+async def test_prompts_of_a_source_are_defined_as_well() -> None:
+    async with asked(sourced()) as ask:
+        prompts = (await ask("initialize", {}))["result"]["prompts"]
+    assert [prompt["name"] for prompt in prompts] == ["greet", "praise", "scold", "thank"]
+    assert prompts[1]["arguments"] == {
+        "type": "object",
+        "properties": {"subject": {"type": "string"}},
+        "required": ["subject"],
+    }
+
+
+async def test_bytes_come_with_the_time_that_their_declaration_tells() -> None:
+    async with asked(made()) as ask:
+        assert await ask("read_resource", {"uri": "made:///bytes"}) == {
+            "result": {
+                "content": [{"type": "blob", "blob": "AAE=", "mimeType": "image/png"}],
+                "isError": False,
+                "meta": {"lastModified": "2025-01-01T00:00:00Z"},
+            }
+        }
+
+
+async def test_contents_tell_better_than_the_declaration_when_they_were_changed() -> None:
+    async with asked(made()) as ask:
+        read = (await ask("read_resource", {"uri": "made:///parts"}))["result"]
+    assert read["meta"] == {"lastModified": "2026-02-01T00:00:00Z"}
+
+
+async def test_a_resource_that_fails_is_an_error_of_resources() -> None:
+    async with asked(made()) as ask:
+        assert await ask("read_resource", {"uri": "made:///closed"}) == {
+            "error": {"code": 3002, "message": "it is closed"}
+        }
+
+
+async def test_a_prompt_that_fails_is_an_error_at_run_time() -> None:
+    async with asked(made()) as ask:
+        assert await ask("render_prompt", {"name": "broken", "arguments": {"count": 4}}) == {
+            "error": {"code": 6001, "message": "there are 4"}
+        }
+
+
+async def test_what_a_tool_refuses_is_told_apart_from_a_tool_that_is_not_there() -> None:
+    app: Server[None] = Server(Implementation(name="made", version="1"))
+
+    @app.tool()
+    async def book(date: str) -> str:
+        """Refuses."""
+        raise InvalidParams("the date is in the past") if date else ResourceNotFound("calendar:")
+
+    async with asked(app) as ask:
+        for name, date, code in (("book", "x", -32602), ("book", "", -32602), ("cook", "x", 4001)):
+            answer = await ask("call_tool", {"name": name, "arguments": {"date": date}})
+            assert answer["error"]["code"] == code
+
+
+async def test_what_a_server_does_not_have_is_no_method() -> None:
+    async with asked(made()) as ask:
+        assert (await ask("call_tool", {"name": "any"}))["error"]["code"] == -32601

@@ -1,0 +1,145 @@
+"""Principals with a run of the server to themselves: who gets which, and what one tells another."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from pydantic import BaseModel
+
+from shared import Context, Implementation, Server
+from shared.extensions.narrowing import narrowing
+from shared.protocol.identity import Principal
+from shared.server.running import Opening, Running
+from shared.stores.memory import Stores
+from tests.shared.server.peer import Peer, talking
+
+
+class Settings(BaseModel):
+    notes: str = "all"
+
+
+def app(seen: list[str] | None = None) -> Server[str]:
+    served = Server[str](Implementation(name="notes", version="1"), settings=Settings)
+
+    @served.lifespan
+    async def living(opening: Opening) -> AsyncIterator[str]:
+        if seen is not None:
+            seen.append(f"+{opening.settings.notes}")
+        yield opening.settings.notes
+        if seen is not None:
+            seen.append(f"-{opening.settings.notes}")
+
+    @served.tool()
+    async def whose(ctx: Context[str]) -> str:
+        """Say whose notes these are."""
+        return ctx.state
+
+    @served.on_subscribe
+    async def subscribe(ctx: Context[str], uri: str) -> str:
+        return uri
+
+    @served.resource("note://one")
+    async def note(ctx: Context[str]) -> str:
+        return ctx.state
+
+    @served.on_ready
+    async def ready(running: Running[str]) -> str | None:
+        return None
+
+    return served
+
+
+NARROWED = {"ada": Settings(notes="ada's"), "root": None, "*": Settings(notes="few")}
+
+
+@asynccontextmanager
+async def opened(settings: dict[str, Settings | None] = NARROWED, **options: Any) -> AsyncIterator[Running[str]]:
+    async with app().open(extensions=[narrowing(settings)], **options) as running:
+        yield running
+
+
+@asynccontextmanager
+async def as_(running: Running[str], *names: str | None) -> AsyncIterator[list[Peer]]:
+    """Clients of these principals, at once."""
+    async with AsyncExitStack() as stack:
+        yield [
+            await stack.enter_async_context(
+                talking(running, principal=None if name is None else Principal(f"key of {name}", name))
+            )
+            for name in names
+        ]
+
+
+async def test_each_is_served_by_its_own_run() -> None:
+    async with opened() as running, as_(running, "ada", "bob", "root", None, "", "*") as peers:
+        told = [await peer.text("whose") for peer in peers]
+    assert told == ["ada's", "few", "all", "few", "few", "few"]
+
+
+async def test_without_an_entry_for_all_others_they_have_everything() -> None:
+    async with opened({"ada": Settings(notes="ada's")}) as running, as_(running, "ada", "bob", None) as peers:
+        assert [await peer.text("whose") for peer in peers] == ["ada's", "all", "all"]
+
+
+async def test_runs_open_and_close_with_the_one_they_are_part_of() -> None:
+    seen: list[str] = []
+    async with app(seen).open(extensions=[narrowing(NARROWED)]):
+        assert seen == ["+all", "+ada's", "+few"]
+    assert seen[3:] == ["-few", "-ada's", "-all"]
+
+
+async def test_what_changes_for_one_is_told_to_no_other() -> None:
+    async with opened() as running, as_(running, "ada", "bob") as (ada, bob):
+        for peer in (ada, bob):
+            await peer.request("resources/subscribe", {"uri": "note://one"})
+        running.for_name("ada").changes.resource("note://one")
+        running.for_name("ada").changes.tools()
+        assert (await ada.other("notifications/resources/updated"))["params"] == {"uri": "note://one"}
+        await bob.text("whose")
+        assert bob.others == []
+        assert sum(one.changes.held for one in running.all) == 2
+
+
+async def test_what_one_run_has_signed_is_nothing_to_another() -> None:
+    async with opened() as running:
+        data = "position"
+        signed = [running.for_name(name).signer.sign("cursor:tools", data) for name in ("ada", "bob", "root")]
+    assert len(set(signed)) == 3
+
+
+async def test_replicas_keep_them_apart_in_the_same_way() -> None:
+    stores = Stores()
+    async with opened(stores=stores) as one, opened(stores=stores) as other:
+        assert one.for_name("ada").replica is one.replica
+        assert other.for_name("ada").replica is other.replica
+        async with as_(one, "ada") as (peer,):
+            assert await peer.text("whose") == "ada's"
+
+
+async def test_all_of_them_are_seen_by_a_trace() -> None:
+    class Trace:
+        count = 0
+
+        def received(self, message: Any) -> None:
+            self.count += 1
+
+        def sent(self, outgoing: Any) -> None:
+            pass
+
+    trace = Trace()
+    async with opened() as running:
+        running.trace = trace
+        async with as_(running, "ada"):
+            assert trace.count
+
+
+async def test_what_a_run_keeps_for_its_replicas_is_for_no_other_run() -> None:
+    async with app().open(extensions=[narrowing({"ada": Settings()})], stores=Stores()) as running:
+        mine, hers = (Opening(one).blobs for one in running.all)
+        assert mine is not None
+        assert hers is not None
+        await mine.put(b"mine", 60.0, "a")
+        assert (await mine.get("a"), await hers.get("a")) == (b"mine", None)
+        assert [await one.claim("b", 60.0) for one in (mine, hers, mine)] == [True, True, False]
+        name = await hers.put(b"hers", 60.0)
+        assert (await mine.get(name), await hers.get(name)) == (None, b"hers")

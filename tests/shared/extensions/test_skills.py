@@ -1,0 +1,304 @@
+"""Skills: what may be declared as one, what their entries say, and that nothing leads out of them."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+import pytest
+
+from shared import Context
+from shared.errors import DeclarationError, ResourceNotFound
+from shared.extensions.skills import MAX_DEPTH, Skill, SkillFile, Skills, skills
+from shared.protocol.identity import Identity
+from shared.protocol.methods import REQUESTS, method_table
+from shared.protocol.types.base import Implementation
+from shared.protocol.types.resources import CONDITIONAL_READS
+from shared.protocol.versions import V2025_06_18, V2026_07_28
+from tests.shared.server.peer import STATELESS, server, talking
+
+HEAD = {"name": "review", "description": "Reads changes."}
+MANIFEST = SkillFile.of(b"---\n")
+
+
+def skill(path="review", head=None, **files):
+    """A skill with these files; `__` in a name stands for a slash and `_` for a dot."""
+    named = {name.replace("__", "/").replace("_", "."): SkillFile.of(data) for name, data in files.items()}
+    return Skill(path, {**HEAD, "name": path.rpartition("/")[2], **(head or {})}, {"SKILL.md": MANIFEST, **named})
+
+
+@dataclass
+class Source:
+    """Skills with files of which all say `text`, and what was asked of it."""
+
+    held: list[Skill]
+    text: bytes | None = b"text"
+    asked: list[str] = field(default_factory=list)
+
+    async def list(self, context):
+        return self.held
+
+    async def get(self, context, path):
+        self.asked.append(path)
+        return next((one for one in self.held if one.path == path), None)
+
+    async def read(self, context, skill, file):
+        self.asked.append(f"{skill.path}: {file}")
+        return self.text
+
+
+# What a skill is
+
+
+@pytest.mark.parametrize("path", ["a", "a1-b2", "team/review", "Team_1/a.b/review", "x" * 64])
+def test_a_path_ends_in_a_name(path):
+    assert skill(path).uri() == f"skill://{path}/SKILL.md"
+
+
+NO_PATHS = ["", "/a", "a/", "a//b", "../a", "a/./b", "%2e/a", "a b/c", "a/" * 32 + "a"]
+NO_NAMES = ["Review", "a--b", "-a", "a-", "a_b", "ä", "a\n", "x" * 65]
+
+
+@pytest.mark.parametrize("path", [*NO_PATHS, *NO_NAMES, *(f"team/{name}" for name in NO_NAMES)])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(DeclarationError, match="no path of a skill"):
+        skill(path)
+
+
+def test_a_path_may_have_as_many_parts_as_are_looked_for():
+    assert skill("a/" * 31 + "a")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        ({"name": "other"}, "another name"),
+        ({"description": ""}, "needs a description"),
+        ({"description": None}, "needs a description"),
+        ({"description": "x" * 1_025}, "needs a description"),
+    ],
+)
+def test_the_head_says_what_hosts_need(head, message):
+    with pytest.raises(DeclarationError, match=message):
+        Skill("review", {**HEAD, **head}, {"SKILL.md": MANIFEST})
+
+
+@pytest.mark.parametrize(
+    "name", ["", "/a", "a/", "a//b", "..", "../a", "a/../b", "./a", "a\\b", "a\0b", "a\nb", "\ud800", "x" * 1_025]
+)
+def test_what_is_no_path_of_a_file_is_refused(name):
+    with pytest.raises(DeclarationError, match="no path of a file"):
+        Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST})
+
+
+def test_a_skill_has_a_manifest():
+    with pytest.raises(DeclarationError, match=r"no SKILL\.md"):
+        Skill("review", HEAD, {"references/SKILL.md": MANIFEST})
+
+
+@pytest.mark.parametrize(("count", "size"), [(512, 1), (1, 16 * 1024 * 1024 - 1)])
+def test_a_skill_is_no_larger_than_every_host_can_load(count, size):
+    files = {"SKILL.md": SkillFile(1, "0" * 64)} | {f"{at}.md": SkillFile(size, "0" * 64) for at in range(count - 1)}
+    files |= {"big": SkillFile(size, "0" * 64)} if count == 1 else {}
+    assert Skill("review", HEAD, files)
+    with pytest.raises(DeclarationError, match="more than 512 files or 16,777,216 bytes"):
+        Skill("review", HEAD, {**files, "one more": SkillFile(1, "0" * 64)})
+
+
+# What it says of itself
+
+
+def test_an_entry_has_the_digests_of_all_files_and_the_head_as_it_is():
+    head = {"license": None, "metadata": {"io": [1, None, {"a": True}]}}
+    entry = skill(head=head, a__b_md=b"text").entry()
+    digest = f"sha256:{hashlib.sha256(b'text').hexdigest()}"
+    assert entry["frontmatter"] == {**HEAD, **head}
+    assert entry["resources"][1] == {"uri": "skill://review/a/b.md", "digest": digest, "size": 4}
+
+
+@pytest.mark.parametrize("name", ["a b.md", "ä.md", "100%.md", "a?b#c", "%2e%2e", "C:x", "日本/語.md"])
+def test_a_file_has_one_uri(name):
+    one = Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST})
+    assert one.uri(name).isascii()
+    assert one.file_at(one.uri(name)) == name
+
+
+@pytest.mark.parametrize(
+    "rest", ["skill.md", "SKILL%2Emd", "SKILL.md/", "/SKILL.md", "a/../SKILL.md", "", "SKILL.md?"]
+)
+def test_a_uri_that_is_written_otherwise_is_none(rest):
+    assert skill().file_at(f"skill://review/{rest}") is None
+
+
+def test_a_file_of_another_skill_is_none():
+    assert skill().file_at("skill://other/SKILL.md") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("SKILL.md", "text/markdown"), ("a.PY", "text/x-python"), ("md", None), ("a.b/c", None), ("x.unheard-of", None)],
+)
+def test_the_ending_tells_the_type(name, kind):
+    assert Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST}).resource(name).mime_type == kind
+
+
+def test_children_are_the_direct_ones():
+    one = skill(a_md=b"", refs__b_md=b"", refs__c_md=b"", refs__deep__d_md=b"")
+    assert [child.name for child in one.children("skill://review")] == ["review", "a.md", "refs"]
+    assert [child.name for child in one.children("skill://review/refs")] == ["b.md", "c.md", "deep"]
+    assert one.children("skill://review/re") == one.children("skill://review/refs/") == []
+
+
+# What a source is asked
+
+
+async def test_a_source_is_asked_for_well_formed_paths_only():
+    source = Source([skill()])
+    for uri in [
+        "skill://../etc/passwd",
+        "skill://review/../../x",
+        "skill:///etc",
+        "file:///etc/passwd",
+        "review",
+        "skill://Ä",
+    ]:
+        with pytest.raises(ResourceNotFound):
+            await Skills(source).children(None, uri)
+        with pytest.raises(ResourceNotFound):
+            await Skills(source).find(None, f"{uri}/SKILL.md")
+    assert set(source.asked) <= {"review"}
+
+
+async def test_a_long_uri_is_not_looked_for_without_end():
+    source = Source([])
+    with pytest.raises(ResourceNotFound):
+        await Skills(source).read(None, "a/" * 100_000)
+    assert len(source.asked) == MAX_DEPTH
+
+
+async def test_a_source_is_asked_for_files_that_it_named_only():
+    source = Source([skill(a_md=b"")])
+    for path in ["review/b.md", "review/../review/a.md", "review/%61.md", "review"]:
+        with pytest.raises(ResourceNotFound):
+            await Skills(source).read(None, path)
+    assert "review: a.md" not in source.asked
+    await Skills(source).read(None, "review/a.md")
+    assert source.asked[-1] == "review: a.md"
+
+
+async def test_a_skill_that_stands_elsewhere_is_not_taken():
+    class Lenient(Source):
+        async def get(self, context, path):
+            return self.held[0]
+
+    with pytest.raises(ResourceNotFound):
+        await Skills(Lenient([skill("review")])).find(None, "skill://old/review/SKILL.md")
+
+
+async def test_a_file_that_is_gone_is_not_found():
+    with pytest.raises(ResourceNotFound):
+        await Skills(Source([skill()], text=None)).read(None, "review/SKILL.md")
+
+
+async def test_the_innermost_skill_answers_first():
+    inner = skill("review/parts/style", SKILL_md=b"")
+    outer = skill("review", parts__style__SKILL_md=b"", parts__other_md=b"")
+    source = Source([outer, inner])
+    await Skills(source).read(None, "review/parts/style/SKILL.md")
+    assert source.asked[-1] == "review/parts/style: SKILL.md"
+    await Skills(source).read(None, "review/parts/other.md")
+    assert source.asked[-1] == "review: parts/other.md"
+
+
+@pytest.mark.parametrize("data", [b"", b"a\r\nb", "\ufeff\0ä".encode()])
+async def test_text_keeps_its_bytes(data):
+    contents = await Skills(Source([skill()], text=data)).read(None, "review/SKILL.md")
+    assert contents.text.encode() == data
+
+
+async def test_what_is_no_text_is_sent_as_bytes():
+    contents = await Skills(Source([skill()], text=b"\xff")).read(None, "review/SKILL.md")
+    assert contents.to_wire()["blob"] == "/w=="
+
+
+# In which versions there are skills
+
+METHODS = {"skills/list", "skills/get"}
+DIRECTORY = "resources/directory/read"
+
+
+def names(version, capabilities):
+    identity = Identity(Implementation(name="a", version="1"), capabilities=capabilities)
+    table = method_table(identity, (*REQUESTS, *skills(Source([])).methods))
+    return {name for name, its_version in table if its_version is version}
+
+
+@pytest.mark.parametrize(
+    ("settings", "known"),
+    [
+        ({}, METHODS),
+        ({"directoryRead": False}, METHODS),
+        ({"directoryRead": True}, METHODS | {DIRECTORY}),
+        (None, set()),
+    ],
+)
+def test_skills_are_an_extension_of_the_stateless_era(settings, known):
+    declared = {} if settings is None else {"extensions": {"io.modelcontextprotocol/skills": settings}}
+    assert names(V2026_07_28, declared) - names(V2026_07_28, {}) == known
+    assert names(V2025_06_18, declared) == names(V2025_06_18, {})
+
+
+def test_lists_and_single_skills_are_cacheable():
+    assert {row.name for row in skills(Source([])).methods if row.cacheable} == METHODS
+
+
+# Over a connection
+
+
+async def test_skills_come_and_go_while_the_server_runs():
+    source = Source([])
+    app = server(extensions=[skills(source)])
+    async with talking(app, STATELESS) as peer:
+        assert (await peer.request("skills/list"))["result"]["skills"] == []
+        source.held.append(skill())
+        assert len((await peer.request("skills/list"))["result"]["skills"]) == 1
+        assert len((await peer.request("resources/list"))["result"]["resources"]) == 1
+        source.held.clear()
+        answer = await peer.request("skills/get", {"uri": "skill://review/SKILL.md"})
+        assert answer["error"]["data"] == {"uri": "skill://review/SKILL.md"}
+
+
+async def test_a_source_knows_what_the_lifespan_opened():
+    class Opened(Source):
+        async def list(self, context: Context):
+            return context.state
+
+    app = server(extensions=[skills(Opened([]))])
+
+    @app.lifespan
+    async def opened(_opening):
+        yield [skill()]
+
+    async with talking(app, STATELESS) as peer:
+        assert len((await peer.request("skills/list"))["result"]["skills"]) == 1
+
+
+async def test_the_extension_is_declared_beside_others():
+    app = server(capabilities={"extensions": {"org.example/own": {}}}, extensions=[skills(Source([]))])
+    async with app.open() as running:
+        declared = running.identity.capabilities
+    assert declared["extensions"] == {
+        "org.example/own": {},
+        CONDITIONAL_READS: {},
+        "io.modelcontextprotocol/skills": {"directoryRead": True},
+    }
+    assert "resources" in declared
+
+
+async def test_a_server_may_declare_the_extension_by_mistake():
+    app = server(capabilities={"extensions": {"io.modelcontextprotocol/skills": {}}})
+    async with talking(app, STATELESS) as peer:
+        assert (await peer.request("skills/list"))["error"]["code"] == -32601
+
+
+def test_a_server_has_one_source():
+    with pytest.raises(DeclarationError):
+        server(extensions=[skills(Source([])), skills(Source([]))])

@@ -1,0 +1,273 @@
+"""A session at the server for each client that has one with the bridge."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import list_roots
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.errors import McpError, RpcError
+from shared.gateway.bridge import Bridge, Upstream, bridge
+from shared.kit.tasks import background
+from shared.protocol.session.events import Told
+from shared.protocol.wire.jsonrpc import Failure, Response
+from shared.server.connection import Connection
+from shared.server.context import Context
+from shared.server.running import Running
+from tests.shared.client.small import Small, text_of
+from tests.shared.client.test_link import Played, good, unanswered
+from tests.shared.gateway.bridge.telling import until
+from tests.shared.gateway.bridge.upstreams import Behind, bridged
+from tests.shared.server.peer import PATIENCE, Json, talking
+
+FORMS: Json = {"elicitation": {"form": {}}, "roots": {"listChanged": True}}
+
+
+@asynccontextmanager
+async def open_bridge(behind: Behind) -> AsyncIterator[Running[Bridge]]:
+    """A bridge for several clients."""
+    with anyio.fail_after(3 * PATIENCE):
+        async with behind.serving() as upstream, bridge(upstream).open() as running:
+            yield running
+
+
+def named(name: str) -> Json:
+    return {"action": "accept", "content": {"name": name}}
+
+
+async def test_each_client_has_a_session_as_soon_as_it_has_shaken_hands() -> None:
+    behind = Behind(Small().app)
+    async with open_bridge(behind) as running, talking(running), talking(running) as peer:
+        await until(lambda: len(behind.lines) == 3)
+        await peer.call("add", a=1, b=2)
+        assert len(behind.lines) == 3
+
+
+async def test_a_session_ends_when_its_client_leaves() -> None:
+    behind = Behind(Small().app)
+    async with open_bridge(behind) as running:
+        async with talking(running):
+            await until(lambda: len(behind.lines) == 2)
+            assert len(behind.running.changes._listeners) == 2
+        await until(lambda: len(behind.running.changes._listeners) == 1)
+        assert running.state.own._by_link == {}
+
+
+async def test_a_session_whose_client_has_left_is_not_opened_again() -> None:
+    behind = Behind(Small().app)
+    async with open_bridge(behind) as running:
+        async with talking(running):
+            await until(lambda: len(behind.lines) == 2)
+            (session,) = running.state.own._by_link.values()
+        await until(lambda: session.client is None)
+        with pytest.raises(RpcError):
+            await session.open()
+        assert len(behind.lines) == 2
+
+
+async def test_each_client_is_asked_about_its_own_calls() -> None:
+    async with (
+        open_bridge(Behind(Small().app)) as running,
+        talking(running, capabilities=FORMS) as ada,
+        talking(running, capabilities=FORMS) as bob,
+    ):
+        calls = [await ada.start("greet"), await bob.start("greet")]
+        for turn in ("first", "last"):
+            for peer, name in ((bob, "Bob"), (ada, "Ada")):
+                question = await peer.other("elicitation/create")
+                await peer.reply(question["id"], named(f"{name}'s {turn}"))
+        assert text_of((await ada.answer(calls[0]))["result"]) == "Ada's first Ada's last"
+        assert text_of((await bob.answer(calls[1]))["result"]) == "Bob's first Bob's last"
+
+
+async def test_a_refusal_of_the_client_is_one_for_the_server() -> None:
+    async with bridged(Behind(Small().app), "2025-11-25", FORMS) as peer:
+        call = await peer.start("greet")
+        question = await peer.other("elicitation/create")
+        error = {"code": -1, "message": "the user does not want that"}
+        await peer.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
+        assert (await peer.answer(call))["error"]["message"] == "the client refused elicitation/create"
+
+
+class Curious(Small):
+    """Asks for roots as soon as a client has shaken hands, and takes back what it asks during a call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[Any] = []
+        self.enough = anyio.Event()
+        self.app.tool()(self.lose_interest)
+        self.app.tool()(self.ask_late)
+        self._tasks: Any = None
+
+        @self.app.lifespan
+        async def living(opening: Any) -> AsyncIterator[None]:
+            async with background() as self._tasks:
+                opening.greet(lambda link: self._tasks.start_soon(self._ask, link))
+                yield
+
+    async def _ask(self, link: Connection) -> None:
+        try:
+            self.answers.append(await link.ask_apart(list_roots()))
+        except McpError as error:
+            self.answers.append(error)
+
+    async def lose_interest(self, ctx: Context[None]) -> str:
+        """Ask until there is enough of it."""
+        async with background() as tasks:
+            tasks.start_soon(ctx.roots)
+            await self.enough.wait()
+        return "never mind"
+
+    async def ask_late(self, ctx: Context[None]) -> str:
+        """Wait, and ask."""
+        self.started.set()
+        await self.enough.wait()
+        return " ".join(root.uri for root in await ctx.roots())
+
+
+async def test_what_is_asked_apart_from_all_calls_is_asked_so() -> None:
+    curious = Curious()
+    async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
+        question = await peer.other("roots/list")
+        await peer.reply(question["id"], {"roots": [{"uri": "file:///a"}]})
+        await until(lambda: any(isinstance(one, Response) for one in curious.answers))
+        (answer,) = [one for one in curious.answers if isinstance(one, Response)]
+        assert answer.result == {"roots": [{"uri": "file:///a"}]}
+
+
+async def test_an_error_for_what_is_asked_apart_is_passed_on() -> None:
+    curious = Curious()
+    async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
+        question = await peer.other("roots/list")
+        error = {"code": -31_000, "message": "not now"}
+        await peer.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
+        await until(lambda: any(isinstance(one, Failure) for one in curious.answers))
+        (answer,) = [one for one in curious.answers if isinstance(one, Failure)]
+        assert (answer.code, answer.message) == (-31_000, "not now")
+
+
+async def test_a_question_that_the_server_takes_back_is_taken_back() -> None:
+    curious = Curious()
+    async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
+        await peer.other("roots/list")
+        call = await peer.start("lose_interest")
+        question = await peer.other("roots/list")
+        curious.enough.set()
+        taken_back = await peer.other("notifications/cancelled")
+        assert taken_back["params"]["requestId"] == question["id"]
+        assert text_of((await peer.answer(call))["result"]) == "never mind"
+
+
+async def test_while_the_client_is_asked_the_time_of_its_calls_stands_still() -> None:
+    small = Small()
+    behind = Behind(small.app)
+    async with open_bridge(behind) as running, talking(running, capabilities=FORMS) as peer:
+        first, second = await peer.start("wait"), await peer.start("roots")
+        question = await peer.other("roots/list")
+        calls = running.calls._tasks
+        assert [call.scope.deadline for call in calls] == [float("inf")] * 2
+        await peer.reply(question["id"], {"roots": []})
+        await peer.answer(second)
+        assert [call.scope.deadline < float("inf") for call in calls] == [True]
+        await peer.cancel(first)
+        await small.cancelled.wait()
+
+
+async def test_an_answer_goes_to_the_call_that_asked_though_another_one_showed_the_question() -> None:
+    curious = Curious()
+    async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
+        apart = await peer.other("roots/list")
+        older = await peer.start("ask_late")
+        await curious.started.wait()
+        newer = await peer.start("wait")
+        curious.enough.set()
+        question = await peer.other("roots/list")
+        await peer.cancel(newer)
+        await curious.cancelled.wait()
+        await peer.reply(question["id"], {"roots": [{"uri": "file:///b"}]})
+        assert text_of((await peer.answer(older))["result"]) == "file:///b"
+        assert apart["id"] != question["id"]
+
+
+@pytest.mark.slow
+async def test_a_lost_session_is_one_error_for_each_call_and_the_next_has_another() -> None:
+    small = Small()
+    behind = Behind(small.app)
+    async with bridged(behind, "2025-11-25") as peer:
+        calls = [await peer.start("wait"), await peer.start("wait")]
+        await small.started.wait()
+        await until(lambda: len(behind.lines) == 2)
+        await behind.lines[1].aclose()
+        for call in calls:
+            error = (await peer.answer(call))["error"]
+            lost = "the server behind was lost while it answered; whether it did what was asked is not known"
+            assert error == {"code": -32603, "message": lost}
+        assert await peer.text("add", a=1, b=2) == "3"
+        assert len(behind.lines) == 3
+
+
+@pytest.mark.slow
+async def test_a_call_in_a_session_that_the_server_has_forgotten_is_made_in_another() -> None:
+    plays = iter([good, unanswered("session over"), good])
+    opened: list[Played] = []
+
+    @asynccontextmanager
+    async def connect(options: ClientOptions) -> AsyncIterator[Client]:
+        opened.append(Played(next(plays)))
+        async with Client(opened[-1], replace(options, mode="handshake")) as client:
+            yield client
+
+    with anyio.fail_after(3 * PATIENCE):
+        async with bridge(Upstream("played", connect)).open() as running, talking(running) as peer:
+            id_ = await peer.begin("vendor/do")
+            del peer._methods[id_]  # the official schemas know no such method
+            assert text_of((await peer.answer(id_))["result"]) == "good"
+            assert [one.asked for one in opened[1:]] == [["initialize", "vendor/do"]] * 2
+
+
+@pytest.mark.slow
+async def test_a_session_that_can_not_be_opened_says_why_without_secrets() -> None:
+    behind = Behind(Small().app)
+    async with open_bridge(behind) as running:
+        behind.is_away = True
+        async with talking(running) as peer:
+            error = (await peer.call("add", a=1, b=2))["error"]
+            text = "the server behind is not available: nobody answers at http://…"
+            assert error == {"code": -32603, "message": text}
+
+
+async def test_roots_that_have_changed_are_told_to_the_session_of_the_client_alone() -> None:
+    told: list[Connection] = []
+
+    class Watching:
+        def __init__(self, link: Connection) -> None:
+            self.link = link
+
+        def roots_changed(self) -> None:
+            told.append(self.link)
+
+        def told(self, event: Told) -> None:
+            pass
+
+        def left(self) -> None:
+            pass
+
+    behind = Behind(Small().app)
+    async with (
+        open_bridge(behind) as running,
+        talking(running, capabilities=FORMS) as ada,
+        talking(running, capabilities=FORMS),
+    ):
+        await until(lambda: len(behind.lines) == 3)
+        for link in behind.running.changes._listeners:
+            if isinstance(link, Connection):
+                link.watchers = (*link.watchers, Watching(link))
+        await ada.notify("notifications/roots/list_changed")
+        await until(lambda: told)
+        assert len(told) == 1

@@ -1,0 +1,99 @@
+"""Pages of several servers behind one door: each is found at its server, whatever others call theirs."""
+
+from typing import Any
+
+import pytest
+
+from shared.gateway.bridge import bridge
+from shared.gateway.joined.apps import own_page, page_of
+from tests.shared.gateway.apps import HOST, PAGE, linked, notes, shown, title
+from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, Behind
+from tests.shared.gateway.joined.members import Door, joined, small
+from tests.shared.server.peer import ERAS, talking
+
+each_era = pytest.mark.parametrize("version", ERAS)
+OTHER = "ui://others/list"
+
+
+@each_era
+async def test_a_page_stays_what_it_is_where_it_is_the_only_one(version: str) -> None:
+    async with (
+        joined(Door("a", small("a")), Door("b", notes())) as running,
+        talking(running, version, HOST) as peer,
+    ):
+        assert await linked(peer) == {"read_notes": PAGE}
+        assert await title(peer, PAGE) == "a note"
+        assert await shown(peer) == {"notes": ["a note"]}
+
+
+@each_era
+async def test_pages_with_one_uri_have_the_names_of_their_servers(version: str) -> None:
+    doors = Door("a", notes("of a")), Door("b", notes("of b")), Door("c", notes("of c", page=OTHER))
+    async with joined(*doors) as running, talking(running, version, HOST) as peer:
+        links = await linked(peer)
+        assert links == {
+            "a__read_notes": "ui://a__notes/list",
+            "b__read_notes": "ui://b__notes/list",
+            "c__read_notes": OTHER,
+        }
+        for tool, uri in links.items():
+            assert await title(peer, uri) == f"of {tool[0]}"
+            assert await shown(peer, tool) == {"notes": [f"of {tool[0]}"]}
+
+
+@each_era
+async def test_clients_see_what_they_declared_whoever_asks_first(version: str) -> None:
+    async with joined(Door("a", notes("of a")), Door("b", notes("of b", page=OTHER))) as running:
+        for capabilities, count in ((HOST, 2), ({}, 0), (HOST, 2)):
+            async with talking(running, version, capabilities) as peer:
+                assert len(await linked(peer)) == count
+                assert (await shown(peer, "a__read_notes") is not None) is bool(count)
+
+
+@each_era
+async def test_a_host_is_told_of_servers_that_come_and_go(version: str) -> None:
+    late = Door("b", notes("of b"))
+    async with joined(Door("a", notes("of a")), closed=(late,)) as running, talking(running, version, HOST) as peer:
+        assert await linked(peer) == {"read_notes": PAGE}
+        await late.open()
+        assert await linked(peer) == {
+            "a__read_notes": "ui://a__notes/list",
+            "b__read_notes": "ui://b__notes/list",
+        }
+        await late.close()
+        assert await linked(peer) == {"read_notes": PAGE}
+
+
+@EVERY_PAIR
+async def test_pages_behind_bridges_are_found_as_well(version: str, mode: str) -> None:
+    behind = Behind(notes("of theirs"), mode)
+    async with behind.serving() as way:
+        doors = Door("ours", notes("of ours")), Door("theirs", bridge(way))
+        async with joined(*doors) as running:
+            for capabilities, count in (({}, 0), (HOST, 2), ({}, 0)):
+                async with talking(running, version, capabilities) as peer:
+                    links = await linked(peer)
+                    assert len(links) == count
+                    for tool, uri in links.items():
+                        name = tool.partition("__")[0]
+                        assert await title(peer, uri) == f"of {name}"
+                        assert await shown(peer, tool) == {"notes": [f"of {name}"]}
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [None, 5, {}, {"ui": None}, {"ui": []}, {"ui": {"resourceUri": 5}}, {"ui": {"resourceUri": "https://a/b"}}],
+    ids=str,
+)
+def test_what_names_no_page_has_none(meta: Any) -> None:
+    assert page_of({"name": "a", "_meta": meta}) is None
+
+
+def test_the_older_form_names_a_page_as_well() -> None:
+    assert page_of({"name": "a", "_meta": {"ui/resourceUri": PAGE}}) == PAGE
+
+
+@pytest.mark.parametrize("uri", [PAGE, "ui://c__notes/list", "file://a__notes/list", "a__notes/list", "ui://"])
+async def test_other_uris_are_of_nobody_in_particular(uri: str) -> None:
+    async with joined(Door("a", notes()), Door("b", notes())) as running:
+        assert own_page(running.state.parts, uri) is None

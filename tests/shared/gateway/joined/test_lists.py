@@ -1,0 +1,324 @@
+"""What becomes of a list when a server takes its time with it, or has another one for each client."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import Context, RpcError, Running
+from shared.gateway.joined import roll
+from tests.shared.gateway.joined.members import Door, joined, small
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, Peer, talking
+
+ODD: list[dict[str, Any]] = [{"nextCursor": 5}, {"nextCursor": {"a": [1]}}, {"ttlMs": "long"}, {"ttlMs": None}]
+"""What no page says of itself."""
+both_eras = pytest.mark.parametrize("version", ERAS)
+
+
+def member(name: str, tool: str, state: Any = None) -> Door:
+    """A member with one tool, and this state."""
+    server = small(name)
+
+    @server.lifespan
+    async def open_state(_opening: Any) -> Any:
+        yield state
+
+    @server.tool(name=tool)
+    async def work() -> str:
+        """Work."""
+        return name
+
+    return Door(name, server)
+
+
+def opened(door: Door) -> Running[Any]:
+    assert door.running is not None
+    return door.running
+
+
+async def names(peer: Peer) -> list[str]:
+    return [one["name"] for one in (await peer.request("tools/list"))["result"]["tools"]]
+
+
+class Lists:
+    """The lists of a member as they were asked for; it answers once it may."""
+
+    def __init__(self, door: Door) -> None:
+        running = opened(door)
+        self.asked = 0
+        self.may = anyio.Event()
+        self._handler = running.handlers["tools/list"]
+        running.handlers["tools/list"] = self.list
+
+    async def list(self, running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        self.asked += 1
+        await self.may.wait()
+        return await self._handler(running, context, params)
+
+
+@both_eras
+async def test_one_that_takes_its_time_is_left_out_and_not_asked_again_at_once(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(roll, "LISTING_SECONDS", 0.01)
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        slow = Lists(b)
+        assert await names(peer) == ["read"]
+        assert await names(peer) == ["read"]
+        assert slow.asked == 1
+
+
+@both_eras
+async def test_it_is_asked_again_once_it_says_that_its_list_has_changed(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        slow = Lists(b)
+        with monkeypatch.context() as brief:
+            brief.setattr(roll, "LISTING_SECONDS", 0.01)
+            assert await names(peer) == ["read"]
+        slow.may.set()
+        opened(b).changes.tools()
+        assert await names(peer) == ["read", "load"]
+
+
+@both_eras
+async def test_what_was_listed_last_stands_while_a_new_list_does_not_come(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        assert await names(peer) == ["read", "load"]
+        Lists(b)
+        opened(b).changes.tools()
+        monkeypatch.setattr(roll, "LISTING_SECONDS", 0.01)
+        assert await names(peer) == ["read", "load"]
+
+
+@both_eras
+async def test_a_call_waits_for_no_list_where_its_tool_is_known(version: str) -> None:
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running, version) as peer:
+        assert await names(peer) == ["read", "load"]
+        slow = Lists(b)
+        opened(b).changes.tools()
+        assert await peer.text("read") == "a"
+        assert slow.asked == 0
+
+
+@both_eras
+async def test_many_clients_have_it_listed_once(version: str) -> None:
+    door = member("a", "read")
+    async with joined(door) as running, talking(running, version) as peer:
+        lists = Lists(door)
+        ids = [await peer.begin("tools/list") for _ in range(10)]
+        lists.may.set()
+        for id_ in ids:
+            assert (await peer.answer(id_))["result"]["tools"][0]["name"] == "read"
+        assert lists.asked == 1
+
+
+@both_eras
+async def test_a_list_that_changes_while_it_is_told_is_asked_for_again(version: str) -> None:
+    door = member("a", "read")
+    async with joined(door) as running, talking(running, version) as peer:
+        lists = Lists(door)
+        handler, again = lists._handler, []
+
+        async def change(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            told = await handler(running, context, params)
+            if not again:
+                again.append(told)
+                running.changes.tools()
+            return told
+
+        lists._handler = change
+        lists.may.set()
+        await names(peer)
+        await names(peer)
+        await names(peer)
+        assert lists.asked == 2
+
+
+async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
+    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    async with (
+        joined(door) as running,
+        talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as first,
+        talking(running, NEWEST_HANDSHAKE) as second,
+        talking(running, STATELESS, {"roots": {}}) as third,
+    ):
+        asked = []
+
+        async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            asked.append(context.call.raw)
+            name = "with_roots" if context.peer.can("roots") else "without"
+            return {"tools": [{"name": name, "inputSchema": {"type": "object"}}]}
+
+        async def call(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            return {"content": [{"type": "text", "text": params.name}]}
+
+        opened(door).handlers.update({"tools/list": listed, "tools/call": call})
+        for peer, name in ((first, "with_roots"), (second, "without"), (third, "with_roots")):
+            assert await names(peer) == [name]
+        # And they stay so, whoever has listed last.
+        for peer, name in ((first, "with_roots"), (second, "without")):
+            assert await peer.text(name) == name
+        assert len(asked) == 3
+
+
+async def test_a_page_that_is_none_leaves_the_server_out() -> None:
+    a, b = member("a", "read"), member("b", "load")
+
+    async def listed(*_: Any) -> dict[str, Any]:
+        return {"tools": "none"}
+
+    async with joined(a, b) as running, talking(running) as peer:
+        opened(b).handlers["tools/list"] = listed
+        assert await names(peer) == ["read"]
+
+
+@both_eras
+async def test_what_fails_to_list_disappears_and_returns_with_word_of_it(version: str) -> None:
+    a, b = member("a", "read"), member("b", "load")
+
+    async def fail(*_: Any) -> dict[str, Any]:
+        raise RpcError("the server b is not available: it is gone")
+
+    async with joined(a, b) as running, talking(running, version) as peer:
+        if version == STATELESS:
+            await peer.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+            await peer.other("notifications/subscriptions/acknowledged")
+        assert await names(peer) == ["read", "load"]
+        handlers = opened(b).handlers
+        listed, called = handlers["tools/list"], handlers["tools/call"]
+        handlers.update({"tools/list": fail, "tools/call": fail})
+        opened(b).changes.tools()
+        await peer.other("notifications/tools/list_changed")
+        assert await names(peer) == ["read"]
+        assert (await peer.call("load"))["error"]["message"] == "the server b is not available: it is gone"
+        handlers.update({"tools/list": listed, "tools/call": called})
+        assert await names(peer) == ["read", "load"]
+        await peer.other("notifications/tools/list_changed")
+
+
+@both_eras
+async def test_a_list_is_asked_for_without_a_word_of_progress(version: str) -> None:
+    """The token is that of the call on whose behalf it is asked for."""
+    door, heard = member("a", "read"), []
+
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        heard.append((context.call.method.name, context.call.token, context.call.raw.get("_meta", {})))
+        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}
+
+    async with joined(door) as running, talking(running, version) as peer:
+        opened(door).handlers["tools/list"] = listed
+        await peer.request("tools/call", {"name": "read"}, progressToken="token")
+        ((method, token, meta),) = heard
+        assert (method, token) == ("tools/list", None)
+        assert "progressToken" not in meta
+
+
+@pytest.mark.parametrize("said", ODD, ids=str)
+@both_eras
+async def test_what_a_page_says_wrong_of_itself_harms_no_list(version: str, said: dict[str, Any]) -> None:
+    a, b, c = member("a", "read"), member("b", "load"), member("c", "save")
+
+    async def tools(*_: Any) -> dict[str, Any]:
+        return {"tools": [{"name": "load", "inputSchema": {"type": "object"}}], **said}
+
+    async with joined(a, b, c) as running, talking(running, version) as peer:
+        opened(b).handlers["tools/list"] = tools
+        assert await names(peer) == ["read", "load", "save"]
+
+
+async def test_a_list_whose_cursor_comes_twice_ends_there() -> None:
+    door, asked = member("a", "read"), list[str | None]()
+
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        asked.append(params.cursor)
+        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}], "nextCursor": "again"}
+
+    async with joined(door) as running, talking(running) as peer:
+        opened(door).handlers["tools/list"] = listed
+        assert await names(peer) == ["read"]
+        assert asked == [None, "again"]
+
+
+async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() -> None:
+    door, asked = member("a", "read", SimpleNamespace(differs_by_client=True)), []
+    shown = [{"name": f"tool_{number:03}", "inputSchema": {"type": "object"}} for number in range(250)]
+
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        asked.append(params.cursor)
+        return {"tools": shown}
+
+    async def fail(*_: Any) -> dict[str, Any]:
+        raise RpcError("not now")
+
+    failing = member("b", "load")
+    async with joined(door, failing) as running, talking(running, NEWEST_HANDSHAKE) as peer:
+        opened(door).handlers["tools/list"] = listed
+        opened(failing).handlers["tools/list"] = fail
+        pages = [(await peer.request("tools/list"))["result"]]
+        while "nextCursor" in pages[-1]:
+            pages.append((await peer.request("tools/list", {"cursor": pages[-1]["nextCursor"]}))["result"])
+        assert [one["name"] for page in pages for one in page["tools"]] == [one["name"] for one in shown]
+        assert len(asked) == 1
+        await names(peer)
+        assert len(asked) == 2
+
+
+async def test_an_entry_that_is_none_is_left_out() -> None:
+    a, b = member("a", "read"), member("b", "load")
+    schema = {"type": "object"}
+    entries = [
+        *("load", None, {"name": 5, "inputSchema": schema}, {"name": "save"}, {"name": "save", "inputSchema": [1]}),
+        *({"name": "save", "inputSchema": schema, "description": {}}, {"name": "load", "inputSchema": schema}),
+    ]
+
+    async def listed(*_: Any) -> dict[str, Any]:
+        return {"tools": entries}
+
+    async with joined(a, b) as running, talking(running) as peer:
+        opened(b).handlers["tools/list"] = listed
+        assert await names(peer) == ["read", "load"]
+
+
+@both_eras
+async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    async with (
+        joined(door) as running,
+        talking(running, NEWEST_HANDSHAKE) as first,
+        talking(running, version) as second,
+    ):
+        assert await names(first) == ["read"]
+        slow = Lists(door)
+        with monkeypatch.context() as brief:
+            brief.setattr(roll, "LISTING_SECONDS", 0.01)
+            for _ in range(2):
+                assert await names(second) == []
+            assert slow.asked == 1
+            # What it knows from elsewhere it can call.
+            assert await second.text("read") == "a"
+        # That one client has to wait is nothing to the other.
+        slow.may.set()
+        assert await names(first) == ["read"]
+
+
+async def test_a_list_that_says_nothing_of_it_is_not_for_anyone_to_keep() -> None:
+    door = member("a", "read")
+
+    async def listed(*_: Any) -> dict[str, Any]:
+        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}
+
+    async with joined(door) as running, talking(running, STATELESS) as peer:
+        opened(door).handlers["tools/list"] = listed
+        result = (await peer.request("tools/list"))["result"]
+        assert (result["ttlMs"], result["cacheScope"]) == (0, "private")

@@ -1,0 +1,121 @@
+"""Everything that a server offers answers through the gateway as it does directly, in both eras."""
+
+from typing import Any
+
+import pytest
+
+from servers.everything.features.resources import WATCHED
+from servers.everything.server import app
+from shared import Running
+from shared.gateway.joined.gateway import gateway
+from shared.protocol.types.base import LOG_LEVEL
+from tests.servers.everything.peer import CAPABILITIES, answer_to
+from tests.shared.gateway.joined.members import Door
+from tests.shared.server.peer import ERAS, Json, Peer, talking
+from tests.wire import STATELESS
+
+pytestmark = pytest.mark.slow
+
+ARGUMENTS: dict[str, Json] = {"echo": {"text": "a"}, "long_call": {"seconds": 0.01, "steps": 2}}
+RANDOM = ("requestState", "elicitationId")
+"""What is another one each time."""
+ROUNDS = 5
+
+
+async def conversation(peer: Peer, method: str, params: Json) -> list[Json]:
+    """Everything the server says until a request is settled, the answers to whose questions are always the same."""
+    said: list[Json] = []
+    for _ in range(ROUNDS):
+        answer = await exchange(peer, method, params, said)
+        result = answer.get("result", {})
+        if result.get("resultType") != "input_required":
+            return said
+        brought = {key: answer_to(asked) for key, asked in result["inputRequests"].items()}
+        params = {**params, "inputResponses": brought, "requestState": result["requestState"]}
+    raise AssertionError(f"{method} was never settled")
+
+
+async def exchange(peer: Peer, method: str, params: Json, said: list[Json]) -> Json:
+    """The answer to a request; all messages up to it are added to what was `said`."""
+    level = {LOG_LEVEL: "debug"} if peer.version == STATELESS else {}
+    id_ = await peer.begin(method, params, progressToken="token", **level)
+    while True:
+        message = await peer.receive()
+        said.append(without_chance(message))
+        if message.get("id") == id_ and "method" not in message:
+            return message
+        if "id" in message:
+            await peer.reply(message["id"], answer_to(message))
+
+
+def without_chance(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: without_chance(item) for key, item in value.items() if key not in RANDOM}
+        case list():
+            return [without_chance(item) for item in value]
+        case _:
+            return value
+
+
+async def everything_said(running: Running[Any], version: str) -> dict[str, list[Json]]:
+    """What a server says to each request that may be made of it, one after another, by the request."""
+    said: dict[str, list[Json]] = {}
+    WATCHED.version = 1
+    async with talking(running, version, CAPABILITIES) as peer:
+
+        async def say(method: str, **params: Any) -> list[Json]:
+            said[f"{method} {params}"] = told = await conversation(peer, method, params)
+            return told
+
+        if version != STATELESS:
+            await say("logging/setLevel", level="debug")
+        lists: dict[str, list[Json]] = {}
+        for method, what in [
+            ("tools/list", "tools"),
+            ("prompts/list", "prompts"),
+            ("resources/list", "resources"),
+            ("resources/templates/list", "resourceTemplates"),
+        ]:
+            lists[what] = (await say(method))[-1]["result"][what]
+        for tool in lists["tools"]:
+            await say("tools/call", name=tool["name"], arguments=ARGUMENTS.get(tool["name"], {}))
+        await say("tools/call", name="no_such_tool")
+        await say("tools/call", name="echo", arguments={"text": 1})
+        for how in ("tool", "missing_resource", "crash"):
+            await say("tools/call", name="fail", arguments={"how": how})
+        for prompt in lists["prompts"]:
+            arguments = {one["name"]: "test://a" for one in prompt.get("arguments", ())}
+            await say("prompts/get", name=prompt["name"], arguments=arguments)
+            await say("prompts/get", name=prompt["name"])
+            for argument in arguments:
+                ref = {"type": "ref/prompt", "name": prompt["name"]}
+                await say("completion/complete", ref=ref, argument={"name": argument, "value": ""})
+        await say("prompts/get", name="no_such_prompt")
+        for uri in [one["uri"] for one in lists["resources"]] + ["test://template/1/data", "test://nothing"]:
+            await say("resources/read", uri=uri)
+        for template in lists["resourceTemplates"]:
+            ref = {"type": "ref/resource", "uri": template["uriTemplate"]}
+            await say("completion/complete", ref=ref, argument={"name": "id", "value": ""})
+        for method in ("skills/list", "no/such/method"):
+            await say(method)
+        for uri in ("skill://try-a-client/SKILL.md", "skill://nothing/SKILL.md"):
+            await say("skills/get", uri=uri)
+        await say("resources/directory/read", uri="skill://try-a-client")
+    return said
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_all_that_a_server_says_is_what_it_says_directly(version: str) -> None:
+    async with app.open() as running:
+        directly = await everything_said(running, version)
+    door = Door("everything", app)
+    try:
+        await door.open()
+        async with gateway([door], implementation=app.implementation).open() as running:
+            through = await everything_said(running, version)
+    finally:
+        await door.close()
+    assert list(through) == list(directly)
+    differing = {name: (directly[name], through[name]) for name in directly if directly[name] != through[name]}
+    assert differing == {}

@@ -1,0 +1,121 @@
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.windows import HandleWalker, Native
+from tests.descriptors import left_open, settled_descriptors
+from tests.shared.kit.rooted.simulated import SimulatedWindows, refuse_descriptors
+
+SECRET = "TOP SECRET"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    path = tmp_path / "root"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A directory beside the root that holds a secret."""
+    path = tmp_path / "root_evil"
+    path.mkdir()
+    (path / "secret").write_text(SECRET)
+    return path
+
+
+@pytest.fixture
+def files(root: Path) -> Iterator[RootedFiles]:
+    opened = RootedFiles(Roots([root], writable=True))
+    yield opened
+    opened.close()
+
+
+def opened_by(way: str, roots: Roots) -> RootedFiles:
+    """The files beneath the roots, found in one of these ways."""
+    return RootedFiles(roots, way == "race-free", HandleWalker(roots, native()) if way == "windows" else None)
+
+
+def native() -> Native:
+    """Windows itself where it is there, and otherwise a simulation, which needs Linux."""
+    if sys.platform == "win32":
+        from shared.kit.rooted.ntdll import Ntdll
+
+        return Ntdll()
+    if sys.platform != "linux":
+        pytest.skip("Windows is simulated on Linux only")
+    return SimulatedWindows()
+
+
+@pytest.fixture(params=["race-free", "checked", "windows"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How files are found."""
+    asked: str = request.param
+    if asked == "windows":
+        refuse_descriptors(monkeypatch)
+    return asked
+
+
+@pytest.fixture
+def either(root: Path, way: str) -> Iterator[RootedFiles]:
+    """The same files, found in each way."""
+    opened = opened_by(way, Roots([root], writable=True))
+    yield opened
+    opened.close()
+
+
+NOT_ON_WINDOWS = pytest.mark.parametrize("way", ["race-free", "checked"], indirect=True)
+"""For what Windows has not: bits of permission, links that anybody may make, names of any character."""
+
+
+@pytest.fixture
+def at(files: RootedFiles) -> Callable[[str], Place]:
+    """The place of a relative path."""
+    return files.roots.place
+
+
+@pytest.fixture
+def no_leak() -> Iterator[None]:
+    """Fails the test when it leaves descriptors open."""
+    before = settled_descriptors()
+    yield
+    assert left_open(before) == []
+
+
+SWAPPING = """
+import os, shutil, sys
+os.chdir(sys.argv[1])
+print("on", flush=True)
+
+def rename(one, other):
+    try:
+        os.rename(one, other)
+    except OSError:
+        # The server made a directory in the moment in which there was none.
+        shutil.rmtree("dir", ignore_errors=True)
+        rename(one, other)
+
+while True:
+    for one, other in (("dir", "kept"), ("link", "dir"), ("dir", "link"), ("kept", "dir")):
+        rename(one, other)
+"""
+
+
+@contextmanager
+def swapping(root: Path) -> Iterator[None]:
+    """A process that makes `dir` a directory and a link to the outside in turn, as fast as it can."""
+    with subprocess.Popen([sys.executable, "-c", SWAPPING, str(root)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.kill()

@@ -1,0 +1,157 @@
+"""A program that serves a port with several processes, and what its tests ask of it."""
+
+import os
+import re
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.checks.faults.raw import ROOT, SLOW
+from tests.redis_server import RedisServer
+from tests.wire import CLIENT_INFO, PATIENCE, STATELESS
+
+Json = dict[str, Any]
+
+SLOW_OVER_HTTP = [*SLOW, "--transport", "http"]
+FREELY = ["--max-rate", "1e9", "--max-burst", "1e9"]
+
+
+def wait_for(condition: Callable[[], Any], what: str) -> Any:
+    """The first true value of the condition, which is asked again and again."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"it took too long until {what}"
+        threading.Event().wait(0.01)
+    return found
+
+
+def tool_call(tool: str, **arguments: Any) -> tuple[Json, dict[str, str]]:
+    """A call that needs no session, and its headers."""
+    meta = {"protocolVersion": STATELESS, "clientCapabilities": {}, "clientInfo": CLIENT_INFO}
+    params = {
+        "name": tool,
+        "arguments": arguments,
+        "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()},
+    }
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": STATELESS,
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": tool,
+    }
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, headers
+
+
+class Several:
+    """The program while it runs. `url` is that of the listener, without a path."""
+
+    def __init__(
+        self,
+        store: RedisServer,
+        *words: str,
+        command: list[str] = SLOW_OVER_HTTP,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        shared = ["--store", store.url, "--store-prefix", f"{secrets.token_hex(8)}:"]
+        self.words = [*command, "--port", "0", "--workers", "2", *shared, *words]
+        self.env = {**os.environ, "MCP_STATE_KEY": "of-all-replicas" * 3, **(env or {})}
+        self.lines: list[str] = []
+
+    def __enter__(self) -> Self:
+        self.process = subprocess.Popen(self.words, cwd=ROOT, env=self.env, stderr=subprocess.PIPE, text=True)
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        pids = self.pids() if self.process.poll() is None else []
+        for pid in (self.process.pid, *pids):
+            self.kill(pid)
+        self.process.wait(PATIENCE)
+        # It has ended with the last process that could write.
+        self._reading.join(PATIENCE)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        self.lines.extend(iter(self.process.stderr.readline, ""))
+
+    def served(self) -> Self:
+        """Waits until it serves."""
+        line: str = wait_for(lambda: next((one for one in self.lines if "listening on" in one), None), "it serves")
+        self.url = re.findall(r"http://[^/]+", line)[0]
+        return self
+
+    def said(self, *parts: str) -> None:
+        """Waits for a line with all of these parts."""
+        wait_for(lambda: any(all(part in line for part in parts) for line in self.lines), f"it says {parts}")
+
+    def send(self, number: signal.Signals) -> None:
+        """Sends a signal to the parent."""
+        self.process.send_signal(number)
+
+    def kill(self, pid: int) -> None:
+        """Ends a process at once."""
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            assert pid != self.process.pid or self.process.poll() is not None
+
+    def ended(self) -> int:
+        """Waits for the end of the parent; its exit code."""
+        code = self.process.wait(PATIENCE)
+        self._reading.join(PATIENCE)
+        return code
+
+    def pids(self) -> list[int]:
+        """The workers, dead ones excepted."""
+        parent = self.process.pid
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        return [pid for pid in map(int, children) if is_alive(pid)]
+
+    def pid(self, number: int) -> int:
+        """The worker of that number."""
+        return next(pid for pid in self.pids() if variable(pid, "MCP_WORKER").startswith(f"{number}:"))
+
+    def health(self) -> Json:
+        """What the worker says that takes a new connection."""
+        body: Json = httpx.get(f"{self.url}/healthz", timeout=PATIENCE).json()
+        return body
+
+    def metrics(self) -> dict[str, float]:
+        """All metrics, without labels: the sums."""
+        answer = httpx.get(f"{self.url}/metrics", timeout=PATIENCE)
+        assert answer.status_code == 200, answer.text
+        sums: dict[str, float] = {}
+        for family in text_string_to_metric_families(answer.text):
+            for sample in family.samples:
+                sums[sample.name] = sums.get(sample.name, 0.0) + sample.value
+        return sums
+
+    def call(self, tool: str, **arguments: Any) -> httpx.Response:
+        """Calls a tool on a new connection."""
+        message, headers = tool_call(tool, **arguments)
+        return httpx.post(f"{self.url}/mcp", json=message, headers=headers, timeout=PATIENCE)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process that has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def variable(pid: int, name: str) -> str:
+    """A variable of the environment that the process was started with; empty where there is none."""
+    variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return next((one.partition("=")[2] for one in variables if one.startswith(f"{name}=")), "")

@@ -1,0 +1,190 @@
+"""Who may use a listener, as its options say: what is refused at the start, and what a process makes of requests."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from shared.auth.authenticators import OAuthTokens
+from shared.auth.tokens import StaticTokens
+from shared.auth.tokens_file import digest_of
+from shared.program.authorization import check_public_url
+from shared.program.process import Options, http_options, token_of
+from shared.protocol.http.protected import WELL_KNOWN
+from tests.checks.faults.raw import ROOT, Raw
+from tests.checks.faults.test_http_process import listening
+from tests.shared.auth.issuing import FakeIssuer, issuing
+from tests.shared.transports.http.http_wire import PATIENCE, envelope, merged, routing
+
+ISSUER = "https://issuer.example.org"
+PUBLIC = "https://mcp.example.org"
+
+
+def made(**options: Any) -> Any:
+    """What the options make of a listener."""
+    read = Options.model_validate({"transport": "http", **options})
+    return http_options(read, token_of(read))
+
+
+@pytest.mark.slow
+def test_without_an_issuer_nothing_of_oauth_is_loaded() -> None:
+    code = (
+        "import sys; from shared.program.process import Options, http_options, token_of\n"
+        "options = Options(transport='http', token='t'); http_options(options, token_of(options))\n"
+        "print({'joserfc', 'httpx', 'authlib', 'cryptography'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "set()\n", done.stderr
+
+
+def test_an_issuer_goes_with_tokens_of_the_operator() -> None:
+    http = made(token="own", auth_issuer=[ISSUER])
+    assert isinstance(http.authenticator, OAuthTokens)
+    assert http.issuers.urls == (ISSUER,)
+    assert isinstance(made(token="own").authenticator, StaticTokens)
+    assert made(token="own").issuers is None
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"host": "0.0.0.0"}, "reachable from other machines"),
+        ({"trusted_proxy": ["the proxy"]}, "--trusted-proxy: 'the proxy' is not an IP address or network"),
+        ({"host": "0.0.0.0", "auth_issuer": [ISSUER]}, "--public-url"),
+        ({"auth_issuer": ["http://issuer.example.org"]}, "--auth-issuer"),
+        ({"auth_issuer": ["issuer.example.org"]}, "--auth-issuer"),
+        ({"auth_issuer": [f"{ISSUER}/?x=1"]}, "--auth-issuer"),
+        ({"auth_issuer": [ISSUER], "auth_algorithm": ["HS256"]}, "--auth-algorithm"),
+        ({"auth_issuer": [ISSUER], "auth_algorithm": ["none"]}, "--auth-algorithm"),
+        ({"auth_issuer": [ISSUER], "auth_client_id": "rs"}, "--auth-client-secret-file"),
+        ({"auth_issuer": [ISSUER, PUBLIC], "auth_client_id": "rs", "auth_client_secret": "x"}, "one --auth-issuer"),
+        ({"auth_issuer": [ISSUER], "public_url": "mcp.example.org"}, "--public-url"),
+        ({"auth_issuer": [ISSUER], "public_url": f"{PUBLIC}/?x"}, "--public-url"),
+        ({"auth_issuer": [ISSUER], "public_url": f"{PUBLIC}:99999"}, "--public-url"),
+        ({"auth_issuer": [ISSUER], "public_url": f'{PUBLIC}/"'}, "--public-url"),
+        ({"auth_issuer": [ISSUER], "public_url": "https://u:hunter2@mcp.example.org"}, "--public-url"),
+        ({"tokens_file": Path("no/such/file")}, "no/such/file: No such file"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_can_not_be_is_refused_in_one_line(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as refused:
+        made(**options)
+    assert "\n" not in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_public_url_is_made_canonical() -> None:
+    assert check_public_url("HTTPS://MCP.Example.org:443/Tools/") == "https://mcp.example.org/Tools"
+
+
+@pytest.mark.parametrize("options", [{"tokens_file": "tokens"}, {"auth_issuer": [ISSUER], "public_url": PUBLIC}])
+def test_beyond_loopback_either_is_enough(options: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("")
+    found = {name: tmp_path / "tokens" if name == "tokens_file" else value for name, value in options.items()}
+    assert made(host="0.0.0.0", **found).authenticator
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize(("mode", "warns"), [(0o600, False), (0o644, True), (0o620, True)])
+def test_a_file_of_tokens_that_is_others_too_is_told(
+    mode: int, warns: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("")
+    path.chmod(mode)
+    made(tokens_file=path)
+    assert (f"others than its owner can read or write {path}" in caplog.text) == warns
+
+
+# Processes
+
+DISCOVER = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": envelope()}}
+
+
+class Door:
+    """A listener, its issuer, and a client."""
+
+    def __init__(self, url: str, issuer: FakeIssuer, client: httpx.AsyncClient) -> None:
+        self.url = url
+        self.issuer = issuer
+        self.client = client
+
+    async def post(self, path: str, token: str | None) -> httpx.Response:
+        sent = {**routing("server/discover"), "Authorization": None if token is None else f"Bearer {token}"}
+        return await self.client.post(self.url + path, json=DISCOVER, headers=merged(sent))
+
+    async def call(self, path: str, token: str, tool: str) -> httpx.Response:
+        params = {"name": tool, "arguments": {}, "_meta": envelope()}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        sent = {**routing("tools/call", tool), "Authorization": f"Bearer {token}"}
+        return await self.client.post(self.url + path, json=message, headers=merged(sent))
+
+    async def get(self, path: str) -> Any:
+        answer = await self.client.get(self.url + path)
+        assert answer.status_code == 200, (path, answer.text)
+        return answer.json()
+
+
+@asynccontextmanager
+async def door(command: list[str], **environment: str) -> AsyncIterator[Door]:
+    """A program that takes the tokens of an issuer."""
+    async with issuing() as issuer, httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
+        words = [*command, "--port", "0", "--auth-issuer", issuer.url]
+        env = {**os.environ, **environment, "NO_PROXY": "127.0.0.1,localhost"}
+        with Raw([sys.executable, "-m", *words], env=env) as server:
+            yield Door(listening(server).removesuffix("/mcp").removesuffix("/"), issuer, client)
+
+
+@pytest.mark.slow
+async def test_a_server_takes_tokens_that_are_for_it(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f'[ada]\ndigest = "{digest_of("named")}"\nscopes = ["everything:read"]\n')
+    everything = ["servers.everything", "--transport", "http"]
+    async with door(everything, MCP_TOKEN="own", MCP_TOKENS_FILE=str(tokens)) as site:
+        refused = await site.post("/mcp", None)
+        metadata_url = f"{site.url}{WELL_KNOWN}/mcp"
+        assert (refused.status_code, refused.headers["www-authenticate"].split(" ")[0]) == (401, "Bearer")
+        assert f'resource_metadata="{metadata_url}"' in refused.headers["www-authenticate"]
+        said = await site.get(f"{WELL_KNOWN}/mcp")
+        assert (said["resource"], said["authorization_servers"]) == (f"{site.url}/mcp", [site.issuer.url])
+        assert await site.get(WELL_KNOWN) == said
+        good, elsewhere = (
+            site.issuer.sign(aud=f"{site.url}{path}", scope="everything:read") for path in ("/mcp", "/other/mcp")
+        )
+        for token, status in ((good, 200), (elsewhere, 401), ("own", 200), ("named", 200), ("other", 401)):
+            assert (await site.post("/mcp", token)).status_code == status
+        for token, status in (("own", 200), ("named", 403), (good, 403)):
+            assert (await site.call("/mcp", token, "trigger_resource_change")).status_code == status
+        # HTTP+SSE has the same servers under other URLs, for which its clients get their tokens.
+        assert (await site.get(f"{WELL_KNOWN}/sse"))["resource"] == f"{site.url}/sse"
+
+
+@pytest.mark.slow
+async def test_each_of_several_servers_is_a_resource_of_its_own(tmp_path: Path) -> None:
+    served = ["servers", "serve", "--join", "everything", "prompts"]
+    async with door(served, MCP_PROMPTS_LIBRARIES=str(tmp_path)) as site:
+        paths = ["/everything/mcp", "/prompts/mcp", "/mcp"]
+        for path in paths:
+            assert (await site.get(WELL_KNOWN + path))["resource"] == site.url + path
+            token = site.issuer.sign(aud=site.url + path)
+            good = [one for one in paths if (await site.post(one, token)).status_code != 401]
+            assert good == [path]
+        assert (await site.get(WELL_KNOWN))["resource"] == f"{site.url}/mcp"
+        token = site.issuer.sign(aud=f"{site.url}/mcp", scope="everything:read")
+        assert (await site.call("/mcp", token, "test_simple_text")).status_code == 200
+        refused = await site.call("/mcp", token, "trigger_resource_change")
+        challenge = refused.headers["www-authenticate"]
+        assert (refused.status_code, 'scope="everything:write"' in challenge) == (403, True)
+        assert f'resource_metadata="{site.url}{WELL_KNOWN}/mcp"' in challenge
+        # The page says nothing of servers or issuers, and learns from what it asks for that a login is needed.
+        page = await site.client.get(f"{site.url}/")
+        assert (page.status_code, site.issuer.url in page.text) == (200, False)
+        figures = await site.client.get(f"{site.url}/metrics")
+        assert (figures.status_code, "resource_metadata=" in figures.headers["www-authenticate"]) == (401, True)

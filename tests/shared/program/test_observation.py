@@ -1,0 +1,266 @@
+"""`--otlp` of whole programs: what a receiver is sent of them, how traces go through them, and what becomes of a
+program whose receiver is not there.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from shared.client.client import Client
+from shared.client.connect import connect, connect_stdio
+from shared.errors import PeerError
+from shared.kit.trace_context import TraceContext, current
+from tests.checks.faults.raw import ROOT
+from tests.receiver import Receiver, Seen, receiving
+from tests.servers.fetch.sites import answer, opened_site
+from tests.wire import Wire, listening, serving
+
+PATIENCE = 60.0
+EVERYTHING = [sys.executable, "-m", "servers.everything"]
+BUNDLE = [sys.executable, "-m", "servers"]
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+PARENT = TraceContext(TRACE, SPAN, "01", "congo=t61rcWkgMzE")
+OFTEN = {"OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_METRIC_EXPORT_INTERVAL": "200"}
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def part_of(context: TraceContext) -> Any:
+    """As long as the block what is done is a part of that span."""
+    token = current.set(context)
+    try:
+        yield
+    finally:
+        current.reset(token)
+
+
+@asynccontextmanager
+async def started(command: Sequence[str], receiver: Receiver | None, **env: str) -> AsyncIterator[Client]:
+    """A client on stdio of a server that sends to `receiver`."""
+    words = [*command, *([] if receiver is None else ["--otlp", receiver.url])]
+    with anyio.fail_after(PATIENCE):
+        async with connect_stdio(words, env={**OFTEN, **env}, cwd=ROOT) as client:
+            yield client
+
+
+async def test_a_call_is_a_span_within_that_of_its_client() -> None:
+    async with (
+        receiving() as receiver,
+        started(EVERYTHING, receiver, OTEL_EXPORTER_OTLP_COMPRESSION="gzip") as client,
+    ):
+        with part_of(PARENT):
+            await client.call_tool("echo", {"text": "a secret"})
+        call, tool = await receiver.span("tools/call echo"), await receiver.span("execute_tool echo")
+        assert receiver.headers[0]["content-encoding"] == "gzip"
+    assert (call.trace, call.parent, call.state, call.kind) == (TRACE, SPAN, PARENT.state, "server")
+    assert (tool.trace, tool.parent, tool.kind) == (TRACE, call.id, "internal")
+    assert call.service == "everything"
+    assert call.attributes == {
+        "mcp.server.name": "everything",
+        "mcp.method.name": "tools/call",
+        "mcp.protocol.version": "2026-07-28",
+        "jsonrpc.request.id": call.attributes["jsonrpc.request.id"],
+        "gen_ai.tool.name": "echo",
+        "gen_ai.operation.name": "execute_tool",
+        "network.transport": "pipe",
+    }
+    assert "secret" not in str(receiver.spans)
+
+
+async def test_what_went_wrong_is_told_by_kind() -> None:
+    async with receiving() as receiver, started(EVERYTHING, receiver) as client:
+        assert (await client.call_tool("fail", {"how": "tool"})).is_error
+        for how in ("protocol", "crash"):
+            with pytest.raises(PeerError):
+                await client.call_tool("fail", {"how": how})
+        await receiver.until(lambda: len([one for one in receiver.spans if one.name == "tools/call fail"]) == 3)
+    failed = [one for one in receiver.spans if one.name == "tools/call fail"]
+    kinds = [one.attributes["error.type"] for one in failed]
+    assert kinds == ["tool_error", failed[1].attributes["rpc.response.status_code"], "RuntimeError"]
+    assert all(one.has_failed for one in failed)
+    assert failed[2].message == ""
+
+
+async def test_over_http_a_header_names_the_parent_unless_the_request_does() -> None:
+    other = TraceContext("1" * 32, "2" * 16)
+    async with receiving() as receiver:
+        command = [*EVERYTHING, "--transport", "http", "--port", "0", "--otlp", receiver.url]
+        async with serving(command, env={**os.environ, **OFTEN}) as base:
+            async with connect(f"{base}/mcp") as client:
+                with part_of(PARENT):
+                    await client.list_tools()
+            await _post(base, "prompts/list", {}, other.carried())
+            await _post(base, "resources/list", PARENT.carried(), other.carried())
+            tools, prompts = await receiver.span("tools/list"), await receiver.span("prompts/list")
+            resources = await receiver.span("resources/list")
+    assert (tools.trace, tools.parent) == (TRACE, SPAN)
+    assert (prompts.trace, prompts.parent) == (other.trace_id, other.span_id)
+    assert (resources.trace, resources.parent) == (TRACE, SPAN)
+    assert tools.attributes["network.transport"] == "tcp"
+
+
+async def _post(base: str, method: str, meta: dict[str, Any], headers: dict[str, str]) -> None:
+    envelope = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": {**envelope, **meta}}}
+    of_mcp = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": method,
+    }
+    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
+        answered = await client.post(f"{base}/mcp", json=message, headers={**of_mcp, **headers})
+    assert answered.status_code == 200, answered.text
+
+
+@pytest.mark.parametrize("gateway_sends", [True, False], ids=["gateway with spans", "gateway without"])
+async def test_a_trace_goes_through_a_gateway(gateway_sends: bool, tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        upstream = [*EVERYTHING, "--otlp", receiver.url]
+        configuration = tmp_path / "servers.yaml"
+        behind = {"command": upstream, "cwd": str(ROOT), "env": OFTEN}
+        configuration.write_text(json.dumps({"servers": {"behind": behind}}))
+        command = [*BUNDLE, "serve", "--config", str(configuration), "--port", "0"]
+        command += ["--otlp", receiver.url] if gateway_sends else []
+        env = {**os.environ, **OFTEN}
+        async with serving(command, env=env) as base, connect(f"{base}/behind/mcp") as client:
+            with part_of(PARENT):
+                await client.call_tool("echo", {"text": "hi"})
+            last = await receiver.span("execute_tool echo")
+            spans = {"": last}
+            if gateway_sends:
+                await receiver.span("tools/call echo", **{"mcp.server.name": "behind"})
+            await receiver.span("tools/call echo", **{"mcp.server.name": "everything"})
+            spans = {one.id: one for one in receiver.spans}
+    line = list(_up_from(last, spans))
+    assert {one.trace for one in line} == {TRACE}
+    assert line[-1].parent == SPAN
+    of_gateway = [("tools/call echo", "client", "mcp-servers"), ("tools/call echo", "server", "mcp-servers")]
+    assert [(one.name, one.kind, one.service) for one in line] == [
+        ("execute_tool echo", "internal", "everything"),
+        ("tools/call echo", "server", "everything"),
+        *(of_gateway if gateway_sends else []),
+    ]
+
+
+def _up_from(span: Seen, spans: dict[str, Seen]) -> Any:
+    while True:
+        yield span
+        if span.parent not in spans:
+            return
+        span = spans[span.parent]
+
+
+async def test_one_of_several_that_are_joined_is_within_the_door() -> None:
+    async with receiving() as receiver:
+        command = [*BUNDLE, "serve", "everything", "--join", "--port", "0", "--otlp", receiver.url]
+        async with serving(command, env={**os.environ, **OFTEN}) as base, connect(f"{base}/mcp") as client:
+            await client.call_tool("echo", {"text": "hi"})
+            door = await receiver.span("tools/call echo", **{"mcp.server.name": "joined"})
+            inner = await receiver.span("tools/call echo", **{"mcp.server.name": "everything"})
+            by = {"server": "joined", "method": "tools/call", "tool": "other"}
+            await receiver.until(lambda: receiver.count("mcp.requests", **by))
+    assert (inner.parent, inner.kind, door.kind) == (door.id, "internal", "server")
+
+
+async def test_a_statement_is_a_span_without_its_text() -> None:
+    command = [sys.executable, "-m", "servers.sqlite", "--demo"]
+    async with receiving() as receiver, started(command, receiver) as client:
+        await client.call_tool("read_query", {"query": "-- a comment\n select 'hidden' AS word"})
+        tool = await receiver.span("execute_tool read_query")
+        (query,) = [one for one in receiver.spans if one.attributes.get("db.system.name") == "sqlite"]
+    assert (query.parent, query.kind) == (tool.id, "client")
+    assert query.attributes["db.operation.name"] == "SELECT"
+    assert query.name == f"SELECT {query.attributes['db.namespace']}"
+    assert "hidden" not in str(receiver.spans)
+
+
+async def test_the_load_of_a_page_is_a_span_without_its_path() -> None:
+    page = answer("<p>Hello</p>", **{"Content-Type": "text/html"})
+    async with receiving() as receiver, opened_site({"/hidden": page, "/robots.txt": answer(status=404)}) as site:
+        allowed = ["--allow-private", "127.0.0.1", "--allow-port", str(site.port)]
+        async with started([sys.executable, "-m", "servers.fetch", *allowed], receiver) as client:
+            await client.call_tool("fetch", {"url": site.url("/hidden")})
+            tool, load = await receiver.span("execute_tool fetch"), await receiver.span("GET")
+    assert (load.parent, load.kind) == (tool.id, "client")
+    assert load.attributes == {
+        "http.request.method": "GET",
+        "server.address": "127.0.0.1",
+        "http.response.status_code": 200,
+        "mcp.fetch.from_cache": False,
+    }
+    assert "hidden" not in str(receiver.spans)
+
+
+async def test_the_counts_are_those_of_metrics() -> None:
+    async with receiving() as receiver:
+        command = [*EVERYTHING, "--transport", "http", "--port", "0", "--otlp", receiver.url]
+        async with serving(command, env={**os.environ, **OFTEN}) as base:
+            async with connect(f"{base}/mcp") as client:
+                await client.call_tool("fail", {"how": "tool"})
+            by = {"server": "everything", "method": "tools/call", "tool": "fail"}
+            await receiver.until(lambda: receiver.count("mcp.request.errors", **by, kind="tool"))
+            told = {name for name, _ in receiver.counts}
+            assert receiver.count("mcp.server.up", server="everything") == 1
+    assert receiver.count("mcp.requests", **by) == 1
+    assert receiver.count("mcp.request.duration", **by) == 1
+    assert receiver.count("mcp.limited", server="everything", limit="rate") == 0
+    assert told >= {"mcp.sessions", "mcp.streams", "mcp.subscriptions"}
+
+
+async def test_lines_of_the_log_name_the_trace() -> None:
+    async with Wire([*EVERYTHING, "--log-format", "json"], cwd=ROOT) as wire:
+        await wire.initialize()
+        call = {"name": "fail", "arguments": {"how": "crash"}, "_meta": PARENT.carried()}
+        await wire.request("tools/call", call)
+        await wire.close_stdin()
+        await wire.wait()
+    (line,) = [json.loads(text) for text in wire.stderr.splitlines() if "a handler failed" in text]
+    assert (line["trace_id"], line["span_id"]) == (TRACE, SPAN)
+
+
+@pytest.mark.parametrize("hangs", [False, True], ids=["nobody listens", "nobody answers"])
+async def test_a_receiver_that_is_not_there_holds_up_nothing(hangs: bool) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        port = silent.getsockname()[1]
+        if not hangs:
+            silent.close()
+        env = {**os.environ, **OFTEN, "OTEL_EXPORTER_OTLP_TIMEOUT": "1" if not hangs else "10"}
+        command = [*EVERYTHING, "--transport", "http", "--port", "0", "--otlp", f"http://127.0.0.1:{port}"]
+        async with Wire(command, env=env, cwd=ROOT) as process:
+            base = await listening(process)
+            with anyio.fail_after(PATIENCE):
+                async with connect(f"{base}/mcp") as client:
+                    for _ in range(3):
+                        await client.call_tool("echo", {"text": "hi"})
+                while not hangs and "takes no spans" not in process.stderr:
+                    await anyio.lowlevel.checkpoint()
+            process.terminate()
+            began = time.monotonic()
+            assert await process.wait() == 0
+            assert time.monotonic() - began < 8
+    assert process.stderr.count("takes no spans and counts; work goes on without") == int(not hangs), process.stderr
+    assert "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize("url", ["localhost:4318", "grpc://localhost:4317", "http://", "http://a/?b=c"])
+def test_what_is_no_receiver_is_told_at_the_start(url: str) -> None:
+    ended = subprocess.run(
+        [*EVERYTHING, "--otlp", url], capture_output=True, text=True, input="", timeout=PATIENCE, cwd=ROOT
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+    assert "otlp" in ended.stderr

@@ -1,0 +1,276 @@
+"""`--workers`: several processes that serve one port, who starts them again, and how they end."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from shared.program.run import Options
+from shared.program.workers import check_workers
+from tests.checks.faults.raw import FILES, INITIALIZE, INITIALIZED, SLOW, Raw, request
+from tests.redis_server import RedisServer
+from tests.shared.program.several import FREELY, Several, is_alive, tool_call, variable, wait_for
+from tests.wire import NEWEST_HANDSHAKE, PATIENCE
+
+pytestmark = pytest.mark.slow
+
+STORE = "redis://127.0.0.1:1"
+BUNDLE = [sys.executable, "-m", "servers", "serve"]
+
+
+# What is refused
+
+
+def refused(*words: str) -> str:
+    with Raw([*SLOW, "--workers", "2", *words]) as program:
+        assert program.wait() == 2
+        return program.stderr()
+
+
+def test_stdio_has_one_client_and_so_one_process() -> None:
+    assert "on stdio one process serves its one client" in refused("--store", STORE)
+
+
+def test_without_a_store_it_says_what_would_be_lost() -> None:
+    said = refused("--transport", "http")
+    assert said.count("\n") == 1
+    for lost in ("--store", "session", "task", "stream", "limit"):
+        assert lost in said
+
+
+def test_windows_can_t_share_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(ValueError, match=r"--workers: .* on Windows"):
+        check_workers(Options(transport="http", workers=2, store=STORE))
+
+
+def test_a_busy_port_is_said_once_by_the_parent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        said = refused("--transport", "http", "--store", STORE, "--port", str(busy.getsockname()[1]))
+    assert said.count("can't listen on 127.0.0.1") == 1
+    assert "[worker" not in said
+
+
+def test_what_a_worker_refuses_ends_the_program(redis_server: RedisServer) -> None:
+    with Several(redis_server, "--broken") as program:
+        assert program.ended() == 2
+        assert sum("/there/is/none: No such file" in line for line in program.lines) == 1
+
+
+def test_servers_of_others_have_their_sessions_in_one_process(tmp_path: Path) -> None:
+    config = tmp_path / "bundle.yaml"
+    config.write_text("servers: {theirs: {command: cat}}")
+    with Raw([*BUNDLE, "--config", str(config), "--workers", "2", "--store", STORE]) as program:
+        assert program.wait() == 2
+        assert "--workers: theirs is reached by sessions that one process holds" in program.stderr()
+
+
+# Life and death
+
+
+@pytest.fixture
+def program(redis_server: RedisServer) -> Iterator[Several]:
+    with Several(redis_server, *FREELY, "--log-level", "info") as started:
+        yield started.served()
+
+
+def test_one_that_is_killed_is_started_again(program: Several) -> None:
+    assert sum("listening on" in line for line in program.lines) == 1
+    before = program.pid(1)
+    os.kill(before, signal.SIGSTOP)
+    assert {program.health()["worker"] for _ in range(10)} == {2}
+    program.kill(before)
+    program.said("worker 1 was ended by SIGKILL; it is started again in 0.1 s")
+    wait_for(lambda: program.metrics()["mcp_workers"] == 2, "both serve again")
+    assert program.metrics()["mcp_worker_restarts_total"] == 1
+    os.kill(program.pid(2), signal.SIGSTOP)
+    assert {program.health()["worker"] for _ in range(10)} == {1}
+    assert program.pid(1) != before
+    program.kill(program.pid(1))
+    program.said("worker 1 was ended by SIGKILL; it is started again in 0.2 s")
+
+
+def test_the_end_waits_for_what_is_under_way(program: Several) -> None:
+    pids = program.pids()
+    with ThreadPoolExecutor() as calls:
+        call = calls.submit(program.call, "hold", seconds=0.5)
+        wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
+        program.send(signal.SIGTERM)
+        answer = call.result(PATIENCE)
+    assert '"held"' in answer.text
+    assert answer.headers["connection"] == "close"
+    assert program.ended() == 0
+    assert not any(map(is_alive, pids))
+    assert sum("closed in order" in line for line in program.lines) == 2
+
+
+def test_a_signal_to_all_of_them_is_no_second_one(program: Several) -> None:
+    with ThreadPoolExecutor() as calls:
+        call = calls.submit(program.call, "hold", seconds=0.5)
+        wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
+        # As service managers do.
+        for pid in program.pids():
+            os.kill(pid, signal.SIGTERM)
+        program.send(signal.SIGTERM)
+        assert '"held"' in call.result(PATIENCE).text
+    assert program.ended() == 0
+
+
+def test_a_second_signal_ends_all_at_once(program: Several) -> None:
+    pids = program.pids()
+    with ThreadPoolExecutor() as calls:
+        call = calls.submit(program.call, "hang")
+        wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
+        program.send(signal.SIGINT)
+        program.said("shared.program: SIGINT: ending")
+        program.send(signal.SIGINT)
+        assert program.ended() == -signal.SIGINT
+        with pytest.raises(httpx.HTTPError):
+            call.result(PATIENCE)
+    wait_for(lambda: not any(map(is_alive, pids)), "the workers have ended")  # a kill takes a moment
+
+
+def test_workers_end_in_order_when_their_parent_is_killed(program: Several) -> None:
+    pids = program.pids()
+    with ThreadPoolExecutor() as calls:
+        call = calls.submit(program.call, "hold", seconds=0.5)
+        wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
+        program.kill(program.process.pid)
+        assert '"held"' in call.result(PATIENCE).text
+    wait_for(lambda: not any(map(is_alive, pids)), "the workers have ended")
+    wait_for(lambda: sum("closed in order" in line for line in program.lines) == 2, "both closed in order")
+
+
+# One after another
+
+
+def keep_calling(program: Several, ended: threading.Event, *, reuse: bool) -> tuple[int, list[str]]:
+    """Calls a tool again and again, on one connection or each time on a new one; how often that went well, and what
+    went wrong."""
+    message, headers = tool_call("echo", text="x")
+    if not reuse:
+        headers["Connection"] = "close"
+    good, bad = 0, []
+    with httpx.Client(timeout=PATIENCE) as client:
+        while not ended.is_set():
+            try:
+                answer = client.post(f"{program.url}/mcp", json=message, headers=headers)
+            except httpx.HTTPError as error:
+                bad.append(repr(error))
+            else:
+                good += answer.status_code == 200
+                bad += [] if answer.status_code == 200 else [answer.text]
+    return good, bad
+
+
+def test_sighup_replaces_all_and_no_request_fails(program: Several) -> None:
+    before, ended = set(program.pids()), threading.Event()
+    with ThreadPoolExecutor() as clients:
+        calling = [clients.submit(keep_calling, program, ended, reuse=n % 2 == 0) for n in range(4)]
+        try:
+            wait_for(lambda: program.metrics().get("mcp_requests_total"), "calls come")
+            # As service managers do.
+            for pid in before:
+                os.kill(pid, signal.SIGHUP)
+            program.send(signal.SIGHUP)
+            program.said("all workers were replaced")
+        finally:
+            ended.set()
+        counts = [one.result(PATIENCE) for one in calling]
+    assert [bad for _, bad in counts] == [[], [], [], []]
+    assert not before & set(program.pids())
+    assert len(program.pids()) == 2
+    # None is counted twice, and none is forgotten with the process that served it.
+    metrics = program.metrics()
+    assert metrics["mcp_requests_total"] == sum(good for good, _ in counts)
+    assert metrics["mcp_worker_restarts_total"] == 0
+
+
+def test_a_session_goes_on_with_the_next_workers(program: Several) -> None:
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": NEWEST_HANDSHAKE}
+    with httpx.Client(base_url=program.url, headers=headers, timeout=PATIENCE) as client:
+        opened = client.post("/mcp", json=INITIALIZE)
+        client.headers["Mcp-Session-Id"] = opened.headers["Mcp-Session-Id"]
+        assert client.post("/mcp", json=INITIALIZED).status_code == 202
+        program.send(signal.SIGHUP)
+        program.said("all workers were replaced")
+        called = request(1, "tools/call", {"name": "echo", "arguments": {"text": "x"}})
+        assert '"x"' in client.post("/mcp", json=called).text
+
+
+def test_where_the_new_ones_can_t_start_the_old_ones_stay(redis_server: RedisServer, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text("broken = false")
+    with Several(redis_server, "--settings", str(settings)) as program:
+        pids = program.served().pids()
+        settings.write_text("broken = true")
+        program.send(signal.SIGHUP)
+        program.said("the new worker does not serve")
+        assert program.pids() == pids
+        assert program.call("echo", text="x").status_code == 200
+
+
+# What they say
+
+
+def test_counts_never_go_down(program: Several) -> None:
+    for _ in range(5):
+        program.call("echo", text="x")
+    seen = [program.metrics()]
+    assert seen[0]["mcp_requests_total"] == seen[0]["mcp_request_duration_seconds_count"] == 5
+    program.kill(program.pid(1))
+    seen.append(program.metrics())
+    program.said("worker 1 was ended by SIGKILL")
+    program.kill(program.pid(2))
+    program.said("worker 2 was ended by SIGKILL")
+    wait_for(lambda: program.metrics()["mcp_workers"] == 2, "both serve again")
+    program.call("echo", text="x")
+    seen.append(program.metrics())
+    assert [one["mcp_requests_total"] for one in seen] == [5, 5, 6]
+    assert all(one["mcp_server_up"] == 1 for one in seen)
+    assert seen[2]["process_open_fds"] > 0
+
+
+def test_log_lines_and_health_name_the_worker(redis_server: RedisServer) -> None:
+    with Several(redis_server, "--log-format", "json") as program:
+        program.served()
+        assert program.health()["worker"] in {1, 2}
+        program.send(signal.SIGTERM)
+        assert program.ended() == 0
+        said = [json.loads(line) for line in program.lines]
+    assert sorted(one["worker"] for one in said if one["message"] == "closed in order") == [1, 2]
+    assert [one.get("worker") for one in said if "listening on" in one["message"]] == [None]
+
+
+def test_they_have_one_key_for_states(redis_server: RedisServer, program: Several) -> None:
+    assert {variable(pid, "MCP_STATE_KEY") for pid in program.pids()} == {program.env["MCP_STATE_KEY"]}
+    with Several(redis_server, env={"MCP_STATE_KEY": ""}) as other:
+        first, second = (variable(pid, "MCP_STATE_KEY") for pid in other.served().pids())
+        assert first == second != ""
+        other.said("MCP_STATE_KEY is not set")
+
+
+def test_several_servers_on_one_port(redis_server: RedisServer, tmp_path: Path) -> None:
+    config = tmp_path / "bundle.yaml"
+    config.write_text(f"servers: {{filesystem: {{roots: [{tmp_path}]}}, fetch: {{}}}}")
+    with Several(redis_server, "--config", str(config), command=BUNDLE) as program:
+        program.served()
+        answer = httpx.get(f"{program.url}/metrics", timeout=PATIENCE).text
+        assert 'mcp_server_up{server="fetch"} 1.0' in answer
+        program.send(signal.SIGTERM)
+        assert program.ended() == 0
+
+
+def test_the_parent_loads_no_web_server(redis_server: RedisServer, tmp_path: Path) -> None:
+    with Several(redis_server, str(tmp_path), command=[*FILES, "--transport", "http"]) as program:
+        program.served()
+        maps = [Path(f"/proc/{pid}/maps").read_text() for pid in (program.process.pid, *program.pids())]
+        assert ["httptools" in one for one in maps] == [False, True, True]

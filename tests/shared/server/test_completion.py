@@ -1,0 +1,76 @@
+"""Completion of arguments and variables."""
+
+import pytest
+
+from shared import Context
+from shared.errors import DeclarationError
+from tests.shared.server.peer import server, talking
+
+PROMPT = {"type": "ref/prompt", "name": "greet"}
+TEMPLATE = {"type": "ref/resource", "uri": "a:{name}"}
+
+
+def app_with_names(count=3, kind="prompt", name="greet", argument="name"):
+    app = server()
+
+    @app.prompt()
+    async def greet(name: str) -> str:
+        """Greets."""
+        return name
+
+    @app.resource("a:{name}")
+    async def page(name: str) -> str:
+        return name
+
+    @app.completes(kind, name, argument)
+    async def names(ctx: Context[None], typed: str, settled: dict[str, str]) -> list[str]:
+        return [f"{typed}{number}{settled.get('suffix', '')}" for number in range(count)]
+
+    return app
+
+
+async def completed(app, ref=PROMPT, name="name", value="n", **more):
+    async with talking(app) as peer:
+        params = {"ref": ref, "argument": {"name": name, "value": value}, **more}
+        return await peer.request("completion/complete", params)
+
+
+async def test_values_are_what_the_function_gives():
+    answer = await completed(app_with_names())
+    assert answer["result"]["completion"] == {"values": ["n0", "n1", "n2"], "total": 3, "hasMore": False}
+
+
+async def test_variables_of_templates_are_completed_too():
+    answer = await completed(app_with_names(kind="resource", name="a:{name}"), TEMPLATE)
+    assert answer["result"]["completion"]["total"] == 3
+
+
+async def test_at_most_a_hundred_values_are_sent():
+    completion = (await completed(app_with_names(101)))["result"]["completion"]
+    assert (len(completion["values"]), completion["total"], completion["hasMore"]) == (100, 101, True)
+
+
+async def test_a_hundred_values_are_not_too_many():
+    assert (await completed(app_with_names(100)))["result"]["completion"]["hasMore"] is False
+
+
+async def test_arguments_that_are_settled_reach_the_function():
+    answer = await completed(app_with_names(1), context={"arguments": {"suffix": "!"}})
+    assert answer["result"]["completion"]["values"] == ["n0!"]
+
+
+async def test_what_nobody_completes_has_no_values():
+    answer = await completed(app_with_names(), name="other")
+    assert answer["result"]["completion"]["values"] == []
+
+
+@pytest.mark.parametrize(
+    "ref", [{"type": "ref/prompt", "name": "none"}, {"type": "ref/resource", "uri": "a:7"}, {"type": "else"}, {}]
+)
+async def test_a_reference_to_nothing_is_an_error(ref):
+    assert (await completed(app_with_names(), ref))["error"]["code"] == -32602
+
+
+def test_only_prompts_and_resources_can_be_completed():
+    with pytest.raises(DeclarationError, match="'tool'"):
+        app_with_names(kind="tool")

@@ -1,0 +1,120 @@
+"""Reading again what a client has: the etag of every read, and "not modified" to who declared that he takes it."""
+
+import pytest
+
+from shared import TextResourceContents
+from shared.protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIED
+from shared.protocol.versions import VERSIONS
+from tests.shared.server.peer import ERAS, server, talking
+
+TAKES_IT = {"extensions": {CONDITIONAL_READS: {}}}
+URI = "a:note"
+
+
+def serving(*values):
+    """A server whose resource is each of these values in turn, and in the end stays the last one."""
+    left = list(values)
+
+    async def note() -> object:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    app = server()
+    app.resource(URI)(note)
+    return app
+
+
+async def etags(*values):
+    """The etags of reads that give these values."""
+    async with talking(serving(*values)) as peer:
+        answers = [await peer.request("resources/read", {"uri": URI}) for _ in values]
+        return [answer["result"]["_meta"][ETAG] for answer in answers]
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_what_the_client_has_is_not_sent_again(version):
+    async with talking(serving("hello"), version, TAKES_IT) as peer:
+        etag = (await peer.request("resources/read", {"uri": URI}))["result"]["_meta"][ETAG]
+        again = (await peer.request("resources/read", {"uri": URI}, **{ETAG: etag}))["result"]
+    assert again["contents"] == []
+    assert again["_meta"] == again["_meta"] | {ETAG: etag, NOT_MODIFIED: True}
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_what_has_changed_is_sent(version):
+    async with talking(serving("old", "new"), version, TAKES_IT) as peer:
+        etag = (await peer.request("resources/read", {"uri": URI}))["result"]["_meta"][ETAG]
+        again = (await peer.request("resources/read", {"uri": URI}, **{ETAG: etag}))["result"]
+    assert again["contents"] == [{"uri": URI, "text": "new"}]
+    assert again["_meta"][ETAG] != etag
+    assert NOT_MODIFIED not in again["_meta"]
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("capabilities", [{}, {"extensions": {"org.example/other": {}}}, {"extensions": 1}])
+@pytest.mark.parametrize("held", ["the etag", 5])
+async def test_who_did_not_declare_it_always_gets_the_contents(version, capabilities, held):
+    async with talking(serving("hello"), version, capabilities) as peer:
+        etag = (await peer.request("resources/read", {"uri": URI}))["result"]["_meta"][ETAG]
+        held = etag if held == "the etag" else held
+        again = (await peer.request("resources/read", {"uri": URI}, **{ETAG: held}))["result"]
+    assert again["contents"] == [{"uri": URI, "text": "hello"}]
+
+
+@pytest.mark.parametrize("held", [5, None, ["a"], {}])
+async def test_an_etag_is_a_string(held):
+    async with talking(serving("hello"), capabilities=TAKES_IT) as peer:
+        error = (await peer.request("resources/read", {"uri": URI}, **{ETAG: held}))["error"]
+    assert error == {"code": -32602, "message": f'"{ETAG}" must be a string in "params._meta"'}
+
+
+async def test_the_same_contents_have_one_etag_in_every_run():
+    assert await etags("hello", "hello") == 2 * await etags("hello")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("hello", "hello "),
+        (b"hello", b"hello "),
+        ("aGVsbG8=", b"hello"),
+        ("hello", ["hello", "hello"]),
+        ("hello", []),
+        (["a", "bc"], ["ab", "c"]),
+        (["a", "b"], 'a["a:note",null,"text"]b'),
+        ("a", TextResourceContents(uri=URI, text="hello", meta={"etag": "a"})),
+        ("hello", TextResourceContents(uri=URI, text="hello", mime_type="text/plain")),
+        ("hello", TextResourceContents(uri="a:other", text="hello")),
+    ],
+)
+async def test_other_contents_have_another_etag(one, other):
+    assert len(set(await etags(one, other))) == 2
+
+
+async def test_notes_beside_the_contents_do_not_count():
+    notes = [TextResourceContents(uri=URI, text="hello", meta={"loaded": at}) for at in (1, 2)]
+    assert len(set(await etags(*notes))) == 1
+
+
+async def test_an_etag_of_their_own_stands_for_contents():
+    def file(text, etag):
+        return TextResourceContents(uri=URI, text=text, meta={"etag": etag})
+
+    same, too, other = await etags(file("hello", "a"), file("goodbye", "a"), file("hello", "b"))
+    assert same == too != other
+
+
+@pytest.mark.parametrize("own", [1, None, ["a"]])
+async def test_an_etag_of_their_own_is_a_string(own):
+    contents = [TextResourceContents(uri=URI, text=text, meta={"etag": own}) for text in ("hello", "goodbye")]
+    assert len(set(await etags(*contents))) == 2
+
+
+async def test_half_of_a_surrogate_pair_can_be_read():
+    assert len(await etags("\ud800")) == 1
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+async def test_a_server_with_resources_declares_it_in_every_version(version):
+    async with serving("hello").open() as running, server().open() as bare:
+        assert running.identity.capabilities_in(version)["extensions"] == {CONDITIONAL_READS: {}}
+        assert "extensions" not in bare.identity.capabilities_in(version)

@@ -1,0 +1,113 @@
+"""Conditions: what clients of both eras are told that belongs to no call, and when."""
+
+import pytest
+
+from shared import Context
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, server, talking
+from tests.shared.transports.http.http_wire import events, served
+
+LEVEL = "io.modelcontextprotocol/logLevel"
+TOLD = {"level": "warning", "logger": "test", "data": "it rains"}
+LOGGED = "notifications/message"
+
+
+def quiet_server(**options):
+    """A server that logs for those alone who ask for a level."""
+    app = server(capabilities={"logging": {}}, **options)
+    app.log_level = None
+    return app
+
+
+def told(peer):
+    return [one["params"] for one in peer.others if one["method"] == LOGGED]
+
+
+async def test_a_session_that_asked_for_the_level_is_told_when_it_begins():
+    async with quiet_server().open() as running, talking(running) as peer:
+        await peer.request("logging/setLevel", {"level": "warning"})
+        running.conditions.begin("rain", "warning", "it rains")
+        assert (await peer.other(LOGGED))["params"] == TOLD
+
+
+async def test_who_asks_later_is_told_with_that_request():
+    async with quiet_server().open() as running, talking(running) as peer:
+        running.conditions.begin("rain", "warning", "it rains")
+        await peer.request("logging/setLevel", {"level": "info"})
+        assert told(peer) == [TOLD]
+
+
+@pytest.mark.parametrize(("meta", "lines"), [({LEVEL: "warning"}, [TOLD]), ({LEVEL: "error"}, []), ({}, [])])
+async def test_without_a_handshake_it_is_told_with_discover(meta, lines):
+    async with quiet_server().open() as running, talking(running, STATELESS) as peer:
+        running.conditions.begin("rain", "warning", "it rains")
+        await peer.request("server/discover", **meta)
+        assert told(peer) == lines
+
+
+async def test_who_asks_for_no_level_is_told_nothing():
+    async with quiet_server().open() as running, talking(running) as peer:
+        await peer.request("ping")  # by now it is known that the handshake is over
+        running.conditions.begin("rain", "emergency", "it rains")
+        await peer.request("ping")
+        assert peer.others == []
+
+
+async def test_who_asks_for_worse_is_not_told():
+    async with quiet_server().open() as running, talking(running) as peer:
+        await peer.request("logging/setLevel", {"level": "error"})
+        running.conditions.begin("rain", "warning", "it rains")
+        await peer.request("ping")
+        assert peer.others == []
+
+
+async def test_the_same_is_told_once_and_what_has_ended_not_at_all():
+    async with quiet_server().open() as running, talking(running) as peer:
+        await peer.request("logging/setLevel", {"level": "debug"})
+        for text in ("it drips", "it drips", "it rains"):
+            running.conditions.begin("rain", "warning", text)
+        running.conditions.end("rain")
+        await peer.request("logging/setLevel", {"level": "debug"})
+        assert [one["data"] for one in told(peer)] == ["it drips", "it rains"]
+
+
+async def test_a_server_that_does_not_declare_logging_says_nothing():
+    async with server().open() as running, talking(running) as peer:
+        await peer.request("ping")  # by now it is known that the handshake is over
+        running.conditions.begin("rain", "emergency", "it rains")
+        await peer.request("ping")
+        assert peer.others == []
+
+
+async def test_a_call_logs_nothing_to_who_asked_for_no_level():
+    app = quiet_server()
+
+    @app.tool()
+    async def alarm(ctx: Context[None]) -> str:
+        """Logs."""
+        await ctx.log("emergency", "fire")
+        return "done"
+
+    async with talking(app, NEWEST_HANDSHAKE) as peer:
+        await peer.call("alarm")
+        assert peer.others == []
+
+
+async def test_over_http_it_comes_on_the_stream_of_the_session():
+    async with served(quiet_server()) as site:
+        session = await site.initialize()
+        headers = {**session, "Accept": "text/event-stream"}
+        async with site.client.stream("GET", "/mcp", headers=headers) as answer:
+            await site.post(site.message("logging/setLevel", {"level": "info"}), session)
+            site.running.conditions.begin("rain", "warning", "it rains")
+            assert (await anext(events(answer)))["params"] == TOLD
+
+
+async def test_over_http_without_a_handshake_it_comes_before_the_answer():
+    async with served(quiet_server()) as site:
+        site.running.conditions.begin("rain", "warning", "it rains")
+        async with site.stream(*site.stateless("server/discover", **{LEVEL: "info"})) as answer:
+            said, answered = [message async for message in events(answer)]
+        assert said["params"] == TOLD
+        assert "result" in answered
+        plain = await site.call("server/discover")
+        assert plain.headers["content-type"] == "application/json"

@@ -1,0 +1,340 @@
+"""What a handler may do besides returning a value, in both eras."""
+
+from typing import Any, Literal
+
+import anyio
+import pytest
+from pydantic import BaseModel, Field
+
+from shared import Context, MissingCapability, ToolError
+from shared.protocol.session.questions import list_roots, sample
+from tests.quiet import quiet
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
+
+ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+MESSAGES = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
+BLUE = {"role": "assistant", "content": {"type": "text", "text": "blue"}, "model": "m"}
+ROOTS = {"roots": [{"uri": "file:///home", "name": "home"}]}
+ACCEPTED = {"action": "accept", "content": {"dish": "soup"}}
+
+
+class Order(BaseModel):
+    dish: Literal["soup", "salad"]
+    portions: int = Field(default=1, ge=1)
+
+
+def app_with(function: Any, **options: Any) -> Any:
+    app = server(**options)
+    app.tool()(function)
+    return app
+
+
+async def asked(peer, name, answers):
+    """The answer to a call of a tool that asks; `answers` are results by method."""
+    params = {"name": name, "arguments": {}}
+    if peer.version == STATELESS:
+        return await _asked_in_rounds(peer, params, answers)
+    id_ = await peer.begin("tools/call", params)
+    while "method" in (message := await peer.receive()):
+        if "id" in message:
+            await peer.reply(message["id"], answers[message["method"]])
+    assert message["id"] == id_
+    return message
+
+
+async def _asked_in_rounds(peer, params, answers):
+    while True:
+        answer = await peer.request("tools/call", params)
+        result = answer.get("result", {})
+        if result.get("resultType") != "input_required":
+            return answer
+        responses = {key: answers[one["method"]] for key, one in result["inputRequests"].items()}
+        params = {**params, "inputResponses": responses, "requestState": result["requestState"]}
+
+
+async def said(function, answers, version):
+    async with talking(app_with(function), version, ALL) as peer:
+        answer = await asked(peer, function.__name__, answers)
+    return answer["result"]["content"][0]["text"] if "result" in answer else answer["error"]["code"]
+
+
+# Asking, the same handler in both eras
+
+
+async def order(ctx: Context[None]) -> str:
+    """Asks for a form."""
+    answer = await ctx.ask("order", "What?", Order)
+    return f"{answer.action} {answer.data}"
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (ACCEPTED, "accept dish='soup' portions=1"),
+        ({"action": "decline"}, "decline None"),
+        ({"action": "cancel", "content": {"dish": "soup"}}, "cancel None"),
+        ({"action": "accept", "content": {"dish": "fish"}}, -32602),
+        ({"action": "accept"}, -32602),
+        ({"action": "perhaps"}, -32602),
+    ],
+)
+async def test_a_form(answer, text, version):
+    assert await said(order, {"elicitation/create": answer}, version) == text
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_page_to_visit(version):
+    async def visit(ctx: Context[None]) -> str:
+        """Asks to visit a page."""
+        return (await ctx.ask_to_visit("v", "Please.", "https://example.org")).action
+
+    assert await said(visit, {"elicitation/create": {"action": "accept"}}, version) == "accept"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_completion_by_the_clients_model(version):
+    async def colour(ctx: Context[None]) -> str:
+        """Asks the model."""
+        return (await ctx.sample("c", MESSAGES)).text
+
+    assert await said(colour, {"sampling/createMessage": BLUE}, version) == "blue"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_the_clients_roots(version):
+    async def where(ctx: Context[None]) -> str:
+        """Asks for roots."""
+        return (await ctx.roots())[0].uri
+
+    assert await said(where, {"roots/list": ROOTS}, version) == "file:///home"
+
+
+async def both(ctx: Context[None]) -> str:
+    """Asks two things at once."""
+    answers = await ctx.inputs({"where": list_roots(), "what": sample(MESSAGES)})
+    return f"{answers['where'].roots[0].name} {answers['what'].text}"
+
+
+ANSWERS = {"roots/list": ROOTS, "sampling/createMessage": BLUE}
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_several_questions_at_once(version):
+    assert await said(both, ANSWERS, version) == "home blue"
+
+
+async def test_answers_may_come_in_any_order():
+    async with talking(app_with(both), NEWEST_HANDSHAKE, ALL) as peer:
+        id_ = await peer.start("both")
+        first, second = await peer.receive(), await peer.receive()
+        await peer.reply(second["id"], ANSWERS[second["method"]])
+        await peer.reply(first["id"], ANSWERS[first["method"]])
+        assert (await peer.answer(id_))["result"]["content"][0]["text"] == "home blue"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_questions_one_after_another(version):
+    async def twice(ctx: Context[None]) -> str:
+        """Asks twice."""
+        first = await ctx.ask("first", "?", Order)
+        return f"{first.action} {(await ctx.roots())[0].name}"
+
+    assert await said(twice, {"elicitation/create": ACCEPTED, "roots/list": ROOTS}, version) == "accept home"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_question_may_be_asked_in_a_task(version):
+    async def tasks(ctx: Context[None]) -> str:
+        """Asks in a task group."""
+        found = []
+
+        async def one() -> None:
+            found.append((await ctx.roots())[0].name)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(one)
+        return str(found)
+
+    assert await said(tasks, {"roots/list": ROOTS}, version) == "['home']"
+
+
+@pytest.mark.parametrize(("version", "code"), [(NEWEST_HANDSHAKE, -32600), (STATELESS, -32021)])
+async def test_what_the_client_did_not_declare_is_an_error(version, code):
+    async with talking(app_with(order), version) as peer:
+        error = (await peer.call("order"))["error"]
+    assert (error["code"], error["data"]) == (code, {"requiredCapabilities": {"elicitation": {"form": {}}}})
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_handler_may_do_without_what_the_client_lacks(version):
+    async def modest(ctx: Context[None]) -> str:
+        """Asks if it may."""
+        try:
+            return (await ctx.roots())[0].uri
+        except MissingCapability:
+            return "nowhere"
+
+    async with talking(app_with(modest), version) as peer:
+        assert await peer.text("modest") == "nowhere"
+
+
+async def test_a_client_that_refuses_ends_the_call_without_its_words():
+    async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
+        id_ = await peer.start("order")
+        question = await peer.receive()
+        error = {"code": -1, "message": "rejected"}
+        await peer.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
+        answer = await peer.answer(id_)
+    assert answer["error"] == {"code": -32603, "message": "the client refused elicitation/create"}
+
+
+async def test_an_answer_that_is_no_unicode_ends_the_call_at_once():
+    async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
+        id_ = await peer.start("order")
+        question = await peer.receive()
+        await peer.reply(question["id"], {"action": "accept", "content": {"colour": "\ud83d"}})
+        assert (await peer.answer(id_))["error"]["code"] == -32603
+
+
+async def test_a_question_is_withdrawn_when_its_call_is_cancelled():
+    async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
+        id_ = await peer.start("order")
+        question = await peer.receive()
+        await peer.cancel(id_)
+        assert (await peer.other("notifications/cancelled"))["params"]["requestId"] == question["id"]
+
+
+async def test_a_question_is_withdrawn_when_the_handler_no_longer_waits():
+    async def impatient(ctx: Context[None]) -> str:
+        """Waits for a moment."""
+        with anyio.move_on_after(0):
+            await ctx.roots()
+        return "went on"
+
+    async with talking(app_with(impatient), NEWEST_HANDSHAKE, ALL) as peer:
+        assert await peer.text("impatient") == "went on"
+        methods = [message["method"] for message in peer.others]
+    assert methods[-1:] == ["notifications/cancelled"]
+
+
+# Reporting
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_progress_arrives_while_the_call_runs(version):
+    told = anyio.Event()
+
+    async def slow(ctx: Context[None]) -> str:
+        """Reports, and waits."""
+        await ctx.progress(1, 2, "half")
+        await told.wait()
+        return ""
+
+    async with talking(app_with(slow), version) as peer:
+        await peer.begin("tools/call", {"name": "slow"}, progressToken="t")
+        report = await peer.other("notifications/progress")
+        told.set()
+    assert report["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
+
+
+async def chatter(ctx: Context[None]) -> str:
+    """Logs."""
+    await ctx.log("debug", "small")
+    await ctx.log("warning", {"size": 2}, logger="sizes")
+    return "done"
+
+
+async def logged(version, **meta):
+    async with talking(app_with(chatter, capabilities={"logging": {}}), version) as peer:
+        await peer.request("tools/call", {"name": "chatter"}, **meta)
+        return [message["params"] for message in peer.others]
+
+
+LARGE = {"level": "warning", "logger": "sizes", "data": {"size": 2}}
+LEVEL = "io.modelcontextprotocol/logLevel"
+
+
+async def test_in_the_handshake_era_log_lines_come_from_info_on():
+    assert await logged(NEWEST_HANDSHAKE) == [LARGE]
+
+
+@pytest.mark.parametrize(
+    ("meta", "lines"),
+    [({}, []), ({LEVEL: "debug"}, [{"level": "debug", "data": "small"}, LARGE]), ({LEVEL: "error"}, [])],
+)
+async def test_without_a_handshake_each_request_says_what_it_wants(meta, lines):
+    assert await logged(STATELESS, **meta) == lines
+
+
+async def test_a_server_that_did_not_declare_logging_sends_no_log_lines():
+    async with talking(app_with(chatter)) as peer:
+        await peer.call("chatter")
+        assert peer.others == []
+
+
+# Failing
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_an_error_raised_in_a_task_counts_as_raised(version):
+    async def tasks() -> str:
+        """Fails in a task group."""
+
+        async def one() -> None:
+            raise ToolError("no paper")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(one)
+        return ""
+
+    async with talking(app_with(tasks), version) as peer:
+        result = (await peer.call("tasks"))["result"]
+    assert (result["isError"], result["content"][0]["text"]) == (True, "no paper")
+
+
+async def test_an_unforeseen_error_is_logged_and_told_without_detail(caplog):
+    async def crash() -> str:
+        """Crashes."""
+        raise RuntimeError("secret")
+
+    async with talking(app_with(crash)) as peer:
+        answer = await peer.call("crash")
+    assert answer["error"] == {"code": -32603, "message": "internal error"}
+    assert "secret" in caplog.text
+
+
+async def test_an_author_may_say_what_an_error_of_theirs_means():
+    class Jam(Exception):
+        pass
+
+    class SmallJam(Jam):
+        pass
+
+    async def prints() -> str:
+        """Jams."""
+        raise SmallJam("tray 2")
+
+    app = app_with(prints)
+    app.error(Jam)(lambda error: ToolError(f"paper jam: {error}"))
+    async with talking(app) as peer:
+        assert await peer.text("prints") == "paper jam: tray 2"
+
+
+async def test_the_state_is_what_the_lifespan_yielded():
+    async def state(ctx: Context[list[str]]) -> str:
+        """Says its state."""
+        return str(ctx.state)
+
+    log = ["begun"]
+    app = app_with(state)
+
+    @app.lifespan
+    async def opening(settings):
+        yield log
+        log.append("ended")
+
+    async with talking(app) as peer:
+        assert await peer.text("state") == "['begun']"
+    await quiet()
+    assert log == ["begun", "ended"]

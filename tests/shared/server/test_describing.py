@@ -1,0 +1,45 @@
+"""What a server says of itself in place of what it declares."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from shared import list_roots
+from tests.shared.server.peer import server, talking
+
+
+@pytest.mark.parametrize(("said", "told"), [("error", []), ("debug", ["one"]), (None, ["one"])])
+async def test_the_level_before_one_is_asked_for_may_be_said(said: Any, told: list[str]) -> None:
+    app = server()
+    async with app.open() as running:
+        running.describe({"logging": {}}, None, log_level=said)
+        async with talking(running) as peer:
+            await peer.request("ping")
+            running.conditions.begin("one", "info", "one")
+            running.conditions.begin("two", "error", "two")
+            for data in [*told, "two"]:
+                assert (await peer.other("notifications/message"))["params"]["data"] == data
+
+
+async def test_whoever_greets_hears_of_each_client_that_has_shaken_hands() -> None:
+    app, seen = server(), list[Any]()
+    async with app.open() as running:
+        running.greeters.append(seen.append)
+        async with talking(running) as peer:
+            await peer.request("ping")
+            assert [link.session.peer.info["name"] for link in seen] == ["wire"]
+
+
+async def test_what_is_asked_apart_is_taken_back_where_nobody_waits_for_the_answer() -> None:
+    app, links = server(), list[Any]()
+    async with app.open() as running:
+        running.greeters.append(links.append)
+        async with talking(running, capabilities={"roots": {}}) as peer, anyio.create_task_group() as tasks:
+            await peer.request("ping")
+            tasks.start_soon(links[0].ask_apart, list_roots())
+            question = await peer.other("roots/list")
+            tasks.cancel_scope.cancel()
+            with anyio.CancelScope(shield=True):
+                taken_back = await peer.other("notifications/cancelled")
+            assert taken_back["params"]["requestId"] == question["id"]

@@ -1,0 +1,280 @@
+"""Prompts: how they are declared, listed and rendered."""
+
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from shared import Context, ImageContent, PromptMessage, TextContent
+from shared.errors import DeclarationError, InvalidParams
+from shared.protocol.types.prompts import GetPromptResult, Prompt
+from tests.shared.server.peer import ERAS, server, talking
+
+
+async def greet(name: Annotated[str, Field(description="Whom")], times: int = 1) -> str:
+    """Greets somebody."""
+    return f"hello {name}" * times
+
+
+def app_with(function, **options):
+    app = server()
+    app.prompt(**options)(function)
+    return app
+
+
+async def rendered(function, **arguments):
+    async with talking(app_with(function)) as peer:
+        return await peer.request("prompts/get", {"name": function.__name__, "arguments": arguments})
+
+
+def test_a_prompt_is_listed_with_its_arguments():
+    (prompt,) = app_with(greet, title="Greeting").prompts.listed()
+    assert prompt == {
+        "name": "greet",
+        "title": "Greeting",
+        "description": "Greets somebody.",
+        "arguments": [
+            {"name": "name", "description": "Whom", "required": True},
+            {"name": "times", "required": False},
+        ],
+    }
+
+
+def test_a_prompt_needs_a_docstring():
+    async def silent() -> str:
+        return ""
+
+    with pytest.raises(DeclarationError, match="'silent' needs a docstring"):
+        app_with(silent)
+
+
+def test_a_name_can_be_taken_once():
+    app = app_with(greet)
+    with pytest.raises(DeclarationError, match="'greet' already"):
+        app.prompt()(greet)
+
+
+def test_a_prompt_can_be_removed():
+    app = app_with(greet)
+    assert (app.prompts.remove("greet"), app.prompts.remove("greet")) == (True, False)
+
+
+def test_an_unknown_prompt_is_an_error():
+    with pytest.raises(InvalidParams, match="unknown prompt: none"):
+        server().prompts.find("none")
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_text_becomes_a_message_of_the_user(version):
+    async with talking(app_with(greet), version) as peer:
+        answer = await peer.request("prompts/get", {"name": "greet", "arguments": {"name": "Ada"}})
+    message = {"role": "user", "content": {"type": "text", "text": "hello Ada"}}
+    assert answer["result"]["messages"] == [message]
+    assert answer["result"]["description"] == "Greets somebody."
+
+
+async def test_arguments_are_texts_that_may_stand_for_other_types():
+    answer = await rendered(greet, name="a", times="2")
+    assert answer["result"]["messages"][0]["content"]["text"] == "hello ahello a"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, "name: Field required"),
+        ({"name": "a", "times": "two"}, "times: "),
+        ({"name": "a", "tmies": "2"}, "did you mean 'times'?"),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_named(arguments, text):
+    error = (await rendered(greet, **arguments))["error"]
+    assert error["code"] == -32602
+    assert text in error["message"]
+
+
+async def test_a_conversation_keeps_its_roles():
+    async def talk(ctx: Context[None]) -> list[PromptMessage | str | ImageContent]:
+        """Talks."""
+        answer = PromptMessage(role="assistant", content=TextContent(text="yes"))
+        return ["well?", answer, ImageContent.of(b"x", "image/png")]
+
+    messages = (await rendered(talk))["result"]["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+
+
+async def test_a_whole_result_passes_as_it_is():
+    async def whole() -> GetPromptResult:
+        """Is whole."""
+        return GetPromptResult(description="Else.", messages=[])
+
+    assert (await rendered(whole))["result"] == {"description": "Else.", "messages": []}
+
+
+# Prompts that come from elsewhere
+
+
+class Names:
+    """A source of prompts that say their own name, and what was asked of it."""
+
+    def __init__(self, names=""):
+        self.names = names.split()
+        self.asked = []
+
+    async def page(self, context, after, most):
+        self.asked.append((after, most))
+        return [Prompt(name=name, title=name.upper()) for name in sorted(self.names) if name > after][:most]
+
+    async def get(self, context, name, arguments):
+        if name not in self.names:
+            return None
+        if "bad" in arguments:
+            raise InvalidParams("bad is no argument")
+        message = PromptMessage(role="assistant", content=TextContent(text=f"{name}{arguments}"))
+        return GetPromptResult(messages=[message])
+
+    async def complete(self, context, name, argument, settled):
+        found = [f"{argument.name} {argument.value}{number}{settled.get('end', '')}" for number in range(101)]
+        return (found, 1_000) if name in self.names else None
+
+
+def app_from(source, *functions, page_size=2):
+    app = server()
+    app.page_size = page_size
+    for function in functions:
+        app.prompt()(function)
+    app.prompts_from(source)
+    return app
+
+
+async def pages(peer):
+    """The names on each page."""
+    found, cursor = [], {}
+    while True:
+        result = (await peer.request("prompts/list", cursor))["result"]
+        found.append(" ".join(prompt["name"] for prompt in result["prompts"]))
+        if "nextCursor" not in result:
+            return found
+        cursor = {"cursor": result["nextCursor"]}
+
+
+async def a() -> str:
+    """Is declared."""
+    return "declared"
+
+
+async def z() -> str:
+    """Is declared as well."""
+    return "z"
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(
+    ("functions", "names", "expected"),
+    [
+        ((), "", [""]),
+        ((), "b c", ["b c"]),
+        ((), "b c d", ["b c", "d"]),
+        ((z,), "", ["z"]),
+        ((z,), "b c d", ["z b", "c d"]),
+        ((z, a), "", ["z a"]),
+        ((z, a), "b", ["z a", "b"]),
+        ((z, a, greet), "b", ["z a", "greet b"]),
+        ((a,), "a b c", ["a", "b c"]),
+    ],
+)
+async def test_the_prompts_of_a_source_come_after_the_declared_ones(version, functions, names, expected):
+    async with talking(app_from(Names(names), *functions), version) as peer:
+        assert await pages(peer) == expected
+
+
+async def test_a_source_is_asked_for_one_page():
+    source = Names("b c d e f")
+    async with talking(app_from(source, a)) as peer:
+        await pages(peer)
+    assert source.asked == [("", 2), ("b", 3), ("d", 3)]
+
+
+async def test_a_cursor_stays_good_while_prompts_come_and_go():
+    source = Names("b c d e")
+    async with talking(app_from(source)) as peer:
+        first = (await peer.request("prompts/list"))["result"]
+        source.names = ["a", "aa", "d", "f"]
+        second = (await peer.request("prompts/list", {"cursor": first["nextCursor"]}))["result"]
+    assert [prompt["name"] for prompt in second["prompts"]] == ["d", "f"]
+    assert "nextCursor" not in second
+
+
+@pytest.mark.parametrize("cursor", ["", "b", "MQ"])
+async def test_a_cursor_that_was_not_issued_is_an_error(cursor):
+    async with talking(app_from(Names("b c d"))) as peer:
+        assert (await peer.request("prompts/list", {"cursor": cursor}))["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(("version", "titles"), [("2025-03-26", [None]), *((era, ["B"]) for era in ERAS)])
+async def test_what_a_version_does_not_know_is_left_out(version, titles):
+    async with talking(app_from(Names("b")), version) as peer:
+        listed = (await peer.request("prompts/list"))["result"]["prompts"]
+    assert [prompt.get("title") for prompt in listed] == titles
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_source_renders_its_prompts(version):
+    async with talking(app_from(Names("b a"), a), version) as peer:
+        answer = await peer.request("prompts/get", {"name": "b", "arguments": {"x": "1"}})
+        message = {"role": "assistant", "content": {"type": "text", "text": "b{'x': '1'}"}}
+        assert answer["result"]["messages"] == [message]
+        answer = await peer.request("prompts/get", {"name": "a"})
+        assert answer["result"]["messages"][0]["content"]["text"] == "declared"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_prompt_that_no_source_has_is_unknown(version):
+    ref = {"type": "ref/prompt", "name": "none"}
+    async with talking(app_from(Names("b"), a), version) as peer:
+        for method, params in [
+            ("prompts/get", {"name": "none"}),
+            ("completion/complete", {"ref": ref, "argument": {"name": "x", "value": ""}}),
+        ]:
+            error = (await peer.request(method, params))["error"]
+            assert (error["code"], error["message"]) == (-32602, "unknown prompt: none")
+
+
+async def test_arguments_that_a_source_refuses_are_named():
+    async with talking(app_from(Names("b"))) as peer:
+        error = (await peer.request("prompts/get", {"name": "b", "arguments": {"bad": ""}}))["error"]
+    assert (error["code"], error["message"]) == (-32602, "bad is no argument")
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_source_completes_arguments(version):
+    params = {
+        "ref": {"type": "ref/prompt", "name": "b"},
+        "argument": {"name": "x", "value": "v"},
+        "context": {"arguments": {"end": "!"}},
+    }
+    async with talking(app_from(Names("b")), version) as peer:
+        completion = (await peer.request("completion/complete", params))["result"]["completion"]
+    assert (completion["values"][:2], len(completion["values"])) == (["x v0!", "x v1!"], 100)
+    assert (completion["total"], completion["hasMore"]) == (1_000, True)
+
+
+async def test_the_arguments_of_declared_prompts_are_completed_beside_a_source():
+    app = app_from(Names("b greet"), greet)
+
+    @app.completes("prompt", "greet", "name")
+    async def names(ctx: Context[None], typed: str, settled: dict[str, str]) -> list[str]:
+        return ["Ada"]
+
+    params = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": ""}}
+    async with talking(app) as peer:
+        assert (await peer.request("completion/complete", params))["result"]["completion"]["values"] == ["Ada"]
+
+
+async def test_a_source_means_prompts_and_completions():
+    async with app_from(Names()).open() as running:
+        assert running.identity.capabilities == {"prompts": {"listChanged": True}, "completions": {}}
+
+
+def test_a_server_has_one_source_of_prompts():
+    with pytest.raises(DeclarationError, match="one source"):
+        app_from(Names()).prompts_from(Names())

@@ -1,0 +1,182 @@
+"""Resources: fixed ones, templates, and lists made up as they are asked for."""
+
+import pytest
+
+from shared import Annotations, Context, ResourceNotFound, TextResourceContents
+from shared.errors import DeclarationError
+from shared.protocol.types.resources import Resource
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, server, talking
+
+
+async def note() -> str:
+    """A note."""
+    return "hello"
+
+
+async def page(number: int, mode: str = "plain") -> str:
+    """A page."""
+    return f"{number} {mode}"
+
+
+def app_with(*resources):
+    app = server()
+    for uri, function in resources:
+        app.resource(uri)(function)
+    return app
+
+
+async def read(app, uri, version=NEWEST_HANDSHAKE):
+    async with talking(app, version) as peer:
+        return await peer.request("resources/read", {"uri": uri})
+
+
+async def contents(app, uri):
+    return (await read(app, uri))["result"]["contents"]
+
+
+def test_a_fixed_resource_and_a_template_are_told_apart():
+    app = app_with(("a:note", note), ("a:{number}{?mode}", page))
+    fixed, template = app.resources._resources.values()
+    assert fixed.entry.to_wire() == {"uri": "a:note", "name": "note", "description": "A note."}
+    assert template.entry.to_wire() == {"uriTemplate": "a:{number}{?mode}", "name": "page", "description": "A page."}
+
+
+def test_a_declaration_may_say_more():
+    app = server()
+    app.resource("a:note", name="n", title="N", mime_type="text/plain", annotations=Annotations(priority=1))(note)
+    (listed,) = [one.entry.to_wire() for one in app.resources._resources.values()]
+    assert (listed["name"], listed["title"], listed["mimeType"]) == ("n", "N", "text/plain")
+    assert listed["annotations"] == {"priority": 1}
+
+
+@pytest.mark.parametrize("uri", ["a:note", "a:{other}", "a:{number}", "a:{number}{?mode,more}"])
+def test_the_arguments_must_be_the_variables(uri):
+    with pytest.raises(DeclarationError, match="'page'"):
+        app_with((uri, page))
+
+
+def test_a_template_that_can_not_be_served_is_refused():
+    with pytest.raises(DeclarationError, match=r"may not touch"):
+        app_with(("a:{x}{y}", note))
+
+
+def test_a_uri_can_be_taken_once():
+    with pytest.raises(DeclarationError, match="'a:note' already"):
+        app_with(("a:note", note), ("a:note", note))
+
+
+def test_a_resource_can_be_removed():
+    app = app_with(("a:note", note))
+    assert (app.resources.remove("a:note"), app.resources.remove("a:note")) == (True, False)
+
+
+async def test_text_is_read_under_the_uri_that_was_asked_for():
+    assert await contents(app_with(("a:note", note)), "a:note") == [{"uri": "a:note", "text": "hello"}]
+
+
+async def test_bytes_are_read_as_base64():
+    async def raw() -> bytes:
+        return b"\x00\xff"
+
+    assert await contents(app_with(("a:raw", raw)), "a:raw") == [{"uri": "a:raw", "blob": "AP8="}]
+
+
+async def test_several_contents_may_have_uris_of_their_own():
+    async def folder() -> list[TextResourceContents | str]:
+        return [TextResourceContents(uri="a:folder/1", text="one"), "two"]
+
+    found = await contents(app_with(("a:folder", folder)), "a:folder")
+    assert [one["uri"] for one in found] == ["a:folder/1", "a:folder"]
+
+
+async def test_variables_reach_the_function_as_its_types():
+    app = app_with(("a:{number}{?mode}", page))
+    assert [one["text"] for one in await contents(app, "a:7?mode=bold")] == ["7 bold"]
+
+
+async def test_a_fixed_resource_comes_before_a_template():
+    app = app_with(("a:{number}{?mode}", page), ("a:7", note))
+    assert [one["text"] for one in await contents(app, "a:7")] == ["hello"]
+
+
+@pytest.mark.parametrize(("version", "code"), [(ERAS[0], -32002), (ERAS[1], -32602)])
+@pytest.mark.parametrize("uri", ["a:none", "", "a:note/", "A:note", "a:{number}"])
+async def test_what_is_not_there_has_the_code_of_its_version(uri, version, code):
+    error = (await read(app_with(("a:note", note)), uri, version))["error"]
+    assert (error["code"], error["data"]) == (code, {"uri": uri})
+
+
+async def test_a_function_may_say_that_something_is_not_there():
+    async def missing(name: str) -> str:
+        raise ResourceNotFound(f"a:{name}", "no such page")
+
+    error = (await read(app_with(("a:{name}", missing)), "a:x"))["error"]
+    assert (error["code"], error["message"], error["data"]) == (-32002, "no such page", {"uri": "a:x"})
+
+
+async def test_what_is_no_resource_is_an_error_without_detail():
+    async def wrong() -> str:
+        return 5  # type: ignore[return-value]
+
+    error = (await read(app_with(("a:b", wrong)), "a:b"))["error"]
+    assert (error["code"], error["message"]) == (-32603, "internal error")
+
+
+async def test_a_lister_adds_to_the_list():
+    app = app_with(("a:note", note))
+
+    @app.lists_resources
+    async def more(ctx: Context[None]) -> list[Resource]:
+        return [Resource(uri="a:1", name="one", size=3)]
+
+    async with talking(app) as peer:
+        listed = (await peer.request("resources/list"))["result"]["resources"]
+    assert [one["uri"] for one in listed] == ["a:note", "a:1"]
+
+
+async def test_a_server_with_a_lister_alone_has_resources():
+    app = server()
+
+    @app.lists_resources
+    async def nothing(ctx: Context[None]) -> list[Resource]:
+        return []
+
+    async with talking(app) as peer:
+        assert (await peer.request("resources/list"))["result"]["resources"] == []
+
+
+def three_parts(asked: list[str]):
+    """A server whose resources a:note, b1 to b3 and c1 to c3 come from three places, the last two of which say when
+    they are asked."""
+    app = app_with(("a:note", note))
+    for letter in "bc":
+
+        async def lister(ctx: Context[None], letter: str = letter) -> list[Resource]:
+            asked.append(letter)
+            return [Resource(uri=f"{letter}:{number}", name=f"{letter}{number}") for number in (1, 2, 3)]
+
+        app.lists_resources(lister)
+    return app
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+async def test_pages_have_each_resource_once_wherever_they_are_cut(size):
+    app, found, cursor = three_parts([]), [], {}
+    app.page_size = size
+    async with talking(app) as peer:
+        while cursor is not None:
+            result = (await peer.request("resources/list", cursor))["result"]
+            assert 0 < len(result["resources"]) <= size
+            found += [one["name"] for one in result["resources"]]
+            cursor = {"cursor": result["nextCursor"]} if "nextCursor" in result else None
+    assert found == ["note", "b1", "b2", "b3", "c1", "c2", "c3"]
+
+
+@pytest.mark.parametrize(("size", "expected"), [(3, ["b"]), (4, ["b", "c"])])
+async def test_a_lister_is_asked_when_a_page_gets_to_it(size, expected):
+    asked: list[str] = []
+    app = three_parts(asked)
+    app.page_size = size
+    async with talking(app) as peer:
+        await peer.request("resources/list")
+    assert asked == expected

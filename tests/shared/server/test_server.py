@@ -1,0 +1,231 @@
+"""A server as a declaration: what may be declared until when, and that each of its runs is by itself."""
+
+from contextlib import AsyncExitStack
+
+import pytest
+from pydantic import BaseModel
+
+from servers.filesystem.server import app as filesystem
+from servers.filesystem.settings import Settings as Roots
+from servers.sqlite.server import app as sqlite
+from servers.sqlite.settings import Settings as Databases
+from shared import Context, Features, Opening, Running
+from shared.errors import DeclarationError
+from shared.server.limits import CallLimits, Limits
+from tests.shared.server.peer import STATELESS, server, talking
+
+
+class Greeting(BaseModel):
+    word: str = "Hello"
+
+
+def greeter():
+    """A server whose state is the word that it is set to."""
+    app = server(settings=Greeting)
+
+    @app.lifespan
+    async def opened(opening: Opening):
+        if opening.settings.word == "Hi":
+            opening.features.tools.remove("formal")
+        yield opening.settings.word
+
+    @app.tool()
+    async def greet(ctx: Context[str], name: str) -> str:
+        """Greets."""
+        return f"{ctx.state} {name}, {ctx.settings.word}"
+
+    @app.tool()
+    async def formal() -> str:
+        """Is not for everybody."""
+        return "Good day"
+
+    return app
+
+
+async def tools(peer):
+    return [tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]]
+
+
+# Several runs of one declaration
+
+
+async def test_one_server_is_open_twice_with_settings_of_its_own():
+    app = greeter()
+    async with talking(app) as first, talking(app, settings=Greeting(word="Hi")) as second:
+        assert await first.text("greet", name="Ada") == "Hello Ada, Hello"
+        assert await second.text("greet", name="Ada") == "Hi Ada, Hi"
+        assert await tools(first) == ["greet", "formal"]
+        assert await tools(second) == ["greet"]
+
+
+async def test_what_one_lifespan_takes_away_the_next_run_has():
+    app = greeter()
+    for word, names in (("Hi", ["greet"]), ("Hello", ["greet", "formal"])):
+        async with talking(app, settings=Greeting(word=word)) as peer:
+            assert await tools(peer) == names
+
+
+async def test_a_change_is_told_to_the_clients_of_its_run_only():
+    app = greeter()
+    async with app.open() as one, app.open() as other, talking(one) as first, talking(other) as second:
+        one.changes.tools()
+        assert (await first.receive())["method"] == "notifications/tools/list_changed"
+        await second.request("ping")
+        assert second.others == []
+
+
+async def test_a_cursor_of_one_run_is_nothing_to_another():
+    app = greeter()
+    app.page_size = 1
+    async with app.open() as one, app.open() as other, talking(one) as first, talking(other) as second:
+        cursor = (await first.request("tools/list"))["result"]["nextCursor"]
+        assert "result" in await first.request("tools/list", {"cursor": cursor})
+        assert (await second.request("tools/list", {"cursor": cursor}))["error"]["code"] == -32602
+
+
+async def test_each_run_has_limits_of_its_own():
+    app = greeter()
+    async with app.open(limits=Limits(subscriptions=1), budget=CallLimits(entries=2)) as one, app.open() as other:
+        assert (one.limits.subscriptions, one.budget.entries) == (1, 2)
+        assert (other.limits, other.budget) == (Limits(), CallLimits())
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
+async def test_two_filesystem_servers_in_one_process_keep_to_their_roots(tmp_path, era):
+    async with AsyncExitStack() as stack:
+        peers = []
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "a.txt").write_text(name)
+            disabled = ["list_directory"] if name == "two" else []
+            settings = Roots(roots=[tmp_path / name], disable_tool=disabled)
+            peers.append(await stack.enter_async_context(talking(filesystem, era, settings=settings)))
+        one, two = peers
+        assert (await one.text("read_text_file", path="a.txt"), await two.text("read_text_file", path="a.txt")) == (
+            "one",
+            "two",
+        )
+        assert "outside_roots" in await one.text("read_text_file", path=str(tmp_path / "two" / "a.txt"))
+        assert ("list_directory" in await tools(one), "list_directory" in await tools(two)) == (True, False)
+
+
+async def test_two_sqlite_servers_in_one_process_have_their_own_queries(tmp_path):
+    (tmp_path / "customers.sql").write_text("---\ndescription: All customers.\n---\nSELECT name FROM customers")
+    async with (
+        talking(sqlite, settings=Databases(demo=True, queries=tmp_path)) as one,
+        talking(sqlite, settings=Databases(demo=True)) as two,
+    ):
+        assert ("customers" in await tools(one), "customers" in await tools(two)) == (True, False)
+
+
+# Frozen
+
+
+DECLARATIONS = {
+    "a tool": lambda app: app.tool()(documented),
+    "a resource": lambda app: app.resource("a:b")(documented),
+    "a lister": lambda app: app.lists_resources(documented),
+    "a prompt": lambda app: app.prompt()(documented),
+    "prompts": lambda app: app.prompts_from(object()),
+    "a completer": lambda app: app.completes("prompt", "a", "b")(documented),
+    "a method": lambda app: app.method("own/method")(documented),
+    "features": lambda app: app.include(Features()),
+    "a lifespan": lambda app: app.lifespan(documented),
+    "an error": lambda app: app.error(KeyError)(documented),
+    **{
+        f"on_{hook}": lambda app, hook=hook: getattr(app, f"on_{hook}")(documented)
+        for hook in ("subscribe", "unsubscribe", "wanted", "health", "ready")
+    },
+}
+
+
+async def documented() -> str:
+    """Does nothing."""
+    return ""
+
+
+@pytest.mark.parametrize("what", DECLARATIONS)
+async def test_from_the_first_opening_on_nothing_is_declared(what):
+    app = server()
+    async with app.open():
+        pass
+    with pytest.raises(DeclarationError, match="'test' was opened already"):
+        DECLARATIONS[what](app)
+
+
+async def test_the_features_of_a_run_may_change():
+    app = server()
+    async with app.open() as running, talking(running) as peer:
+        running.features.tool()(documented)
+        assert running.features.tools.remove("documented")
+        running.features.prompt(name="late")(documented)
+        assert await tools_or_none(peer) is None
+    assert len(app.tools) == 0
+
+
+async def tools_or_none(peer):
+    return (await peer.request("tools/list")).get("result")
+
+
+# Features from elsewhere
+
+
+def library():
+    """Features that know no server."""
+    features = Features[str]()
+
+    @features.tool()
+    async def own(ctx: Context[str]) -> str:
+        """Says its state."""
+        return str(ctx.state)
+
+    features.resource("a:b")(documented)
+    features.prompt()(documented)
+    return features
+
+
+async def test_a_server_offers_what_it_includes():
+    app = server(include=[library()])
+
+    @app.tool()
+    async def more() -> str:
+        """Is declared by the server."""
+        return "more"
+
+    async with talking(app) as peer:
+        assert await tools(peer) == ["own", "more"]
+        assert await peer.text("own") == "None"
+        assert len((await peer.request("resources/list"))["result"]["resources"]) == 1
+        assert len((await peer.request("prompts/list"))["result"]["prompts"]) == 1
+
+
+def test_what_is_there_twice_is_refused_at_once():
+    with pytest.raises(DeclarationError, match="there is a tool 'own' already"):
+        server(include=[library(), library()])
+
+
+async def test_hooks_are_given_the_run_that_they_are_for():
+    app, seen = server(), []
+    app.resource("a:{b}")(numbered)
+
+    @app.on_subscribe
+    async def begin(ctx: Context[None], uri: str) -> str:
+        return uri
+
+    @app.on_unsubscribe
+    async def end(running: Running[None], key: str) -> None:
+        seen.append((running, key))
+
+    @app.on_wanted
+    async def wanted(running: Running[None]) -> None:
+        seen.append(running)
+
+    async with app.open() as one, app.open() as other, talking(other) as peer:
+        await peer.request("resources/list")
+        await peer.request("resources/subscribe", {"uri": "a:b"})
+    assert seen == [other, (other, "a:b")]
+    assert one is not other
+
+
+async def numbered(b: str) -> str:
+    return b

@@ -1,0 +1,35 @@
+"""Changes that happened while a replica was lost, or that it could not tell any more."""
+
+from shared.protocol.session.events import Change
+from shared.stores.redis.bus import MOST_CHANGES
+from tests.quiet import quiet
+from tests.redis_server import RedisServer
+from tests.shared.stores.conftest import rest
+from tests.shared.stores.redis.breaking import Watching, fresh, until
+
+
+async def test_what_has_changed_is_told_by_whoever_was_lost_meanwhile(redis_server: RedisServer) -> None:
+    stores = fresh(redis_server)
+    async with stores.join() as here, stores.join() as there:
+        watching, heard = Watching(here), list[Change]()
+        there.bus.hear(lambda _run, change: heard.append(change))
+        changes = [Change("resource", f"a://{name}") for name in ("told", "queued", "later")]
+        here.bus.publish("", changes[0])
+        await quiet()
+        await rest(here)
+        here.bus.publish("", changes[1])
+        here.link.lose("the test says so")
+        here.bus.publish("", changes[2])
+        await until(lambda: len(watching.heard) == 2)
+        await rest(here, there)
+        assert heard == changes
+        assert not here.bus._owed
+
+
+async def test_what_is_kept_for_the_others_is_bounded(redis_server: RedisServer) -> None:
+    async with fresh(redis_server).join() as here:
+        here.link.lose("the test says so")
+        for number in range(2 * MOST_CHANGES):
+            here.bus.publish("", Change("resource", f"a://{number}"))
+        await quiet()
+        assert len(here.bus._owed) == MOST_CHANGES

@@ -1,0 +1,446 @@
+"""The way of a replica to Redis: what breaks on it takes effect once, or not at all where the lease is gone."""
+
+import asyncio
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from redis.asyncio import Redis, UnixDomainSocketConnection
+
+from shared.contracts import News, SessionRecord
+from shared.errors import Unavailable
+from shared.protocol.session.handshake import NEW
+from shared.protocol.wire.jsonrpc import Notification
+from shared.stores.redis.link import QUEUED_BYTES
+from shared.stores.redis.scripts import LEAVE
+from shared.stores.redis.stores import AGAIN_SECONDS, RedisReplica, Stores
+from tests.clock import forward
+from tests.quiet import quiet
+from tests.redis_server import RedisServer
+from tests.shared.stores.conftest import rest
+from tests.shared.stores.redis.breaking import Watching, connecting, fresh, plain, proxied, until
+
+LEASE = 6.0
+RECORD = SessionRecord("s", None, "", 60, NEW)
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """One that may be stopped: what it has answered it keeps."""
+    server = RedisServer(tmp_path, "--appendonly", "yes", "--appendfsync", "always")
+    server.start()
+    yield server
+    server.stop(kill=True)
+
+
+def heard_by(replica: RedisReplica) -> list[str]:
+    """The methods of the news that it gets."""
+    methods: list[str] = []
+    replica.bus.receive(lambda news: methods.append(getattr(news.message, "method", "")))
+    return methods
+
+
+def news(method: object) -> News:
+    return News("s", Notification(str(method)))
+
+
+async def under_way(replica: RedisReplica) -> None:
+    """Waits until a batch is on its way."""
+    while not replica.link._under_way:
+        await asyncio.sleep(0)
+
+
+class TestConnectionsThatBreak:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("how", ["request", "reply"])
+    async def test_a_batch_takes_effect_once(self, redis_server: RedisServer, how: str) -> None:
+        async with proxied(redis_server) as proxy:
+            stores = fresh(redis_server, proxy.url)
+            async with stores.join() as here, stores.join() as there:
+                heard = heard_by(here)
+                for number in range(5):
+                    await there.bus.deliver(here.number, news(number))
+                    proxy.to_break = [how, how]
+                    assert await here.blobs.claim(str(number), 60)
+                    assert not proxy.to_break
+                assert heard == ["0", "1", "2", "3", "4"]
+
+    async def test_a_batch_that_comes_late_changes_nothing(self, redis_server: RedisServer) -> None:
+        async with proxied(redis_server) as proxy:
+            stores = fresh(redis_server, proxy.url)
+            async with stores.join() as here:
+                await rest(here)
+                proxy.to_break = ["late"]
+                await here.blobs.put(b"1", 60, "a")
+                await here.blobs.put(b"2", 60, "a")
+                assert b"LATE" in await proxy.deliver()
+                assert await here.blobs.get("a") == b"2"
+
+    @pytest.mark.slow
+    async def test_clients_that_are_killed_again_and_again_lose_and_double_nothing(
+        self, redis_server: RedisServer
+    ) -> None:
+        stores = fresh(redis_server)
+        async with stores.join() as here, stores.join() as there, Redis.from_url(redis_server.url) as other:
+            heard = heard_by(there)
+            killing = asyncio.create_task(self._kill(other, 30))
+            told = 0
+            while not killing.done():
+                assert await here.bus.deliver(there.number, news(told))
+                told += 1
+            await killing
+            await until(lambda: len(heard) >= told)
+            assert heard == [str(number) for number in range(told)]
+
+    async def _kill(self, client: Redis, count: int) -> None:
+        killed = 0
+        while killed < count:
+            killed += await client.client_kill_filter(_type=random.choice(["normal", "pubsub"]), skipme=True)
+            await asyncio.sleep(random.uniform(0, 0.03))
+
+    async def test_redis_that_has_forgotten_the_scripts_is_told_them(self, redis_server: RedisServer) -> None:
+        async with fresh(redis_server).join() as here:
+            for _ in range(2):
+                plain(redis_server).script_flush()
+                await here.blobs.put(b"1", 60, "a")
+            assert await here.blobs.get("a") == b"1"
+
+
+class TestRedisAway:
+    @pytest.mark.slow
+    async def test_redis_that_was_killed_has_all_that_it_answered(self, own_server: RedisServer) -> None:
+        stores = fresh(own_server)
+        async with stores.join() as here, stores.join() as there:
+            await here.sessions.create(RECORD)
+            await here.sessions.enter("s", None, (1,))
+            await here.bus.deliver(there.number, news("a"))
+            heard, numbers = heard_by(there), (here.number, there.number)
+            own_server.stop(kill=True)
+            own_server.start()
+            assert await there.sessions.owner("s", 1) == here.number
+            assert (await there.sessions.enter("s", None, (1,)) or [None, None])[1] is False
+            await until(lambda: heard)
+            assert (heard, numbers) == (["a"], (here.number, there.number))
+
+    @pytest.mark.slow
+    async def test_who_asks_in_vain_is_told_in_time_and_what_was_told_is_done_later(
+        self, own_server: RedisServer
+    ) -> None:
+        stores = fresh(own_server)
+        async with stores.join() as here:
+            await rest(here)
+            own_server.stop()
+            asked = [asyncio.create_task(here.blobs.claim("a", 60))]
+            here.sessions.watch("s", "u", is_watched=True)
+            here.link.tell("put_blob", "told", b"1", 60_000)
+            await until(lambda: here.reason is not None)
+            assert "Redis can't be reached" in (here.reason or "")
+            forward(2.1)
+            with pytest.raises(Unavailable):
+                await asked[0]
+            with pytest.raises(Unavailable):
+                await asyncio.wait_for(here.blobs.claim("b", 60), 0.01)  # at once
+            own_server.start()
+            await until(lambda: here.reason is None)
+            assert await here.blobs.get("told") == b"1"
+            assert await here.blobs.claim("b", 60)
+
+    @pytest.mark.slow
+    async def test_redis_that_hangs_is_as_good_as_away(self, own_server: RedisServer) -> None:
+        async with fresh(own_server).join() as here:
+            await rest(here)
+            own_server.send(signal.SIGSTOP)
+            try:
+                asked = asyncio.create_task(here.blobs.claim("a", 60))
+                await under_way(here)
+                await quiet()
+                forward(3)
+                await until(lambda: here.reason is not None)
+                with pytest.raises(Unavailable):
+                    await asked
+            finally:
+                own_server.send(signal.SIGCONT)
+            await until(lambda: here.reason is None)
+            assert await here.blobs.claim("b", 60)
+
+    @pytest.mark.slow
+    async def test_for_longer_than_the_lease_all_is_lost_and_comes_back_as_another(
+        self, own_server: RedisServer
+    ) -> None:
+        stores = fresh(own_server, lease_seconds=LEASE)
+        async with stores.join() as here:
+            watching, number = Watching(here), here.number
+            await here.sessions.create(RECORD)
+            own_server.stop()
+            asked = asyncio.create_task(here.blobs.put(b"1", 60, "asked"))
+            here.link.tell("put_blob", "told", b"1", 60_000)
+            await until(lambda: here.reason is not None)
+            forward(LEASE + 1)
+            await until(lambda: watching.heard)
+            assert watching.heard == [("lost", number)]
+            with pytest.raises(Unavailable):
+                await asked
+            with pytest.raises(Unavailable):
+                await here.sessions.enter("s", None)
+            here.link.tell("put_blob", "between", b"1", 60_000)
+            own_server.start()
+            await until(lambda: len(watching.heard) > 1)
+            assert watching.heard[1:] == [("returned", here.number)]
+            assert (here.number != number, here.reason) == (True, None)
+            assert [await here.blobs.get(name) for name in ("asked", "told", "between")] == [None] * 3
+            assert await here.sessions.enter("s", None) is not None
+
+    @pytest.mark.slow
+    async def test_redis_that_has_lost_everything_makes_new_replicas_of_all(self, tmp_path: Path) -> None:
+        server = RedisServer(tmp_path)
+        server.start()
+        stores = fresh(server)
+        async with stores.join() as here, stores.join() as there:
+            watching = [Watching(one) for one in (here, there)]
+            server.stop(kill=True)
+            server.start()
+            for one in (here, there):
+                one.link.look()
+            await until(lambda: all(len(one.heard) == 2 for one in watching))
+            assert here.number != there.number
+            await rest(here, there)
+            await here.sessions.create(RECORD)
+            assert (await there.sessions.enter("s", None, (1,)) or [None, None])[1]
+            assert await here.sessions.owner("s", 1) == there.number
+        server.stop()
+
+
+class TestReplicasThatStop:
+    @pytest.mark.slow
+    async def test_what_was_queued_before_a_pause_beyond_the_lease_is_never_done(
+        self, redis_server: RedisServer
+    ) -> None:
+        async with fresh(redis_server, lease_seconds=0.3).join() as here:
+            watching, number = Watching(here), here.number
+            await rest(here)
+            here.link.tell("put_blob", "told", b"1", 60_000)
+            with plain(redis_server) as other:  # the loop turns no more until the lease has run out
+                while other.exists(f"{here.link.prefix}replica:{number}"):
+                    pass
+            await until(lambda: len(watching.heard) >= 2)
+            assert watching.heard[:2] == [("lost", number), ("returned", here.number)]
+            assert await here.blobs.get("told") is None
+
+    @pytest.mark.slow
+    async def test_what_redis_has_answered_before_a_pause_beyond_the_lease_is_not_acted_upon(
+        self, redis_server: RedisServer
+    ) -> None:
+        async with fresh(redis_server, lease_seconds=0.3).join() as here:
+            await here.sessions.create(RECORD)
+            await quiet()
+            asked = asyncio.create_task(here.sessions.enter("s", None, (1,)))
+            await under_way(here)
+            with plain(redis_server) as other:
+                while other.exists(f"{here.link.prefix}replica:{here.number}"):
+                    pass
+            with pytest.raises(Unavailable):
+                await asked
+
+    async def test_a_change_that_was_not_told_in_time_is_told_or_refused(self, redis_server: RedisServer) -> None:
+        changed = replace(NEW, roots_changed=1)
+        stores = fresh(redis_server)
+        async with stores.join() as here, stores.join() as there:
+            watching = Watching(here)
+            await here.sessions.create(RECORD)
+            here.link.lose("the test says so")
+            with pytest.raises(Unavailable):
+                await here.sessions.update("s", NEW, changed)
+            await until(lambda: len(watching.heard) >= 2)
+            await here.sessions.update("s", NEW, changed)
+            assert await there.sessions.enter("s", None) == (replace(RECORD, snapshot=changed), True)
+
+    async def test_one_whose_clock_says_so_does_nothing_more_though_redis_would_let_it(
+        self, redis_server: RedisServer
+    ) -> None:
+        async with fresh(redis_server, lease_seconds=60).join() as here:
+            watching, number = Watching(here), here.number
+            await rest(here)
+            forward(61)
+            await until(lambda: len(watching.heard) >= 2)
+            assert watching.heard[:2] == [("lost", number), ("returned", here.number)]
+            assert here.number != number
+
+    async def test_one_that_has_come_back_is_woken_at_once(self, redis_server: RedisServer) -> None:
+        stores = fresh(redis_server)
+        async with stores.join() as here, stores.join() as there:
+            watching, heard = Watching(here), heard_by(here)
+            here.link.lose("the test says so")
+            await until(lambda: len(watching.heard) >= 2)
+            await rest(here)
+            await there.bus.deliver(here.number, news("a"))
+            await until(lambda: heard)  # renewals come every thousand seconds
+
+    async def test_one_that_leaves_has_done_what_it_has_queued(self, redis_server: RedisServer) -> None:
+        stores = fresh(redis_server)
+        async with stores.join() as there:
+            async with stores.join() as here:
+                watching = Watching(here)
+                for number in range(1_000):
+                    here.link.tell("put_blob", str(number), b"1", 60_000)
+            assert [await there.blobs.get(str(number)) for number in (0, 500, 999)] == [b"1"] * 3
+            assert not await there.bus.deliver(here.number, news("a"))
+            assert not watching.heard
+
+    async def test_who_waits_as_one_leaves_is_told(self, redis_server: RedisServer) -> None:
+        async with fresh(redis_server).join() as here:
+            leaving = asyncio.create_task(here.link.leave())
+            await until(lambda: not here.link.is_joined or leaving.done())
+            with pytest.raises(Unavailable):
+                await here.blobs.get("a")
+            await leaving
+
+
+class TestQueue:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("text", [b"x" * 1_048_576, "x" * 1_048_576])
+    async def test_what_waits_is_bounded(self, own_server: RedisServer, text: bytes | str) -> None:
+        async with fresh(own_server).join() as here:
+            watching = Watching(here)
+            await rest(here)
+            own_server.stop()
+            told = 0
+            while not watching.heard and told < 2 * QUEUED_BYTES:
+                here.link.tell("put_blob", "a", text, 60_000)
+                told += len(text)
+                await asyncio.sleep(0)
+            assert told <= QUEUED_BYTES + 2 * len(text)
+            assert here.reason == "too much waits for Redis"
+            own_server.start()
+            await until(lambda: len(watching.heard) == 2)
+
+    async def test_a_claim_that_nobody_waits_for_is_taken_back(self, redis_server: RedisServer) -> None:
+        async with fresh(redis_server).join() as here:
+            await here.sessions.create(RECORD)
+            for turns in range(6):  # before it leaves, on its way, in the turn of the answer
+                asked = asyncio.create_task(here.sessions.enter("s", None, (1,)))
+                await asyncio.sleep(0)
+                if turns:
+                    plain(redis_server).ping()
+                for _ in range(turns - 1):
+                    await asyncio.sleep(0)
+                asked.cancel()
+                came = await asyncio.gather(asked, return_exceptions=True)
+                if not isinstance(came[0], asyncio.CancelledError):
+                    here.sessions.leave("s", (1,))
+                await rest(here)
+                assert await here.sessions.owner("s", 1) is None
+
+    async def test_a_claim_that_was_refused_takes_nothing_back(self, redis_server: RedisServer) -> None:
+        async with fresh(redis_server).join() as here:
+            await here.sessions.create(RECORD)
+            await here.sessions.enter("s", None, (1,))
+            again = asyncio.create_task(here.sessions.enter("s", None, (1,)))
+            await under_way(here)
+            again.cancel()
+            await rest(here)
+            assert await here.sessions.owner("s", 1) == here.number
+
+
+class FailingOver:
+    """A name that leads to one Redis, and after `fail_over` to another."""
+
+    def __init__(self, folder: Path, before: RedisServer, after: RedisServer) -> None:
+        self.socket = folder / "redis.sock"
+        self.socket.symlink_to(before.socket)
+        self.before = before
+        self._after = after
+
+    def fail_over(self) -> None:
+        self.socket.unlink()
+        self.socket.symlink_to(self._after.socket)
+        with plain(self.before) as other:
+            other.execute_command("REPLICAOF", "127.0.0.1", "1")
+
+
+@pytest.fixture
+def failing_over(tmp_path: Path) -> Iterator[FailingOver]:
+    with ExitStack() as stack:
+        servers = []
+        for name in ("before", "after"):
+            (tmp_path / name).mkdir()
+            servers.append(RedisServer(tmp_path / name))
+            servers[-1].start()
+            stack.callback(servers[-1].stop)
+        yield FailingOver(tmp_path, *servers)
+
+
+async def test_of_a_redis_that_is_the_primary_no_more_the_name_is_looked_up_again(failing_over: FailingOver) -> None:
+    async with fresh(failing_over.before, f"unix://{failing_over.socket}").join() as here:
+        watching = Watching(here)
+        failing_over.fail_over()
+        with suppress(Unavailable):
+            await here.blobs.claim("a", 60)
+        await until(lambda: len(watching.heard) == 2 and here.reason is None)
+        assert await here.blobs.claim("a", 60)
+
+
+class Held(UnixDomainSocketConnection):
+    """With `holds` the last words that the next of these is opened with wait for `go_on`, as all do for a turn of the
+    loop. The library says them twice over a UNIX socket."""
+
+    holds: ClassVar[bool] = False
+    go_on: ClassVar[asyncio.Event]
+    said = 0
+
+    async def _send_packed_command(self, command: Any) -> None:
+        if b"LIB-VER" in b"".join(command):
+            self.said += 1
+            if Held.holds and self.said == 2:
+                Held.holds = False
+                await Held.go_on.wait()
+        await super()._send_packed_command(command)
+
+
+async def test_a_connection_that_is_being_opened_survives_that_its_redis_is_the_primary_no_more(
+    failing_over: FailingOver,
+) -> None:
+    def connect() -> Redis:
+        client = connecting(f"unix://{failing_over.socket}")()
+        client.connection_pool.connection_class = Held
+        return client
+
+    Held.go_on = asyncio.Event()
+    async with Stores(connect, "held:", 60.0, b"secret").join() as here:
+        watching = Watching(here)
+        Held.holds = True
+        failing_over.fail_over()
+        with suppress(Unavailable):
+            await here.blobs.claim("a", 60)
+        assert not Held.holds, "the connection on which it listens was open before"
+        Held.go_on.set()
+        await until(lambda: len(watching.heard) == 2 and here.reason is None)
+        assert await here.blobs.claim("a", 60)
+
+
+class SlowToLeave(Redis):
+    """A connection on which the last words take longer than a replica waits before it joins again."""
+
+    async def eval(self, script: str, *words: Any) -> Any:
+        if script == LEAVE:
+            await asyncio.sleep(3 * AGAIN_SECONDS)
+        answer: Any = super().eval(script, *words)
+        return await answer
+
+
+async def test_one_that_leaves_slowly_does_not_join_again_meanwhile(redis_server: RedisServer) -> None:
+    stores = Stores(lambda: SlowToLeave.from_url(redis_server.url), "slow to leave:", 60.0, b"secret")
+    async with stores.join() as here:
+        watching, number = Watching(here), here.number
+    assert (watching.heard, here.number) == ([], number)
+    with plain(redis_server) as other:
+        assert other.smembers("slow to leave:replicas") == set()
+
+
+async def test_a_text_that_is_no_unicode_harms_nobody(redis_server: RedisServer) -> None:
+    async with fresh(redis_server).join() as here:
+        assert [await here.blobs.claim(name, 60) for name in ("\ud800", "\ud800", "a")] == [True, False, True]

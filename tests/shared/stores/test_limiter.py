@@ -1,0 +1,169 @@
+"""Counts by name: what may be done now, how long to wait, and who is remembered."""
+
+import time
+import tracemalloc
+
+import pytest
+
+from shared.contracts import Rate, Replica
+from shared.stores.memory_limiter import FEW, MemoryLimiter
+from tests.shared.stores.conftest import Kind, joined, rest
+
+RATE = Rate(per_second=10, burst=5)
+SLOW = Rate(per_second=1 / 3_600, burst=5)
+"""One of which none comes back within a test."""
+WIDE = Rate(per_second=1 / 3_600, burst=1_000)
+"""One of whose burst a part may be taken ahead."""
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def limiter() -> tuple[MemoryLimiter, Clock]:
+    clock = Clock()
+    return MemoryLimiter(clock), clock
+
+
+async def test_a_burst_is_allowed_and_then_the_rate() -> None:
+    made, clock = limiter()
+    assert [await made.take("ada", RATE) for _ in range(5)] == [0.0] * 5
+    assert round(await made.take("ada", RATE), 6) == 0.1
+    clock.now += 0.1
+    assert await made.take("ada", RATE) == 0.0
+    assert round(await made.take("ada", RATE), 6) == 0.1
+
+
+async def test_what_is_refused_takes_nothing() -> None:
+    made, clock = limiter()
+    for _ in range(100):
+        await made.take("ada", RATE)
+    clock.now += 0.1
+    assert await made.take("ada", RATE) == 0.0
+
+
+async def test_after_rest_there_is_one_burst_and_no_more() -> None:
+    made, clock = limiter()
+    clock.now += 1_000_000
+    assert [await made.take("ada", RATE) > 0 for _ in range(7)] == [False] * 5 + [True] * 2
+
+
+async def test_names_are_apart() -> None:
+    made, _ = limiter()
+    for _ in range(6):
+        await made.take("ada", RATE)
+    assert await made.take("bob", RATE) == 0.0
+
+
+async def test_costs_add_up() -> None:
+    made, _ = limiter()
+    assert await made.take("ada", RATE, 4) == 0.0
+    assert await made.take("ada", RATE, 2) > 0
+    assert await made.take("ada", RATE, 1) == 0.0
+
+
+async def test_what_costs_more_than_the_burst_has_to_wait_for_rest_alone() -> None:
+    made, clock = limiter()
+    assert await made.take("ada", RATE, 20) == 0.0
+    assert round(await made.take("ada", RATE, 20), 6) == 2.0
+    clock.now += 2
+    assert await made.take("ada", RATE, 20) == 0.0
+
+
+async def test_what_was_done_already_is_taken_beyond_what_is_allowed() -> None:
+    made, clock = limiter()
+    made.spend("ada", RATE, 25)
+    assert round(await made.take("ada", RATE, 0), 6) == 2.0
+    clock.now += 2
+    assert await made.take("ada", RATE, 0) == 0.0
+
+
+async def test_who_is_at_rest_is_forgotten() -> None:
+    made, clock = limiter()
+    for number in range(FEW - 1):
+        await made.take(str(number), RATE)
+    clock.now += 1
+    await made.take("ada", RATE)
+    assert len(made) == 1
+
+
+async def test_who_is_not_at_rest_is_remembered_among_many() -> None:
+    made, _ = limiter()
+    for _ in range(5):
+        await made.take("ada", RATE)
+    for number in range(10 * FEW):
+        await made.take(str(number), RATE)
+    assert await made.take("ada", RATE) > 0
+
+
+async def test_10_000_names_take_little_memory() -> None:
+    made, _ = limiter()
+    tracemalloc.start()
+    for number in range(10_000):
+        await made.take(f"https://issuer.example/#person-{number}", RATE)
+        made.spend(f"bytes https://issuer.example/#person-{number}", RATE, 1_000)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert taken < 6 * 1_048_576
+
+
+async def taken(replicas: list[Replica], rate: Rate, cost: float = 1, *, times: int = 2_000) -> float:
+    """How much they are allowed in turn, until each of them was refused."""
+    allowed, refused = 0.0, set()
+    for turn in range(times):
+        one = replicas[turn % len(replicas)]
+        if await one.limiter.take("ada", rate, cost):
+            refused.add(one.number)
+        else:
+            allowed += cost
+        if len(refused) == len(replicas):
+            break
+    return allowed
+
+
+class TestLimiter:
+    """What every limiter promises, over all replicas."""
+
+    async def test_replicas_count_together(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            assert await taken(replicas, SLOW) == 5
+            assert round(await replicas[0].limiter.take("ada", SLOW), -1) == 3_600
+            assert await replicas[0].limiter.take("bob", SLOW) == 0
+
+    @pytest.mark.parametrize("cost", [0.5, 1, 3])
+    async def test_never_more_than_the_burst_is_allowed_at_once_and_little_less(
+        self, stores: Kind, cost: float
+    ) -> None:
+        async with joined(stores, 2) as replicas:
+            allowed = await taken(replicas, WIDE, cost, times=5_000)
+            assert WIDE.burst - 2 * (WIDE.burst // 64 + cost) <= allowed <= WIDE.burst
+
+    async def test_what_costs_more_than_the_burst_may_be_done_after_rest(self, stores: Kind) -> None:
+        async with joined(stores, 2) as (one, two):
+            assert await one.limiter.take("ada", SLOW, 20) == 0
+            assert round(await two.limiter.take("ada", SLOW, 20) / 3_600) == 20
+
+    async def test_what_was_spent_at_one_counts_at_the_others(self, stores: Kind) -> None:
+        async with joined(stores, 2) as (one, two):
+            for _ in range(25):
+                one.limiter.spend("ada", SLOW, 1)
+            await stores.let_pass(1)
+            await rest(one, two)
+            assert round(await two.limiter.take("ada", SLOW, 0) / 3_600) == 20
+
+    async def test_at_the_rate_it_comes_back_for_all_together(self, stores: Kind) -> None:
+        fast = Rate(per_second=1_000, burst=64)
+        async with joined(stores, 2) as replicas:
+            begun, ends = time.monotonic(), time.monotonic() + 0.1
+            allowed = 0
+            while time.monotonic() < ends:
+                for one in replicas:
+                    allowed += not await one.limiter.take("ada", fast)
+            assert allowed <= 64 + 1_000 * (time.monotonic() - begun)
+            assert allowed > 64

@@ -1,0 +1,258 @@
+"""What an EventLog promises: the messages of a stream in order, to one reader over all replicas, bounded.
+
+How much is kept, and what goes first, is tested where streams are served: tests/shared/transports/http/test_replay.py
+"""
+
+from shared.contracts import EventReader, EventStream, Replica, SessionEvents, SessionRecord
+from shared.protocol.http.rules import refuse
+from shared.protocol.session.handshake import NEW
+from shared.transports.http.limits import SessionLimits
+from tests.shared.stores.conftest import Kind, joined, rest
+
+LIMITS = SessionLimits(stream_bytes=1_000, replay_events=10, replay_streams=5, session_replay_bytes=3_000)
+ENDED = refuse(404, "the session has ended")
+
+
+class Heard(EventReader):
+    """A reader that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def wake(self) -> None:
+        self.told.append("wake")
+
+    def pause(self, retry_ms: int) -> None:
+        self.told.append(f"pause {retry_ms}")
+
+    def cut(self) -> None:
+        self.told.append("cut")
+
+
+async def events(*replicas: Replica) -> list[SessionEvents]:
+    """The same session, as each of them sees it."""
+    await replicas[0].sessions.create(SessionRecord("s", None, "", 60, NEW))
+    return [one.log(LIMITS).session("s") for one in replicas]
+
+
+async def found(session: SessionEvents, name: str | None = None) -> EventStream:
+    stream = await session.find(name)
+    assert stream is not None
+    return stream
+
+
+async def read(stream: EventStream, after: int | None = None) -> Heard:
+    """A reader, when there is what there is for it."""
+    reader = Heard()
+    stream.read(reader, after)
+    settled = stream.settled()
+    if settled is not None:
+        await settled
+    return reader
+
+
+def texts(stream: EventStream) -> list[bytes]:
+    return [one.data for one in stream.take()]
+
+
+class TestEventLog:
+    async def test_a_stream_that_was_shown_is_read_at_another_replica(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            here, there = await events(*replicas)
+            stream = here.stream((1,))
+            await read(stream)
+            stream.put(b"a")
+            assert [await there.find(name) for name in ("unknown", "")] == [None, None]
+            name = stream.show()
+            stream.put(b"b")
+            assert (waiting := stream.settled()) is None or await waiting is None
+            await rest(*replicas)
+            other = await found(there, name)
+            assert [other.has(number) for number in (0, 2, 3)] == [True, True, False]
+            await read(other, 1)
+            assert [(one.data, one.id) for one in other.take()] == [(b"b", f"{name}_2")]
+            stream.answer(b"c")
+            await rest(*replicas)
+            assert texts(other) == [b"c"]
+            assert other.is_over
+
+    async def test_the_one_who_serves_reads_what_was_kept(self, stores: Kind) -> None:
+        async with joined(stores, 1) as replicas:
+            (here,) = await events(*replicas)
+            stream = here.stream((1,))
+            reader = await read(stream)
+            stream.put(b"a")
+            name = stream.show()
+            await rest(*replicas)
+            assert [(one.data, one.id) for one in stream.take()] == [(b"a", f"{name}_1")]
+            assert stream.position(5).id == f"{name}_1"
+            stream.answer(b"b")
+            await rest(*replicas)
+            assert (stream.is_over, texts(stream), "cut" in reader.told) == (True, [b"b"], False)
+
+    async def test_the_streams_of_another_session_are_unknown(self, stores: Kind) -> None:
+        async with joined(stores, 1) as (here,):
+            (session,) = await events(here)
+            name = session.stream((1,)).show()
+            assert await here.log(LIMITS).session("t").find(name) is None
+            assert await session.find(name) is not None
+
+    async def test_who_begins_to_read_cuts_off_who_did(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            here, there = await events(*replicas)
+            stream = here.stream((1,))
+            first = await read(stream)
+            other = await found(there, stream.show())
+            assert other.is_read
+            second = await read(other, 0)
+            await rest(*replicas)
+            stream.leave(first)
+            stream.put(b"a")
+            stream.pause(5)
+            await rest(*replicas)
+            assert (first.told[-1], second.told[-2:]) == ("cut", ["wake", "pause 5"])
+            assert not stream.is_lost
+
+    async def test_replicas_have_one_stream_for_what_nobody_asked_for(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            here, there = await events(*replicas)
+            for one, message in ((here, b"a"), (there, b"b"), (there, b"a")):
+                one.own().put(message, once=True)
+                await rest(*replicas)
+            own = await found(there)
+            reader = await read(own)
+            assert texts(own) == [b"a", b"b"]
+            own.leave(reader)
+            here.own().put(b"c")
+            await rest(*replicas)
+            again = await found(here)
+            await read(again)
+            assert texts(again) == [b"c"]
+
+    async def test_what_all_replicas_tell_is_told_once(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            here, there = await events(*replicas)
+            own = await found(there)
+            await read(own)
+            for one in (here, there):
+                one.own().put(b"changed", everywhere=True)
+            await rest(*replicas)
+            assert texts(own) == [b"changed"]
+
+    async def test_who_serves_knows_of_a_reader_elsewhere_that_falls_behind(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            here, there = await events(*replicas)
+            stream, message = here.stream((1,)), b"x" * 600
+            other = await found(there, stream.show())
+            reader = await read(other, 0)
+            stream.put(message)
+            await rest(*replicas)
+            assert stream.crowds(message)
+            taken: list[bool] = []
+            stop = here.hear_taken(lambda: taken.append(True))
+            other.take()
+            there.taken()
+            await rest(*replicas)
+            stop()
+            assert (stream.crowds(message), bool(taken)) == (False, True)
+            for _ in range(5):
+                stream.put(message)
+                await rest(*replicas)
+            assert reader.told[-1] == "cut"
+            assert (await found(there, stream.name)).follows(1)
+
+    async def test_what_is_not_kept_any_more_is_known(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            here, there = await events(*replicas)
+            stream = here.stream((1,))
+            name = stream.show()
+            for _ in range(15):
+                stream.put(b"x")
+            await rest(*replicas)
+            other = await found(there, name)
+            assert [other.follows(number) for number in (4, 5)] == [False, True]
+
+    async def test_of_a_session_that_has_ended_nothing_is_kept(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            here, there = await events(*replicas)
+            stream = here.stream((1,))
+            name = stream.show()
+            await rest(*replicas)
+            for session, replica in zip((there, here), reversed(replicas), strict=True):
+                session.close(ENDED)
+                replica.log(LIMITS).drop("s")
+            await rest(*replicas)
+            assert (stream.is_over, stream.refusal) == (True, ENDED)
+            assert await replicas[0].log(LIMITS).session("s").find(name) is None
+
+    async def test_what_nobody_comes_back_for_is_given_up_in_time(self, stores: Kind) -> None:
+        async with joined(stores, 2) as replicas:
+            here, _ = await events(*replicas)
+            stream = here.stream((1,))
+            reader = await read(stream)
+            name = stream.show()
+            stream.answer(b"a")
+            await rest(*replicas)
+            stream.take()
+            stream.leave(reader)
+            await rest(*replicas)
+            await stores.let_pass(LIMITS.replay_seconds - 1)
+            assert await here.find(name) is not None
+            await stores.let_pass(2)
+            assert await here.find(name) is None
+
+    async def test_what_was_taken_of_a_sessions_own_stream_is_given_up_in_time(self, stores: Kind) -> None:
+        async with joined(stores, 1) as replicas:
+            (here,) = await events(*replicas)
+            own = here.own()
+            own.put(b"a")
+            reader = await read(await found(here))
+            own.show()
+            assert texts(own) == [b"a"]
+            own.leave(reader)
+            own.put(b"b")
+            await rest(*replicas)
+            assert (await found(here)).follows(0)
+            await stores.let_pass(LIMITS.replay_seconds + 1)
+            await rest(*replicas)
+            again = await found(here)
+            assert [again.follows(number) for number in (0, 1)] == [False, True]
+
+    async def test_of_streams_that_have_ended_a_session_keeps_the_last(self, stores: Kind) -> None:
+        async with joined(stores, 1) as replicas:
+            (here,) = await events(*replicas)
+            names = []
+            for number in range(LIMITS.replay_streams + 2):
+                stream = here.stream((number,))
+                reader = await read(stream)
+                names.append(stream.show())
+                stream.answer(b"a")
+                await rest(*replicas)
+                stream.take()
+                stream.leave(reader)
+            await rest(*replicas)
+            assert [await here.find(name) is not None for name in names] == [False] * 2 + [
+                True
+            ] * LIMITS.replay_streams
+
+    async def test_all_streams_of_a_session_are_bounded_together(self, stores: Kind) -> None:
+        async with joined(stores, 1) as replicas:
+            (here,) = await events(*replicas)
+            streams = [here.stream((number,)) for number in range(4)]
+            for stream in streams:
+                stream.show()
+                stream.put(b"x" * 500)
+                stream.put(b"x" * 500)
+                here.make_room()
+                await rest(*replicas)
+            kept = [(await found(here, stream.name)).follows(0) for stream in streams]
+            assert kept == [False, False, True, True] or kept == [False, True, True, True]
+
+    async def test_the_streams_of_a_session_that_nobody_has_end_with_it(self, stores: Kind) -> None:
+        async with joined(stores, 1) as (there,):
+            async with stores.join() as here:
+                await here.sessions.create(SessionRecord("s", None, "", 60, NEW))
+                name = here.log(LIMITS).session("s").stream((1,)).show()
+            assert await there.log(LIMITS).session("s").find(name) is not None
+            await stores.let_pass(121)
+            assert await there.log(LIMITS).session("s").find(name) is None

@@ -1,0 +1,172 @@
+"""What a TaskStore promises: what is kept of whom, and for how long, at all replicas."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from shared.contracts import Replica, TaskLimits, TaskRecord, TaskStore
+from shared.stores.memory_tasks import SMALL_BYTES, MemoryTasks
+from tests.shared.stores.conftest import Kind, joined, rest
+
+LIMITS = TaskLimits(total=4, of_one_client=3, result_bytes=10_000)
+
+
+def task(id_: str, client: str = "", principal: str | None = None) -> TaskRecord:
+    return TaskRecord(id_, "extension", principal, client, 0.0, 0.0, 60.0)
+
+
+def done(before: TaskRecord, size: int, *, kind: str = "result") -> TaskRecord:
+    """That task, which has come to so much."""
+    outcome = {kind: "a" * size}
+    return replace(before, status="completed", outcome=outcome, revision=before.revision + 1)
+
+
+async def ended(store: TaskStore, id_: str, size: int, client: str = "", *, kind: str = "result") -> None:
+    """A new task that has come to so much."""
+    before = task(id_, client)
+    await store.create(before)
+    kept = await store.get(id_)
+    assert kept is not None
+    assert await store.replace(kept, done(kept, size, kind=kind))
+
+
+@asynccontextmanager
+async def both(stores: Kind) -> AsyncIterator[tuple[TaskStore, TaskStore, tuple[Replica, ...]]]:
+    """The tasks of two replicas."""
+    async with joined(stores, 2) as replicas:
+        here, there = (one.tasks(LIMITS) for one in replicas)
+        yield here, there, tuple(replicas)
+
+
+class TestTaskStore:
+    async def test_a_task_is_found_by_every_replica(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            kept = replace(task("t", "ada", "ada"), questions={"q": {"method": "m"}}, scopes=frozenset({"read"}))
+            assert await here.create(kept)
+            assert [await one.get("t") for one in (here, there)] == [kept, kept]
+            assert await there.get("u") is None
+
+    async def test_of_two_that_replace_the_same_one_does(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            await here.create(task("t"))
+            before = [await one.get("t") for one in (here, there)]
+            came = [
+                await one.replace(was, replace(was, message=text, revision=1))
+                for one, was, text in zip((here, there), before, "ab", strict=True)
+                if was is not None
+            ]
+            assert came == [True, False]
+            now = await there.get("t")
+            assert now is not None
+            assert (now.message, now.revision) == ("a", 1)
+            assert await there.replace(now, replace(now, message="c", revision=2))
+
+    async def test_what_was_given_up_is_gone_everywhere(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            await here.create(task("t"))
+            before = await here.get("t")
+            await there.forget("t")
+            await there.forget("t")
+            assert before is not None
+            assert [await here.get("t"), await here.replace(before, done(before, 1))] == [None, False]
+
+    async def test_there_are_no_more_than_that_and_of_one_client_fewer(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            made = [await one.create(task(str(n), "ada")) for n, one in enumerate((here, there, here, there))]
+            assert made == [True, True, True, False]
+            assert [await there.create(task(id_, id_)) for id_ in "uv"] == [True, False]
+            await here.forget("u")
+            assert await here.create(task("v", "v"))
+
+    async def test_one_that_has_expired_is_gone_and_makes_room(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, replicas):
+            for number in range(3):
+                await ended(here, str(number), 1_000, "ada" if number else "bob")
+            await there.create(task("late", "ada", "ada"))
+            await stores.let_pass(61)
+            await rest(*replicas)
+            assert [await there.get(id_) for id_ in ("0", "1", "late")] == [None] * 3
+            assert await there.listed("ada") == []
+
+    async def test_those_of_a_principal_are_listed_oldest_first(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            for one, id_, principal in (
+                (here, "c", "ada"),
+                (there, "a", "ada"),
+                (here, "b", "bob"),
+                (here, "d", None),
+            ):
+                await one.create(task(id_, "", principal))
+            for one in (here, there):
+                assert [found.id for found in await one.listed("ada")] == ["c", "a"]
+            await there.forget("c")
+            assert [found.id for found in await here.listed("ada")] == ["a"]
+            assert await here.listed("eve") == []
+
+    async def test_who_hears_of_a_task_is_woken_at_every_replica(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, replicas):
+            await here.create(task("t"))
+            woken: list[str] = []
+            stops = [one.hear("t", lambda name=name: woken.append(name)) for one, name in ((here, "a"), (there, "b"))]
+            again = there.hear("t", lambda: woken.append("c"))
+            await rest(*replicas)
+            before = await there.get("t")
+            assert before is not None
+            await there.replace(before, replace(before, message="m", revision=1))
+            await rest(*replicas)
+            assert sorted(woken) == ["a", "b", "c"]
+            stops[0]()
+            again()
+            await here.forget("t")
+            await rest(*replicas)
+            assert sorted(woken) == ["a", "b", "b", "c"]
+            stops[1]()
+
+    async def test_who_is_alone_has_room_for_all_results(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            await ended(here, "a", 9_000)
+            with pytest.raises(OverflowError):
+                await ended(there, "b", 9_000)
+            left = await here.get("b")
+            assert left is not None
+            assert left.status == "working"
+
+    async def test_one_of_several_leaves_as_much_as_it_has(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            await ended(here, "a", 4_000, "ada")
+            with pytest.raises(OverflowError):
+                await ended(there, "b", 4_000, "ada")
+            await ended(there, "c", 2_900, "bob")
+
+    async def test_errors_count_and_small_ones_have_room_always(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            await ended(here, "a", 9_900, kind="error")
+            with pytest.raises(OverflowError):
+                await ended(there, "b", 2 * SMALL_BYTES, kind="error")
+            await ended(there, "c", SMALL_BYTES // 2, kind="error")
+
+    async def test_what_is_forgotten_makes_room(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, _):
+            await ended(here, "a", 4_000, "ada")
+            await there.forget("a")
+            await ended(there, "b", 4_000, "ada")
+
+    async def test_results_that_have_expired_make_room_at_once(self, stores: Kind) -> None:
+        async with both(stores) as (here, there, replicas):
+            await here.create(replace(task("late"), seconds=600.0))
+            await ended(here, "a", 9_000)
+            await stores.let_pass(61)
+            await rest(*replicas)
+            before = await there.get("late")
+            assert before is not None
+            assert await there.replace(before, done(before, 9_000))
+
+
+async def test_in_memory_what_is_forgotten_takes_no_room() -> None:
+    store = MemoryTasks(LIMITS)
+    await ended(store, "a", 100)
+    await store.forget("a")
+    assert len(store) == 0
+    store.close()

@@ -1,0 +1,308 @@
+"""Many sessions, many calls, slow readers: nothing grows, nothing crosses, nobody waits for somebody else."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from shared.protocol.wire.sse import EventStream
+from shared.server.context import Context
+from shared.transports.http.limits import EndpointLimits, SessionLimits
+from tests.shared.transports.http.http_wire import (
+    PATIENCE,
+    Json,
+    Probe,
+    Site,
+    events,
+    make_server,
+    merged,
+    read_events,
+    served,
+)
+from tests.wire import Wire, listening
+
+LONG = pytest.mark.full
+VERSION = "2025-11-25"
+
+# Sessions that come and go
+
+COUNTING = """
+import gc, signal, sys
+
+def tell(*_):
+    gc.collect()
+    print("blocks", sys.getallocatedblocks(), "in use", file=sys.stderr, flush=True)
+
+signal.signal(signal.SIGUSR1, tell)
+from servers.everything.__main__ import main
+main()
+"""
+
+
+@dataclass
+class Served:
+    """A server process."""
+
+    process: Wire
+    port: int
+
+    def descriptors(self) -> int:
+        """How many files and sockets it has open."""
+        return len(os.listdir(f"/proc/{self.process._process.pid}/fd"))
+
+    def memory(self) -> int:
+        """How many KiB of memory it has."""
+        status = Path(f"/proc/{self.process._process.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+([0-9]+) kB", status)[0])
+
+    async def blocks(self) -> int:
+        """How many pieces of memory all its objects take."""
+        said = self.process.stderr
+        self.process._process.send_signal(signal.SIGUSR1)
+        with anyio.fail_after(PATIENCE):
+            while not (told := re.findall(r"blocks ([0-9]+) in use", self.process.stderr[len(said) :])):
+                await anyio.sleep(0.01)
+        return int(told[0])
+
+    async def settled(self, seconds: float, descriptors: int | None = None) -> int:
+        """Waits until all sessions have ended, and until only so many descriptors are left; how many there are."""
+        with anyio.fail_after(seconds):
+            async with Line.to(self.port) as line:
+                while (await line.ask("GET /healthz"))[1]["sessions"] or self.descriptors() > (descriptors or 1_000):
+                    pass
+                return self.descriptors()
+
+
+class Line:
+    """One connection, and no more of HTTP than is needed."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._buffer = BufferedByteReceiveStream(stream)
+        self._headers: list[str] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def to(cls, port: int) -> AsyncIterator["Line"]:
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            yield cls(stream)
+
+    async def send(self, request: str, message: Any = None) -> dict[str, str]:
+        """The headers of the answer."""
+        body = b"" if message is None else json.dumps(message).encode()
+        lines = [f"{name}: {value}" for name, value in merged({"Content-Length": len(body), "Host": "localhost"})]
+        await self._stream.send("\r\n".join([f"{request} HTTP/1.1", *lines, *self._headers, "", ""]).encode() + body)
+        head = (await self._buffer.receive_until(b"\r\n\r\n", 65_536)).decode().split("\r\n")
+        assert head[0].startswith("HTTP/1.1 20"), head
+        return {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
+
+    async def ask(self, request: str, message: Any = None) -> tuple[dict[str, str], Any]:
+        """The headers and the body of the answer."""
+        headers = await self.send(request, message)
+        body = await self._buffer.receive_exactly(int(headers["content-length"]))
+        return headers, json.loads(body) if body else None
+
+    async def open(self) -> None:
+        """Opens a session, which is the one of the requests that follow."""
+        self._headers = []
+        params = {"protocolVersion": VERSION, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        headers, _ = await self.ask("POST /mcp", initialize)
+        self._headers = [f"Mcp-Session-Id: {headers['mcp-session-id']}", f"MCP-Protocol-Version: {VERSION}"]
+        await self.ask("POST /mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+
+async def use(port: int, number: int) -> None:
+    """Opens a session, uses it, and drops the connection: in the middle of something."""
+    async with Line.to(port) as line:
+        await line.open()
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        assert (await line.ask("POST /mcp", listing))[1]["result"]["tools"]
+        if number % 3 == 0:
+            await line.send("GET /mcp")
+        elif number % 3 == 1:
+            params = {"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": 1}}
+            await line.send("POST /mcp", {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params})
+
+
+async def use_many(port: int, count: int) -> None:
+    numbers = iter(range(count))
+
+    async def some() -> None:
+        for number in numbers:
+            await use(port, number)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(some)
+
+
+AS_MANY = [
+    "--max-rate",
+    "1e6",
+    "--max-burst",
+    "1e6",
+    "--max-client-calls",
+    "100000",
+    "--max-client-sessions",
+    "100000",
+]
+"""The one client of a test does what many do elsewhere."""
+
+
+@asynccontextmanager
+async def process(*options: str) -> AsyncIterator[Served]:
+    command = [sys.executable, "-c", COUNTING, "--transport", "http", "--port", "0"]
+    async with Wire([*command, *AS_MANY, *options]) as wire:
+        try:
+            yield Served(wire, int((await listening(wire)).rpartition(":")[2]))
+        finally:
+            wire.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("count", "idle_seconds"), [pytest.param(200, 0.5, id="200"), pytest.param(10_000, 15, id="10000", marks=LONG)]
+)
+async def test_sessions_that_are_never_ended(count: int, idle_seconds: float) -> None:
+    async with process("--idle-seconds", str(idle_seconds), "--max-sessions", str(2 * count)) as server:
+        await use(server.port, 2)
+        descriptors = await server.settled(4 * idle_seconds + PATIENCE)
+        start, blocks, peaks = server.memory(), await server.blocks(), []
+        for _ in range(2):
+            await use_many(server.port, count)
+            peaks.append(server.memory())
+            assert await server.settled(4 * idle_seconds + PATIENCE, descriptors) == descriptors
+        assert peaks[0] - start < 4_000 + 4 * count
+        assert peaks[1] < 1.15 * peaks[0]
+        assert await server.blocks() - blocks < 300
+        # Nearly all goes back to the system: a megabyte stays for each of a few counters made in the midst of it.
+        with anyio.fail_after(PATIENCE):
+            while server.memory() - start > 20_000:
+                await anyio.sleep(0.1)
+
+
+@pytest.mark.slow
+async def test_an_idle_session_is_small() -> None:
+    async with process() as server, Line.to(server.port) as line:
+        for _ in range(200):
+            await line.open()
+        before = server.memory()
+        for _ in range(1_000):
+            await line.open()
+        assert server.memory() - before < 2.2 * 1_000
+
+
+# Two clients with the same ids
+
+
+def repeating() -> Any:
+    """A server that says everything twice, and something else in between."""
+    app = make_server()
+
+    @app.tool()
+    async def twice(ctx: Context[Probe], text: str) -> str:
+        """Log and return a text."""
+        await ctx.log("error", text)
+        await anyio.lowlevel.checkpoint()
+        return text
+
+    return app
+
+
+async def said(site: Site, headers: Json, id: int, text: str) -> list[str]:
+    """Everything a client gets to hear about one call."""
+    message = site.message("tools/call", {"name": "twice", "arguments": {"text": text}}, id)
+    async with site.stream(message, headers) as answer:
+        got = [one async for one in events(answer)]
+    assert got[-1]["id"] == id
+    return [got[0]["params"]["data"], got[-1]["result"]["content"][0]["text"]]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=LONG)])
+@pytest.mark.parametrize("principals", [("one", "two"), ("one", "one")])
+async def test_the_same_ids_never_cross(count: int, principals: tuple[str, str]) -> None:
+    async with served(repeating(), tokens=("one", "two"), patience=800) as site:
+        sessions = [await site.initialize(headers={"X-API-Key": token}) for token in principals]
+
+        async def client(number: int) -> None:
+            for id_ in range(count):
+                text = f"client {number} call {id_}"
+                assert await said(site, sessions[number], id_, text) == [text, text]
+
+        async with anyio.create_task_group() as tasks:
+            for number in (0, 1):
+                tasks.start_soon(client, number)
+
+
+# Connections that really break, and clients that do not read
+
+
+async def raw_events(site: Site, message: Json, headers: Json, count: int) -> tuple[list[Any], Any]:
+    """The first events of a POST, and the connection, which is still open."""
+    body = json.dumps(message).encode()
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    lines = [f"{name}: {value}" for name, value in merged({**headers, "Host": "localhost"})]
+    head = "\r\n".join(["POST /mcp HTTP/1.1", *lines, f"Content-Length: {len(body)}", "", ""])
+    writer.write(head.encode() + body)
+    await reader.readuntil(b"\r\n\r\n")
+    stream, found = EventStream(1_000_000), list[Any]()
+    while len(found) < count:
+        size = int(await reader.readuntil(b"\r\n"), 16)
+        found += stream.feed((await reader.readexactly(size + 2))[:size])
+    return found, writer
+
+
+async def test_replay_across_a_connection_that_was_reset() -> None:
+    async with served(limits=EndpointLimits(keep_alive_seconds=0.02)) as site:
+        session = await site.initialize()
+        message = site.message("tools/call", {"name": "wait", "arguments": {}})
+        lost, writer = await raw_events(site, message, session, 1)
+        # Gone without a goodbye, as a client that was killed or a network that went away.
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.transport.abort()
+        await site.idle()
+        site.probe.release.set()
+        await site.probe.finished.wait()
+        headers = merged({**session, "Last-Event-ID": lost[-1].id})
+        async with site.client.stream("GET", "/mcp", headers=headers) as response:
+            rest = [json.loads(one.data) async for one in read_events(response)]
+        assert [one["result"]["content"][0]["text"] for one in rest] == ["released"]
+
+
+@pytest.mark.slow
+async def test_a_client_that_does_not_read_slows_no_other_stream() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000))
+    async with served(limits=limits) as site:
+        session, other = await site.initialize(), await site.initialize()
+        flood = site.message("tools/call", {"name": "flood", "arguments": {}})
+        found, writer = await raw_events(site, flood, session, 1)
+        report = {"name": "report", "arguments": {"steps": 500}, "_meta": {"progressToken": 1}}
+        for headers in (session, other, session):
+            async with site.stream(site.message("tools/call", report), headers) as answer:
+                assert len([one async for one in events(answer)]) == 501
+        await site.probe.finished.wait()
+        # Its first event is long gone, and it is told so; its answer is not.
+        for last, status in ((found[0].id, 400), (found[0].id.replace("_0", "_2000"), 200)):
+            answer = await site.client.get("/mcp", headers=merged({**session, "Last-Event-ID": last}))
+            assert answer.status_code == status
+        assert '"text":"done"' in answer.text
+        writer.transport.abort()
+        assert (await site.post(site.message("ping"), session)).status_code == 200

@@ -1,0 +1,215 @@
+"""What operators ask a listener: /readyz and /metrics, of one server."""
+
+import sys
+
+import anyio
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from shared.ops import readiness
+from tests.shared.transports.http.http_wire import Site, make_server, merged, served
+
+SECRET = {"Authorization": "Bearer secret"}
+
+
+def samples(answer: httpx.Response) -> dict[tuple[str, str], float]:
+    """The metrics by name, and by the values of their labels."""
+    assert answer.status_code == 200, answer.text
+    return {
+        (sample.name, "/".join(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+async def counted(site: Site) -> dict[tuple[str, str], float]:
+    return samples(await site.client.get("/metrics"))
+
+
+async def test_a_server_without_a_check_is_ready() -> None:
+    async with served() as site:
+        answer = await site.client.get("/readyz")
+        assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+        assert answer.json() == {"status": "ready", "servers": {"sample": {"status": "ready"}}}
+
+
+async def test_the_check_says_why_not() -> None:
+    app, reasons = make_server(), ["the disk is full"]
+
+    @app.on_ready
+    async def full(_running: object) -> str | None:
+        return reasons.pop() if reasons else None
+
+    async with served(app) as site:
+        answer = await site.client.get("/readyz")
+        told = {"status": "degraded", "reason": "the disk is full"}
+        assert (answer.status_code, answer.json()) == (503, {"status": "not ready", "servers": {"sample": told}})
+        assert (await site.client.get("/healthz")).status_code == 200
+        assert (await site.client.get("/readyz")).status_code == 200
+
+
+async def test_who_has_no_token_learns_the_status_only() -> None:
+    app = make_server()
+
+    @app.on_ready
+    async def full(_running: object) -> str | None:
+        return "the disk is full"
+
+    async with served(app, tokens=("secret",)) as site:
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            answer = await site.client.get("/readyz", headers=headers)
+            assert (answer.status_code, answer.json()) == (503, {"status": "not ready"})
+            answer = await site.client.get("/healthz", headers=headers)
+            assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+        assert "the disk is full" in (await site.client.get("/readyz", headers=SECRET)).text
+
+
+async def test_a_check_that_fails_tells_the_log_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    app = make_server()
+
+    @app.on_ready
+    async def broken(_running: object) -> str | None:
+        raise RuntimeError("a secret detail")
+
+    async with served(app) as site:
+        for _ in range(2):
+            answer = await site.client.get("/readyz")
+            assert answer.status_code == 503
+            assert "secret" not in answer.text
+    assert caplog.text.count("RuntimeError: a secret detail") == 1
+
+
+async def test_a_check_that_hangs_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.02)
+    app, begun, go_on = make_server(), list[int](), anyio.Event()
+
+    @app.on_ready
+    async def hang(_running: object) -> str | None:
+        begun.append(1)
+        await go_on.wait()
+        return None
+
+    async with served(app) as site:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(_not_ready, site)
+        await _not_ready(site)
+        assert len(begun) == 1
+        monkeypatch.setattr(readiness, "CHECK_SECONDS", 60)
+        go_on.set()
+        while (await site.client.get("/readyz")).status_code != 200:
+            await anyio.lowlevel.checkpoint()
+        assert len(begun) <= 2
+
+
+async def _not_ready(site: Site) -> None:
+    answer = await site.client.get("/readyz")
+    assert (answer.status_code, "its check did not end" in answer.text) == (503, True)
+
+
+async def test_a_check_is_given_up_so_that_the_next_may_do_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "LONGEST_CHECK", 0.02)
+    app, begun = make_server(), list[int]()
+
+    @app.on_ready
+    async def hang_once(_running: object) -> str | None:
+        begun.append(1)
+        if len(begun) == 1:
+            await anyio.sleep_forever()
+        return None
+
+    async with served(app) as site:
+        assert (await site.client.get("/readyz")).status_code == 503
+        monkeypatch.setattr(readiness, "LONGEST_CHECK", 60)
+        assert (await site.client.get("/readyz")).status_code == 200
+
+
+# Metrics
+
+
+async def test_requests_and_errors_are_counted_in_both_eras() -> None:
+    async with served() as site:
+        session = await site.initialize()
+        for headers in (session, None):
+            for tool, arguments in (("echo", {"text": "x"}), ("echo", {}), ("broken", {}), ("nothing", {})):
+                params = {"name": tool, "arguments": arguments}
+                if headers is None:
+                    await site.call("tools/call", params)
+                else:
+                    await site.post(site.message("tools/call", params), headers)
+        await site.post(site.message("made/up"), session)
+        got = await counted(site)
+    assert got["mcp_requests_total", "initialize/sample/"] == 1
+    assert got["mcp_requests_total", "tools/call/sample/echo"] == 4
+    assert got["mcp_request_duration_seconds_count", "tools/call/sample/echo"] == 4
+    assert got["mcp_request_duration_seconds_bucket", "+Inf/tools/call/sample/echo"] == 4
+    assert got["mcp_request_errors_total", "tool/tools/call/sample/echo"] == 2
+    assert got["mcp_request_errors_total", "server/tools/call/sample/broken"] == 2
+    assert got["mcp_request_errors_total", "client/tools/call/sample/other"] == 2
+    assert got["mcp_request_errors_total", "client/other/sample/"] == 1
+
+
+async def test_what_is_open_is_gauged() -> None:
+    async with served() as site:
+        session = await site.initialize()
+        await site.initialize()
+        await site.post(site.message("resources/subscribe", {"uri": "memo://one"}), session)
+        async with site.client.stream("GET", "/mcp", headers=merged(session)):
+            got = await counted(site)
+    assert {name: got[name, "sample"] for name, labels in got if labels == "sample"} == {
+        "mcp_server_up": 1,
+        "mcp_sessions": 2,
+        "mcp_streams": 1,
+        "mcp_subscriptions": 1,
+    }
+
+
+async def test_what_is_refused_is_counted_by_status() -> None:
+    async with served(tokens=("secret",)) as site:
+        await site.post(b"{", SECRET)
+        await site.call("tools/list")
+        await site.call("tools/list")
+        await site.client.post("/mcp", headers={"Host": "evil.example"})
+        got = samples(await site.client.get("/metrics", headers=SECRET))
+    assert {labels: got[name, labels] for name, labels in got if name == "mcp_http_refused_total"} == {
+        "sample/400": 1,
+        "sample/401": 2,
+        "sample/403": 1,
+    }
+
+
+async def test_metrics_need_the_token() -> None:
+    async with served(tokens=("secret",)) as site:
+        answer = await site.client.get("/metrics")
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+        assert (await site.client.get("/metrics", headers=SECRET)).status_code == 200
+
+
+async def test_without_what_writes_them_there_are_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    async with served() as site:
+        answer = await site.client.get("/metrics")
+        assert (answer.status_code, "this needs the extra 'http'" in answer.text) == (501, True)
+
+
+@pytest.mark.parametrize("accept", ["text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0"])
+async def test_a_scraper_gets_the_format_it_asks_for(accept: str) -> None:
+    async with served() as site:
+        answer = await site.client.get("/metrics", headers={"Accept": accept})
+        assert answer.headers["content-type"].startswith(accept.partition(";")[0])
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+async def test_probes_name_any_host_where_others_may_connect(path: str) -> None:
+    evil = {"Host": "10.0.0.7:1"}
+    async with served(allowed_hosts=("mcp.example",), host="127.0.0.1") as site:
+        assert (await site.client.get(path, headers=evil)).status_code == 403
+    async with served(allowed_hosts=("mcp.example",), host="0.0.0.0") as site:
+        assert (await site.client.get(path, headers=evil)).status_code == 200
+        assert (await site.client.post("/mcp", headers=evil)).status_code == 403
+
+
+async def test_nothing_is_counted_where_nobody_asks() -> None:
+    async with make_server().open() as running:
+        assert running.observer() is None

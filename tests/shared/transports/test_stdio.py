@@ -1,0 +1,344 @@
+"""The stdio transport on pipes and files. What whole servers do with it is tested in `tests/checks/faults`."""
+
+import fcntl
+import itertools
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio import to_thread
+
+from shared import Implementation, Server
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Malformed, Message, Notification, Request
+from shared.server.connection import serve
+from shared.transports import stdio
+from shared.transports.stdio import StdioTransport
+from tests.wire import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[3]
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping","params":{}}'
+
+
+@contextmanager
+def piped(max_message: int = 1_000_000) -> Iterator[tuple[StdioTransport, int, int]]:
+    """A transport, the descriptor to send it something, and the one to read what it sends."""
+    fd_in, ours_out = os.pipe()
+    ours_in, fd_out = os.pipe()
+    transport = StdioTransport(fd_in, fd_out, max_message)
+    try:
+        yield transport, ours_out, ours_in
+    finally:
+        for fd in (ours_out, ours_in):
+            with suppress(OSError):
+                os.close(fd)
+        for thread in threading.enumerate():
+            if thread.name in ("stdin", "stdout"):
+                thread.join(PATIENCE)
+        transport.close()
+
+
+@pytest.fixture(params=["waiting", "threads"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to handle pipes; threads are what Windows gets."""
+    if request.param == "threads":
+        monkeypatch.setattr(stdio, "_CAN_WAIT", False)
+
+
+async def everything(transport: StdioTransport) -> list[Message]:
+    messages: list[Message] = []
+    with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream):
+        while True:
+            messages += await transport.receive()
+    return messages
+
+
+@pytest.mark.usefixtures("way")
+async def test_lines_become_messages_however_they_are_cut() -> None:
+    data = PING % 1 + b"\n\r\n" + PING % 2 + b"\r\n" + PING % 3
+    for cut in (1, 7, len(data)):
+        with piped() as (transport, outbox, _):
+            for start in range(0, len(data), cut):
+                os.write(outbox, data[start : start + cut])
+            os.close(outbox)
+            assert await everything(transport) == [Request(id_, "ping") for id_ in (1, 2, 3)]
+            with pytest.raises(anyio.EndOfStream):
+                await transport.receive()
+            assert transport.ended.is_set()
+
+
+async def test_lines_that_are_there_together_come_together() -> None:
+    with piped() as (transport, outbox, _):
+        os.write(outbox, PING % 1 + b"\n" + PING % 2 + b"\n" + b"half")
+        assert await transport.receive() == [Request(1, "ping"), Request(2, "ping")]
+
+
+async def test_what_is_too_long_becomes_its_own_answer() -> None:
+    with piped(max_message=100) as (transport, outbox, _):
+        long = b'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": "%s"}}' % (b"x" * 5_000)
+        os.write(outbox, b"x" * 5_000 + b"\n" + long + b"\n" + PING % 1 + b"\n")
+        os.close(outbox)
+        *refused, ping = await everything(transport)
+        assert all(isinstance(one, Malformed) and "100 bytes" in one.failure.message for one in refused)
+        assert [one.failure.id for one in refused] == [None, 7]
+        assert ping == Request(1, "ping")
+
+
+@pytest.mark.usefixtures("way")
+async def test_messages_are_sent_in_order_and_whole_to_a_slow_reader() -> None:
+    sent = [Outgoing(Notification("x", {"number": number, "text": "y" * 3_000})) for number in range(500)]
+    with piped() as (transport, _, inbox):
+        received = bytearray()
+
+        async def read() -> None:
+            while received.count(b"\n") < 500:
+                received.extend(await to_thread.run_sync(os.read, inbox, 10_000))
+
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(read)
+                await transport.send(sent)
+        lines = bytes(received).split(b"\n")
+        assert lines.pop() == b""
+        assert [int(line.split(b'"number":')[1].split(b",")[0]) for line in lines] == list(range(500))
+
+
+async def test_small_messages_leave_in_one_write() -> None:
+    with piped() as (transport, _, inbox):
+        await transport.send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])
+        assert os.read(inbox, 1_000).count(b"\n") == 2
+
+
+async def test_a_large_answer_leaves_before_anybody_reads() -> None:
+    if not hasattr(fcntl, "F_SETPIPE_SZ"):
+        pytest.skip("this system does not let a pipe be made larger")
+    with piped() as (transport, _, _inbox), anyio.fail_after(PATIENCE):
+        await transport.send([Outgoing(Notification("x", {"text": "y" * 900_000}))])
+
+
+def test_a_few_small_messages_leave_without_waiting() -> None:
+    with piped() as (transport, _, inbox):
+        assert transport.try_send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])
+        assert os.read(inbox, 1_000).count(b"\n") == 2
+
+
+async def test_what_can_not_leave_without_waiting_is_sent_afterwards() -> None:
+    large = [Outgoing(Notification("large", {"text": "y" * 100_000}))]
+    many = [Outgoing(Notification("many", {"number": number})) for number in range(20)]
+    with piped() as (transport, _, inbox):
+        received = b""
+        for outgoing in (large, many):
+            assert not transport.try_send(outgoing)
+            await transport.send(outgoing)
+            received += os.read(inbox, 1_000_000)
+        assert received.count(b"\n") == 21
+
+
+async def test_a_full_pipe_takes_nothing_of_what_does_not_fit() -> None:
+    one = [Outgoing(Notification("x", {"text": "y" * 3_000}))]
+    with piped() as (transport, _, inbox), anyio.fail_after(PATIENCE):
+        left = 0
+        while transport.try_send(one):
+            left += 1
+        received = os.read(inbox, 2_000_000)
+        await transport.send(one)
+        received += os.read(inbox, 2_000_000)
+        assert received.count(b"\n") == left + 1
+
+
+def test_nothing_leaves_at_once_to_nobody() -> None:
+    with piped() as (transport, _, inbox):
+        os.close(inbox)
+        assert not transport.try_send([Outgoing(Notification("x"))])
+
+
+def test_nothing_leaves_at_once_where_that_may_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_CAN_WAIT", False)
+    with piped() as (transport, _, _inbox):
+        assert not transport.try_send([Outgoing(Notification("x"))])
+
+
+@pytest.mark.usefixtures("way")
+async def test_sending_to_nobody() -> None:
+    with piped() as (transport, _, inbox):
+        os.close(inbox)
+        with pytest.raises(anyio.BrokenResourceError):
+            await transport.send([Outgoing(Notification("x"))])
+
+
+@pytest.mark.usefixtures("way")
+async def test_answers_keep_their_order_while_the_reader_is_slow_and_while_it_is_not() -> None:
+    """Some leave at once, and some wait for a pipe that is full, or are too many or too long to leave at once."""
+    names = [f"{number:05}{'x' * (number % 23 * 300)}" for number in range(1_000)]
+    received = bytearray()
+
+    def write(outbox: int) -> None:
+        lines = [b'{"jsonrpc":"2.0","id":"%b","method":"ping"}\n' % name.encode() for name in names]
+        for start in range(0, len(lines), 5):
+            os.write(outbox, b"".join(lines[start : start + 1 + start % 4]))
+            os.write(outbox, b"".join(lines[start + 1 + start % 4 : start + 5]))
+        os.close(outbox)
+
+    def read(inbox: int) -> None:
+        sizes = itertools.cycle((1, 4_000, 1_000_000))
+        while received.count(b"\n") < len(names):
+            received.extend(os.read(inbox, next(sizes)))
+
+    with piped() as (transport, outbox, inbox), anyio.fail_after(PATIENCE):
+        async with (
+            Server(Implementation(name="test", version="1")).open() as running,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(to_thread.run_sync, write, outbox)
+            tasks.start_soon(to_thread.run_sync, read, inbox)
+            await serve(running, transport)
+    assert [json.loads(line)["id"] for line in received.splitlines()] == names
+
+
+@pytest.mark.usefixtures("way")
+async def test_stop_ends_the_input() -> None:
+    with piped() as (transport, _, _inbox):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(everything, transport)
+            await anyio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()
+            transport.stop()
+        assert transport.ended.is_set()
+
+
+async def test_stop_before_anything_was_read() -> None:
+    with piped() as (transport, outbox, _):
+        os.write(outbox, PING % 1 + b"\n")
+        transport.stop()
+        transport.stop()
+        assert await everything(transport) == []
+
+
+@pytest.mark.usefixtures("way")
+async def test_a_peer_that_breaks_off_has_ended_its_stream() -> None:
+    ours, theirs = socket.socketpair()
+    ours.send(b"not read, so the end of this is a reset")
+    theirs.close()
+    transport = StdioTransport(ours.detach(), os.open(os.devnull, os.O_WRONLY))
+    assert await everything(transport) == []
+    assert transport.ended.is_set()
+    transport.close()
+
+
+async def test_a_peer_is_gone_when_it_neither_writes_nor_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio, "_LOOK_SECONDS", 0)
+    gone = list[str]()
+
+    async def wait(transport: StdioTransport) -> None:
+        await transport.gone()
+        gone.append("gone")
+
+    with piped() as (transport, _, inbox), anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait, transport)
+            transport.stop()
+            for _ in range(100):
+                await anyio.lowlevel.checkpoint()
+            assert gone == []
+            os.close(inbox)
+    assert gone == ["gone"]
+
+
+async def test_what_was_received_before_stop_is_not_lost() -> None:
+    with piped() as (transport, outbox, _):
+        os.write(outbox, PING % 1 + b"\n" + PING % 2 + b"\n")
+        assert len(await transport.receive()) == 2
+        transport.stop()
+        with pytest.raises(anyio.EndOfStream):
+            await transport.receive()
+
+
+def on_files(tmp_path: Path) -> StdioTransport:
+    path = tmp_path / "in"
+    path.write_bytes(b"".join(PING % number + b"\n" for number in range(10_000)))
+    return StdioTransport(os.open(path, os.O_RDONLY), os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT))
+
+
+async def test_files_are_read_and_written(tmp_path: Path) -> None:
+    transport = on_files(tmp_path)
+    messages = await everything(transport)
+    assert messages == [Request(number, "ping") for number in range(10_000)]
+    await transport.send([Outgoing(message) for message in messages if isinstance(message, Request)])
+    transport.close()
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "in").read_bytes()
+
+
+@pytest.mark.parametrize("source", ["file", "pipe"])
+async def test_input_without_a_pause_lets_others_run(source: str, tmp_path: Path) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    with piped() as (transport, outbox, _):
+        reader = on_files(tmp_path) if source == "file" else transport
+        reads = 0
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(others)
+            for _ in range(8):
+                if source == "pipe":
+                    os.write(outbox, PING % 1 + b"\n")
+                await reader.receive()
+                reads += 1
+            tasks.cancel_scope.cancel()
+        if source == "file":
+            reader.close()
+    assert turns >= reads - 1
+
+
+async def test_pipes_block_again_afterwards() -> None:
+    fd_in, ours = os.pipe()
+    copy = os.dup(fd_in)
+    null = os.open(os.devnull, os.O_WRONLY)
+    transport = StdioTransport(fd_in, null)
+    assert not os.get_blocking(copy)
+    transport.close()
+    assert os.get_blocking(copy)
+    os.close(copy)
+    os.close(ours)
+
+
+TWICE = """
+import anyio, os, sys
+from shared.transports.stdio import stdio
+
+async def main():
+    for _ in range(2):
+        async with stdio() as transport:
+            print("stray: two\\nlines, \\udc80")
+            os.write(1, b"stray\\n")
+            assert sys.stdout.fileno() == 1
+            with open(0, closefd=False) as stdin:
+                assert stdin.read() == ""
+    print("in order:", sys.stdin.read())
+
+sys.stdout.write("before, ")
+anyio.run(main)
+"""
+
+
+@pytest.mark.slow
+def test_stdin_and_stdout_are_handed_back() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE], cwd=ROOT, input=b"mine", capture_output=True, timeout=PATIENCE, check=True
+    )
+    assert done.stdout == b"before, in order: mine\n"
+    # A line of the log for each line that was printed, before what came after it.
+    assert done.stderr.decode().splitlines() == ["stray: two", "lines, \\udc80", "stray"] * 2

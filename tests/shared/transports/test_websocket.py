@@ -1,0 +1,197 @@
+"""What a client of WebSockets has of its own: the handshake with our server, and with servers that are none."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio.abc import SocketAttribute, SocketStream
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
+
+from shared.client.client import Client
+from shared.client.connect import connect_websocket
+from shared.contracts import Credentials
+from shared.errors import PeerError
+from shared.kit.tasks import background
+from shared.transports.websocket import open_websocket
+from tests.shared.client.small import Small, listening, text_of
+
+PATIENCE = 30.0
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+async def test_the_token_goes_with_the_handshake() -> None:
+    async with listening(Small(), "secret-secret-secret") as (address, _):
+        async with connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client:
+            assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+        with pytest.raises(PeerError, match="HTTP 401: ") as caught:
+            async with connect_websocket(f"ws://{address}/mcp"):
+                pass
+        assert caught.value.code == 401
+
+
+async def test_no_log_tells_the_token_or_a_message(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    async with (
+        listening(Small(), "secret-secret-secret") as (address, _),
+        connect_websocket(f"ws://{address}/mcp", token="secret-secret-secret") as client,
+    ):
+        await client.plain.call_tool("add", {"a": 31_337, "b": 1})
+    assert "secret" not in caplog.text
+    assert "31337" not in caplog.text
+
+
+async def ask_on(client: Client) -> None:
+    while True:
+        await client.plain.call_tool("add", {"a": 1, "b": 1})
+
+
+async def test_a_server_that_stops_has_lost_the_client() -> None:
+    async with listening(Small()) as (address, stop), connect_websocket(f"ws://{address}/mcp") as client:
+        stop.set()
+        with pytest.raises(ConnectionError):
+            await ask_on(client)
+
+
+async def test_a_server_that_is_not_there() -> None:
+    with pytest.raises(OSError):
+        async with connect_websocket("ws://127.0.0.1:9/mcp"):
+            pass
+
+
+async def test_another_kind_of_url() -> None:
+    with pytest.raises(ValueError, match="begins with ws:// or wss://"):
+        async with connect_websocket("http://127.0.0.1:9/mcp"):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"), [("ws://h/#x", "fragment"), ("ws:///x", "hostname"), ("ws://user:s3cret@h/#x", "fragment")]
+)
+async def test_a_url_that_is_wrong_elsewhere(url: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as caught:
+        async with connect_websocket(url):
+            pass
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("proxy", ["ftp://user:s3cret@127.0.0.1:9", "socks5://user:s3cret@127.0.0.1:9"])
+async def test_a_proxy_that_can_not_be_used(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(ConnectionError, match="the proxy that the environment names") as caught:
+        async with connect_websocket("ws://example.invalid/mcp"):
+            pass
+    assert "s3cret" not in str(caught.value)
+
+
+async def answered(head: bytes, auth: Credentials | None = None) -> type[Exception]:
+    """What it raises where a server answers the handshake so."""
+
+    async def answer(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            await stream.send(head + b"\r\nContent-Length: 0\r\n\r\n")
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, answer)
+        port = listener.extra(SocketAttribute.local_port)
+        try:
+            async with connect_websocket(f"ws://127.0.0.1:{port}/mcp", auth=auth):
+                raise AssertionError("it has connected")
+        except (OSError, PeerError) as error:
+            return type(error)
+        finally:
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_server_without_websockets() -> None:
+    assert await answered(b"HTTP/1.1 404 Not Found") is PeerError
+
+
+class Listening:
+    """Credentials that remember what they see."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, str]] = []
+
+    async def headers(self, method: str, url: str) -> Mapping[str, str]:
+        return {}
+
+    async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
+        self.seen.append({name.lower(): value for name, value in headers.items()})
+        return False
+
+
+async def test_headers_of_one_name_are_shown_as_one() -> None:
+    auth, head = (
+        Listening(),
+        b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=a\r\nwww-authenticate: Bearer scope=b",
+    )
+    assert await answered(head, auth) is PeerError
+    assert [one["www-authenticate"] for one in auth.seen] == ["Basic realm=a, Bearer scope=b"]
+
+
+async def test_a_server_that_sends_elsewhere_is_not_followed() -> None:
+    assert await answered(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: ws://127.0.0.1:9/") is PeerError
+
+
+async def test_a_server_that_shakes_hands_wrongly() -> None:
+    head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade"
+    assert await answered(head + b"\r\nSec-WebSocket-Accept: wrong") is ConnectionError
+
+
+async def ends(handler: Callable[[ServerConnection], Awaitable[None]]) -> None:
+    """Raises what a client raises that is served so."""
+    async with serve(handler, "127.0.0.1", 0, subprotocols=["mcp"]) as server:  # type: ignore[list-item]
+        port = server.sockets[0].getsockname()[1]
+        with anyio.fail_after(PATIENCE):
+            async with connect_websocket(f"ws://127.0.0.1:{port}/mcp"):
+                pass
+
+
+async def test_a_block_that_is_cancelled_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a server that does not answer a close frame."""
+    monkeypatch.setattr("shared.transports.websocket.FAREWELL_SECONDS", 0.05)
+    ended = anyio.Event()
+
+    async def deaf(stream: SocketStream) -> None:
+        handshake = ServerProtocol(subprotocols=[Subprotocol("mcp")])
+        async with stream:
+            handshake.receive_data(await stream.receive())
+            (request,) = handshake.events_received()
+            assert isinstance(request, Request)
+            handshake.send_response(handshake.accept(request))
+            await stream.send(b"".join(handshake.data_to_send()))
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                while True:
+                    await stream.receive()
+            ended.set()
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, background() as tasks:
+        tasks.start_soon(listener.serve, deaf)
+        port = listener.extra(SocketAttribute.local_port)
+        with anyio.CancelScope() as scope:
+            async with open_websocket(f"ws://127.0.0.1:{port}/mcp", {}):
+                scope.cancel()
+                await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(PATIENCE):
+            await ended.wait()
+
+
+async def test_a_server_that_goes_while_the_session_is_opened() -> None:
+    async def goodbye(socket: ServerConnection) -> None:
+        await socket.close(1013, "full")
+
+    with pytest.raises(ConnectionError):
+        await ends(goodbye)
