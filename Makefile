@@ -5,7 +5,7 @@ WORKERS ?= auto
 BIN := .venv/bin
 CODE := shared servers tests docker
 # What an author runs after each change; with AREA, all of what mirrors one folder of the source.
-QUICK := $(if $(AREA),tests/$(AREA),--ignore=tests/checks -m "not full")
+QUICK := $(if $(AREA),tests/$(AREA),--ignore=tests/checks -m "not slow")
 # Without bytecode, each of the thousands of servers that tests start would be compiled anew.
 export PYTHONDONTWRITEBYTECODE :=
 

@@ -143,7 +143,7 @@ def demo(*options: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=True).stdout
 
 
-@pytest.mark.full
+@pytest.mark.slow
 async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp_path: Path) -> None:
     """Executed exactly as printed, from a directory with a folder called `servers` in it."""
     (tmp_path / "servers").mkdir()
@@ -159,7 +159,7 @@ async def test_the_snippet_of_the_demo_starts_all_servers_from_any_directory(tmp
     assert result["serverInfo"]["name"] == "mcp-server-bundle"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_what_the_demo_does_is_what_the_pages_of_the_servers_show() -> None:
     told = alike(demo("--verbose"))
     # What it does in PostgreSQL depends on the database that the operator has.

@@ -26,7 +26,7 @@ def test_it(number, record_property):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_table_has_what_each_test_recorded_once(tmp_path: Path, workers: int) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(TESTS)

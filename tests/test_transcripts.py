@@ -35,7 +35,7 @@ async def test_transcript(path: Path, version: str | None, request: pytest.Fixtu
 STANDARD = [case for case in cases() if "dialect" not in Transcript.read(case.values[0]).options]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "version"), STANDARD)
 async def test_no_byte_differs_where_a_server_has_dialects(path: Path, version: str | None) -> None:
     transcript = Transcript.read(path)

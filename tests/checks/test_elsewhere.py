@@ -53,7 +53,6 @@ CALLS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("server", CALLS)
 async def test_a_server_works_and_says_that_its_guard_is_weaker(server: str, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(CSV)
@@ -73,12 +72,10 @@ async def test_a_server_works_and_says_that_its_guard_is_weaker(server: str, tmp
     assert "checked before and after they are opened" in wire.stderr
 
 
-@pytest.mark.full
 def test_every_module_can_be_imported() -> None:
     subprocess.run([sys.executable, "-c", ALL], cwd=ROOT, env=ENVIRONMENT, check=True, timeout=120)
 
 
-@pytest.mark.full
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "files",

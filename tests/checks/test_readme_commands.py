@@ -70,7 +70,6 @@ def copy_checkout(target: Path) -> None:
             shutil.copy2(ROOT / name, target / name)
 
 
-@pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_does_what_the_page_says(
@@ -116,7 +115,6 @@ def follow(beginner: Newcomer, text: str) -> None:
     beginner.follow(list(steps_of(page, page.name)))
 
 
-@pytest.mark.slow
 def test_a_page_is_followed_in_its_order(beginner: Newcomer) -> None:
     follow(
         beginner,

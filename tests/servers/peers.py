@@ -13,7 +13,7 @@ from tests.shared.server import peer as inner
 from tests.wire import STATELESS, Wire
 
 OLDER = ["2024-11-05", "2025-03-26", "2025-06-18"]
-ERAS = [*(pytest.param(era, marks=pytest.mark.full) for era in OLDER), "2025-11-25", STATELESS]
+ERAS = [*(pytest.param(era, marks=pytest.mark.slow) for era in OLDER), "2025-11-25", STATELESS]
 FORMS = {"elicitation": {"form": {}}}
 
 Json = dict[str, Any]

@@ -133,7 +133,7 @@ async def test_each_tool_that_changes_anything_asks_and_does_nothing_where_the_u
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("era", [pytest.param("2025-11-25", marks=pytest.mark.full), STATELESS])
+@pytest.mark.parametrize("era", [pytest.param("2025-11-25", marks=pytest.mark.slow), STATELESS])
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.calls])
 async def test_each_tool_that_changes_anything_does_so_once_the_user_has_agreed(
     name: str, era: str, folder: Path
@@ -148,7 +148,6 @@ async def test_each_tool_that_changes_anything_does_so_once_the_user_has_agreed(
             assert len(peer.questions) == number, tool
 
 
-@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.calls])
 async def test_a_client_that_can_not_ask_changes_nothing_and_is_told_how_it_could(name: str, folder: Path) -> None:

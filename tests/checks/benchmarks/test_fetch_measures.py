@@ -116,7 +116,6 @@ def test_the_bomb_is_a_true_one() -> None:
     assert gzip.decompress(packed) == bytes(2 * fetch_samples.BLOCK)
 
 
-@pytest.mark.slow
 def test_the_web_server_of_the_rows_serves_articles(tmp_path: Path) -> None:
     folder = tmp_path / fetch_articles.ARTICLES
     (folder / "html").mkdir(parents=True)

@@ -13,7 +13,7 @@ from tests.checks.browser.hosts.serving import lay_out
 from tests.checks.browser.opened import Opened, configure, open_servers
 from tests.checks.browser.panels import PANELS, Panel, show_panel
 
-pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(900)]  # the first one may have to install axe
+pytestmark = [pytest.mark.timeout(900)]  # the first one may have to install axe
 
 DIM = 'document.body.append(Object.assign(document.createElement("p"), { textContent: "dim", className: "dim" }));'
 

@@ -17,8 +17,6 @@ from tests.checks.browser.hosts.hostile import EVIL, MARK, lay_out_hostile
 from tests.checks.browser.hosts.serving import serve_site
 from tests.checks.browser.opened import Opened, configure, open_servers
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
-
 MOST_ELEMENTS = 6_000
 MOST_CHARACTERS = 400_000
 FORBIDDEN = "body script, iframe, object, embed, img, base, meta[http-equiv=refresh], a[href^=javascript]"

@@ -2,13 +2,10 @@
 
 import difflib
 
-import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.checks.browser.conftest import Show
 from tests.checks.browser.watched import HOSTILE
-
-pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import { DiffView } from "@web/diff.js";
@@ -32,7 +29,6 @@ def cells(page: Page, kind: str) -> Locator:
     return page.locator(f".diff-{kind} td")
 
 
-@pytest.mark.full
 async def test_lines_are_numbered_signed_and_said(show: Show) -> None:
     page = await shown(show, diff_of(["one", "two", "three"], ["one", "2", "three", "four"]))
     await expect(cells(page, "removed")).to_have_text(["2", "", "removed: two"])
@@ -43,28 +39,24 @@ async def test_lines_are_numbered_signed_and_said(show: Show) -> None:
     await expect(page.locator(".diff-summary")).to_contain_text("+2 −1")
 
 
-@pytest.mark.full
 async def test_a_removed_line_that_looks_like_a_head_is_a_line(show: Show) -> None:
     page = await shown(show, diff_of(["-- x", "++ y"], []))
     await expect(page.locator(".diff-removed .diff-line")).to_have_text(["removed: -- x", "removed: ++ y"])
     await expect(page.locator(".diff-file")).to_have_text(["--- a/x", "+++ b/x"])
 
 
-@pytest.mark.full
 async def test_lines_that_differ_little_show_where(show: Show) -> None:
     page = await shown(show, diff_of(["let size = 10;"], ["let size = 200;"]))
     await expect(page.locator(".diff del")).to_have_text("1")
     await expect(page.locator(".diff ins")).to_have_text("20")
 
 
-@pytest.mark.full
 async def test_lines_that_have_nothing_in_common_are_not_marked(show: Show) -> None:
     page = await shown(show, diff_of(["abc"], ["xyz"]))
     await expect(page.locator(".diff-removed")).to_have_count(1)
     await expect(page.locator(".diff ins, .diff del")).to_have_count(0)
 
 
-@pytest.mark.full
 async def test_several_files_and_a_missing_line_end(show: Show) -> None:
     one = diff_of(["a"], ["b"])
     page = await shown(show, f"{one}\n\\ No newline at end of file\n{one}\n")
@@ -72,13 +64,11 @@ async def test_several_files_and_a_missing_line_end(show: Show) -> None:
     await expect(page.locator(".diff-note")).to_have_text("No newline at end of file")
 
 
-@pytest.mark.full
 async def test_what_is_no_diff_is_shown_as_lines(show: Show) -> None:
     page = await shown(show, "just\ntext")
     await expect(page.locator(".diff-note .diff-line")).to_have_text(["just", "text"])
 
 
-@pytest.mark.full
 async def test_100000_lines_come_in_parts(show: Show) -> None:
     page = await shown(show, "@@ -1,100000 +0,0 @@\n" + "-x\n" * 100_000)
     await expect(page.locator(".diff tbody tr")).to_have_count(1_000)
@@ -86,7 +76,6 @@ async def test_100000_lines_come_in_parts(show: Show) -> None:
     await expect(page.locator(".diff tbody tr")).to_have_count(2_000)
 
 
-@pytest.mark.full
 async def test_a_line_of_a_megabyte_is_cut(show: Show) -> None:
     page = await shown(show, diff_of(["x" * 1_000_000], ["x" * 999_999 + "y"]))
     await expect(page.locator(".diff-removed .diff-line")).to_contain_text("(998,000 more characters)")

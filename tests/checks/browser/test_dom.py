@@ -7,8 +7,6 @@ from playwright.async_api import Page, expect
 from tests.checks.browser.conftest import Show
 from tests.checks.browser.watched import HOSTILE
 
-pytestmark = pytest.mark.slow
-
 SCRIPT = """
 import { cellText, clear, copyText, h, svg, visible } from "@web/dom.js";
 import { toCsv } from "@web/csv.js";
@@ -38,14 +36,12 @@ async def test_h_makes_an_element_as_it_is_asked(parts: Page) -> None:
     await expect(parts.get_by_role("main")).to_contain_text("clicked")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("name", ["onclick", "ONERROR", "style", "srcdoc", "innerHTML"])
 async def test_h_sets_nothing_that_runs(name: str, parts: Page) -> None:
     tried = "name => { try { h('div', { [name]: 'x' }); } catch (error) { return error.message; } }"
     assert await parts.evaluate(tried, name) == f"{name} is not set from a text"
 
 
-@pytest.mark.full
 async def test_only_links_to_the_web_are_links(parts: Page) -> None:
     urls = [
         "https://a.b/",
@@ -73,14 +69,12 @@ async def test_what_can_not_be_seen_is_made_visible(parts: Page) -> None:
     assert await parts.evaluate("visible('\\ud800x')") == "<U+D800>x"
 
 
-@pytest.mark.full
 async def test_what_is_long_is_cut_and_says_how_much_is_left(parts: Page) -> None:
     assert await parts.evaluate("visible('x'.repeat(20), 20)") == "x" * 20
     assert await parts.evaluate("visible('x'.repeat(12_365), 20)") == "x" * 20 + "… (12,345 more characters)"
     assert await parts.evaluate("visible('xx😀yy', 3)") == "xx… (4 more characters)"
 
 
-@pytest.mark.full
 async def test_any_value_has_a_text(parts: Page) -> None:
     values = "[null, undefined, '', 'a', 0, 1e21, true, [1, null], { a: 'b' }].map(cellText)"
     assert await parts.evaluate(values) == ["", "", "", "a", "0", "1e+21", "true", "[1,null]", '{"a":"b"}']
@@ -88,7 +82,6 @@ async def test_any_value_has_a_text(parts: Page) -> None:
     assert await parts.evaluate(circle) == "(can't be shown as text)"
 
 
-@pytest.mark.full
 async def test_csv_quotes_what_it_must_and_disarms_formulas(parts: Page) -> None:
     rows = [["=A1", "+1", "-1", "@x", "\tx"], [-1, "a,b", 'a"b', "a\nb", None]]
     assert await parts.evaluate("rows => toCsv(['a', { name: '=b' }, 'c', 'd', 'e'], rows)", rows) == (
@@ -96,7 +89,6 @@ async def test_csv_quotes_what_it_must_and_disarms_formulas(parts: Page) -> None
     )
 
 
-@pytest.mark.full
 async def test_copying_works_where_the_clipboard_is_refused(parts: Page) -> None:
     await parts.evaluate("""() => {
       navigator.clipboard.writeText = () => Promise.reject(new Error("no"));
@@ -109,7 +101,6 @@ async def test_copying_works_where_the_clipboard_is_refused(parts: Page) -> None
     await expect(parts.get_by_role("button")).to_be_focused()
 
 
-@pytest.mark.full
 async def test_hostile_texts_stay_texts(parts: Page) -> None:
     await parts.evaluate(
         "all => all.forEach((text) => main.append(h('p', { text: visible(text), title: text })))", HOSTILE

@@ -17,8 +17,6 @@ from tests.checks.browser.framed import Framed, client_of, show_app
 from tests.checks.browser.site import Site
 from tests.checks.browser.watched import HOSTILE
 
-pytestmark = pytest.mark.slow
-
 APP = Path(filesystem.__file__).parent / "apps" / "files.html"
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -27,8 +25,6 @@ LIST = "list_directory_with_sizes"
 
 LARGEST = 100 * 1024
 """Bytes of one app."""
-
-full = pytest.mark.full
 
 
 @pytest.fixture
@@ -64,7 +60,6 @@ def test_the_page_is_small() -> None:
     assert assemble(APP).size <= LARGEST
 
 
-@full
 async def test_the_entries_are_shown_with_their_sizes(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         view = framed.view
@@ -73,7 +68,6 @@ async def test_the_entries_are_shown_with_their_sizes(page: Page, site: Site, fo
         await expect(view.get_by_role("heading", level=1)).to_have_text(str(folder))
 
 
-@full
 async def test_a_directory_is_opened_when_it_is_wanted(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         await open_directory(item(framed.view, "docs"))
@@ -85,7 +79,6 @@ async def open_directory(directory: Locator) -> None:
     await directory.press("ArrowRight")
 
 
-@full
 async def test_a_text_is_previewed_and_copied(page: Page, site: Site, folder: Path, problems: list[str]) -> None:
     async with shown((page, site), folder) as framed:
         view = framed.view
@@ -98,7 +91,6 @@ async def test_a_text_is_previewed_and_copied(page: Page, site: Site, folder: Pa
     problems[:] = [one for one in problems if "Clipboard API" not in one]
 
 
-@full
 async def test_a_picture_is_shown_as_such(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         view = framed.view
@@ -106,7 +98,6 @@ async def test_a_picture_is_shown_as_such(page: Page, site: Site, folder: Path) 
         await expect(view.get_by_role("img", name="dot.png")).to_have_js_property("naturalWidth", 1)
 
 
-@full
 async def test_a_long_text_goes_on(page: Page, site: Site, folder: Path) -> None:
     (folder / "long.txt").write_text("".join(f"line {number}\n" for number in range(1, 451)))
     async with shown((page, site), folder) as framed:
@@ -120,7 +111,6 @@ async def test_a_long_text_goes_on(page: Page, site: Site, folder: Path) -> None
         await expect(view.get_by_role("button", name="Show more")).to_be_hidden()
 
 
-@full
 async def test_a_text_of_long_lines_goes_on_by_its_cursor(page: Page, site: Site, folder: Path) -> None:
     (folder / "wide.txt").write_text("x" * 150_000 + "the end")
     async with shown((page, site), folder) as framed:
@@ -133,7 +123,6 @@ async def test_a_text_of_long_lines_goes_on_by_its_cursor(page: Page, site: Site
         await expect(text).to_contain_text("the end")
 
 
-@full
 async def test_what_is_no_text_is_named_so(page: Page, site: Site, folder: Path) -> None:
     (folder / "data.bin").write_bytes(bytes(range(256)) * 4)
     async with shown((page, site), folder) as framed:
@@ -155,7 +144,6 @@ async def test_changes_are_marked_and_told(page: Page, site: Site, folder: Path)
         await expect(view.locator("[data-kind=modified]").first).to_contain_text("a.txt")
 
 
-@full
 async def test_what_is_new_or_gone_is_seen_in_the_tree(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         view = framed.view
@@ -168,7 +156,6 @@ async def test_what_is_new_or_gone_is_seen_in_the_tree(page: Page, site: Site, f
         await expect(item(view, "docs")).to_contain_text("changed inside")
 
 
-@full
 async def test_a_change_does_not_take_the_focus(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         # The tree's own place is then in the directory that is read again.
@@ -188,7 +175,6 @@ async def until_followed(framed: Framed) -> None:
     )
 
 
-@full
 async def test_nothing_is_asked_for_any_more_once_it_is_switched_off(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder) as framed:
         await framed.view.get_by_label("Follow changes").uncheck()
@@ -207,7 +193,6 @@ async def test_an_edit_is_applied_after_its_diff_was_seen(page: Page, site: Site
         await framed.host.received(method="ui/update-model-context")
 
 
-@full
 async def test_an_edit_that_fails_says_so(page: Page, site: Site, folder: Path) -> None:
     edits = [{"oldText": "two", "newText": "2"}]
     arguments = {"path": str(folder / "a.txt"), "edits": edits, "dryRun": True}
@@ -218,7 +203,6 @@ async def test_an_edit_that_fails_says_so(page: Page, site: Site, folder: Path) 
         assert (folder / "a.txt").read_text() == "quite another text\n"
 
 
-@full
 async def test_an_edit_that_was_made_can_not_be_applied_again(page: Page, site: Site, folder: Path) -> None:
     arguments = {"path": str(folder / "a.txt"), "edits": [{"oldText": "two", "newText": "2"}]}
     async with shown((page, site), folder, ("edit_file", arguments)) as framed:
@@ -226,7 +210,6 @@ async def test_an_edit_that_was_made_can_not_be_applied_again(page: Page, site: 
         await expect(framed.view.get_by_role("button", name="Apply")).to_have_count(0)
 
 
-@full
 async def test_hostile_names_and_texts_are_shown_and_do_nothing(page: Page, site: Site, folder: Path) -> None:
     for number, text in enumerate(HOSTILE):
         name = text.replace("/", "∕").replace("\0", "")[:80]
@@ -239,7 +222,6 @@ async def test_hostile_names_and_texts_are_shown_and_do_nothing(page: Page, site
         await expect(item(view, "gnp.exe")).to_contain_text("<U+202E>")
 
 
-@full
 async def test_hostile_diffs_do_nothing(page: Page, site: Site, folder: Path) -> None:
     (folder / "a.txt").write_text("old")
     new = "\n".join(HOSTILE).replace("\0", "")
@@ -248,7 +230,6 @@ async def test_hostile_diffs_do_nothing(page: Page, site: Site, folder: Path) ->
         await expect(framed.view.get_by_text("<script>canary()</script>").first).to_be_visible()
 
 
-@full
 async def test_ten_thousand_entries_are_bounded_in_the_page(page: Page, site: Site, folder: Path) -> None:
     for number in range(10_000):
         (folder / f"{number:05}.txt").touch()
@@ -258,7 +239,6 @@ async def test_ten_thousand_entries_are_bounded_in_the_page(page: Page, site: Si
         assert await view.locator("body").evaluate("body => body.querySelectorAll('*').length") < 5_000
 
 
-@full
 async def test_a_deep_tree_is_shown(page: Page, site: Site, folder: Path) -> None:
     deep = folder.joinpath(*["d"] * 60)
     deep.mkdir(parents=True)
@@ -271,14 +251,12 @@ async def test_a_deep_tree_is_shown(page: Page, site: Site, folder: Path) -> Non
         await expect(item(framed.view, "bottom.txt")).to_have_count(1)
 
 
-@full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_the_theme_of_the_host_is_taken(page: Page, site: Site, folder: Path, theme: str) -> None:
     async with shown((page, site), folder, theme=theme) as framed:
         await expect(framed.view.locator("html")).to_have_attribute("data-theme", theme)
 
 
-@full
 async def test_an_error_is_told(page: Page, site: Site, folder: Path) -> None:
     async with shown((page, site), folder, (LIST, {"path": "/nowhere"})) as framed:
         await expect(framed.view.get_by_role("alert")).to_contain_text("outside_roots")

@@ -4,13 +4,10 @@ import base64
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.checks.browser.conftest import NewPage, Show
 from tests.checks.browser.watched import HOSTILE
-
-pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import { SchemaForm } from "@web/form.js";
@@ -46,7 +43,6 @@ def box(page: Page, label: str) -> Locator:
     return page.get_by_label(label, exact=True)
 
 
-@pytest.mark.full
 async def test_what_is_left_empty_is_left_out(show: Show) -> None:
     kinds = [{"type": kind} for kind in ("string", "integer", "number", "boolean", "array", "object")]
     more: list[Schema] = [
@@ -68,7 +64,6 @@ async def test_what_is_left_empty_is_left_out(show: Show) -> None:
     assert await problems_of(page) == []
 
 
-@pytest.mark.full
 async def test_what_is_needed_says_so_at_its_field(show: Show) -> None:
     page = await shown(show, {"path": {"type": "string", "description": "Where it is."}}, required=["path"])
     await expect(box(page, "path")).to_have_attribute("aria-required", "true")
@@ -83,7 +78,6 @@ async def test_what_is_needed_says_so_at_its_field(show: Show) -> None:
     assert await value(page) == {"path": "x"}
 
 
-@pytest.mark.full
 async def test_an_empty_text_is_sent_where_somebody_says_so(show: Show) -> None:
     page = await shown(show, {"new": {"type": "string"}}, required=["new"])
     await problems_of(page)
@@ -123,7 +117,6 @@ TYPED: list[tuple[Schema, str, Any]] = [
 ]
 
 
-@pytest.mark.full
 async def test_what_is_typed_is_taken_or_refused(show: Show) -> None:
     page = await shown(show, {})
     for schema, typed, wanted in TYPED:
@@ -192,7 +185,6 @@ DEFINITIONS: Schema = {
 }
 
 
-@pytest.mark.full
 async def test_values_that_are_given_come_back_as_they_were(show: Show) -> None:
     page = await shown(show, {})
     for schema, given in EXACT:
@@ -201,7 +193,6 @@ async def test_values_that_are_given_come_back_as_they_were(show: Show) -> None:
         assert await value(page) == {"x": given}, schema
 
 
-@pytest.mark.full
 async def test_defaults_are_shown_and_left_to_the_server(show: Show) -> None:
     page = await shown(show, {"n": {"type": "integer", "default": 5}, "mode": {"enum": ["a", "b"], "default": "b"}})
     await expect(box(page, "n")).to_have_attribute("placeholder", "5")
@@ -209,13 +200,11 @@ async def test_defaults_are_shown_and_left_to_the_server(show: Show) -> None:
     assert await value(page) == {}
 
 
-@pytest.mark.full
 async def test_defaults_are_filled_in_where_that_is_asked_for(show: Show) -> None:
     properties = {"n": {"type": "integer", "default": 5}, "yes": {"type": "boolean", "default": True}}
     assert await value(await shown(show, properties, options={"prefill": True})) == {"n": 5, "yes": True}
 
 
-@pytest.mark.full
 async def test_null_can_be_sent_where_the_default_is_something(show: Show) -> None:
     page = await shown(show, {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 5}})
     await page.get_by_role("button", name="Send null for n").click()
@@ -224,21 +213,18 @@ async def test_null_can_be_sent_where_the_default_is_something(show: Show) -> No
     assert await value(page) == {"n": 7}
 
 
-@pytest.mark.full
 async def test_a_needed_value_that_may_be_null_is_null_where_it_is_empty(show: Show) -> None:
     page = await shown(show, {"n": {"type": ["integer", "null"]}}, required=["n"])
     assert await value(page) == {"n": None}
     assert await problems_of(page) == []
 
 
-@pytest.mark.full
 async def test_titles_stand_for_choices(show: Show) -> None:
     page = await shown(show, {"c": {"enum": [1, 2], "enumNames": ["One", "Two"], "title": "Count"}})
     await box(page, "Count").select_option("Two")
     assert await value(page) == {"c": 2}
 
 
-@pytest.mark.full
 async def test_some_of_several_are_boxes_in_the_order_of_choice(show: Show) -> None:
     page = await shown(show, {"c": {"type": "array", "items": {"enum": ["a", "b", "c"]}, "maxItems": 2}})
     for name in "cab":
@@ -247,7 +233,6 @@ async def test_some_of_several_are_boxes_in_the_order_of_choice(show: Show) -> N
     assert await problems_of(page) == ["c: At most 2 items are allowed."]
 
 
-@pytest.mark.full
 async def test_items_are_added_filled_in_and_removed(show: Show) -> None:
     page = await shown(show, {"paths": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}})
     for text in ("a", "b", "a"):
@@ -260,7 +245,6 @@ async def test_items_are_added_filled_in_and_removed(show: Show) -> None:
     assert await problems_of(page) == []
 
 
-@pytest.mark.full
 async def test_objects_in_a_list_are_forms_of_their_own(show: Show) -> None:
     edit = {"type": "object", "properties": {"oldText": {"type": "string"}, "newText": {"type": "string"}}}
     edit["required"] = ["oldText"]  # type: ignore[assignment]
@@ -271,7 +255,6 @@ async def test_objects_in_a_list_are_forms_of_their_own(show: Show) -> None:
     assert await value(page) == {"edits": [{"oldText": "two\nlines"}]}
 
 
-@pytest.mark.full
 async def test_an_object_that_may_be_missing_is_there_as_soon_as_it_is_added(show: Show) -> None:
     page = await shown(show, {"a": {"$ref": "#/$defs/Node"}}, **{"$defs": DEFINITIONS})
     await page.get_by_role("button", name="Add a").click()
@@ -282,7 +265,6 @@ async def test_an_object_that_may_be_missing_is_there_as_soon_as_it_is_added(sho
     assert await value(page) == {}
 
 
-@pytest.mark.full
 async def test_entries_of_a_map_have_names(show: Show) -> None:
     page = await shown(show, {"env": {"type": "object", "additionalProperties": {"type": "integer"}}})
     for at, name in enumerate(["a", "__proto__", "a"], 1):
@@ -294,7 +276,6 @@ async def test_entries_of_a_map_have_names(show: Show) -> None:
     assert await page.evaluate("JSON.stringify(form.value)") == '{"env":{"a":1,"__proto__":2}}'
 
 
-@pytest.mark.full
 async def test_the_kind_of_a_value_is_chosen_first(show: Show) -> None:
     page = await shown(
         show, {"pet": {"anyOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]}}, **{"$defs": DEFINITIONS}
@@ -306,7 +287,6 @@ async def test_the_kind_of_a_value_is_chosen_first(show: Show) -> None:
     assert await value(page) == {"pet": {"kind": "cat"}}
 
 
-@pytest.mark.full
 async def test_a_moment_has_an_offset(show: Show, new_page: NewPage) -> None:
     page = await show(SCRIPT, into=await new_page(timezone_id="Asia/Kolkata"))
     await page.evaluate("form.show({properties: {at: {type: 'string', format: 'date-time'}}})")
@@ -316,7 +296,6 @@ async def test_a_moment_has_an_offset(show: Show, new_page: NewPage) -> None:
     assert await value(page) == {"at": "2026-01-31T10:20:00Z"}
 
 
-@pytest.mark.full
 async def test_a_file_is_sent_in_base64(show: Show, tmp_path: Path) -> None:
     content = bytes(range(256)) * 100
     (tmp_path / "some.bin").write_bytes(content)
@@ -341,7 +320,6 @@ async def test_it_is_sent_when_nothing_is_wrong(show: Show) -> None:
     assert await page.evaluate("sent") == [{"a": "x", "b": 3}]
 
 
-@pytest.mark.full
 async def test_a_text_may_have_lines_and_control_enter_sends_it(show: Show) -> None:
     page = await shown(show, {"sql": {"type": "string"}, "name": {"type": "string"}})
     await box(page, "sql").press_sequentially("a\nb")
@@ -350,7 +328,6 @@ async def test_a_text_may_have_lines_and_control_enter_sends_it(show: Show) -> N
     assert await page.evaluate("sent") == [{"sql": "a\nb", "name": "\n"}]
 
 
-@pytest.mark.full
 async def test_what_is_wrong_with_a_value_is_told_when_its_field_is_left(show: Show) -> None:
     page = await shown(show, {"n": {"type": "integer"}, "needed": {"type": "string"}}, required=["needed"])
     await box(page, "n").fill("x")
@@ -360,7 +337,6 @@ async def test_what_is_wrong_with_a_value_is_told_when_its_field_is_left(show: S
     await expect(box(page, "needed")).not_to_have_attribute("aria-invalid", "true")
 
 
-@pytest.mark.full
 async def test_it_can_be_edited_as_json_and_back(show: Show) -> None:
     page = await shown(show, {"n": {"type": "integer"}})
     await box(page, "n").fill("3")
@@ -375,14 +351,12 @@ async def test_it_can_be_edited_as_json_and_back(show: Show) -> None:
     await expect(box(page, "n")).to_have_value("4")
 
 
-@pytest.mark.full
 async def test_values_that_no_field_holds_stay_as_json(show: Show) -> None:
     page = await shown(show, {"n": {"type": "integer"}}, {"n": "seven", "more": 1})
     await expect(page.get_by_text("These values do not fit into the form.")).to_be_visible()
     assert await value(page) == {"n": "seven", "more": 1}
 
 
-@pytest.mark.full
 async def test_texts_are_completed_while_they_are_typed(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(
@@ -393,7 +367,6 @@ async def test_texts_are_completed_while_they_are_typed(show: Show) -> None:
     await expect(page.locator("datalist option[value='a x1']")).to_have_count(1)
 
 
-@pytest.mark.full
 async def test_a_schema_without_properties_asks_for_nothing(show: Show) -> None:
     page = await show(SCRIPT)
     for schema in ("{}", "null", "{type: 'object'}", "{type: 'object', properties: {}, additionalProperties: false}"):
@@ -419,7 +392,6 @@ async def test_hostile_schemas_are_text(show: Show) -> None:
     assert await page.locator("main").locator("img, script, iframe, a, style, svg").count() == 0
 
 
-@pytest.mark.full
 async def test_a_pattern_that_takes_forever_is_left_to_the_server(show: Show) -> None:
     slow = ["^(a+)+$", "^(a|a)*$", "^a?a?a?a?a?a?a?a?a?a?aaaaaaaaaa$", "a*a*a*a*a*$", "("]
     page = await shown(show, {f"p{at}": {"type": "string", "pattern": pattern} for at, pattern in enumerate(slow)})
@@ -428,7 +400,6 @@ async def test_a_pattern_that_takes_forever_is_left_to_the_server(show: Show) ->
     assert await problems_of(page) == []
 
 
-@pytest.mark.full
 async def test_10000_properties_come_in_parts(show: Show) -> None:
     properties = {f"p{at}": {"type": "string"} for at in range(10_000)}
     page = await shown(show, properties, required=["p9999"])
@@ -438,7 +409,6 @@ async def test_10000_properties_come_in_parts(show: Show) -> None:
     await expect(page.locator("textarea")).to_have_count(200)
 
 
-@pytest.mark.full
 async def test_10000_choices_are_typed(show: Show) -> None:
     page = await shown(show, {"c": {"enum": [f"choice {at}" for at in range(10_000)]}})
     await expect(page.locator("option")).to_have_count(500)
@@ -448,7 +418,6 @@ async def test_10000_choices_are_typed(show: Show) -> None:
     assert await problems_of(page) == ["c: This is none of the values it may have."]
 
 
-@pytest.mark.full
 async def test_what_needs_itself_ends(show: Show) -> None:
     node: Schema = {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}, "required": ["next"]}
     page = await shown(show, {"n": {"$ref": "#/$defs/N"}}, required=["n"], **{"$defs": {"N": node}})
@@ -456,7 +425,6 @@ async def test_what_needs_itself_ends(show: Show) -> None:
     assert len(await problems_of(page)) == 1
 
 
-@pytest.mark.full
 async def test_it_fits_on_a_phone(show: Show, new_page: NewPage) -> None:
     page = await show(SCRIPT, styles=("views.css",), into=await new_page(viewport={"width": 390, "height": 800}))
     properties: Schema = {"x" * 80: {"type": "string", "description": "y" * 200}}

@@ -6,8 +6,6 @@ from playwright.async_api import Page, expect
 from tests.checks.browser.conftest import NewPage, Show
 from tests.checks.browser.site import Site
 
-pytestmark = pytest.mark.slow
-
 WRONG = {
     'console.error("so bad")': "console error: so bad",
     'setTimeout(() => { throw new Error("broken"); })': "error in the page: broken",
@@ -18,7 +16,6 @@ WRONG = {
 }
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("script", WRONG)
 async def test_what_goes_wrong_in_a_page_is_noticed(script: str, show: Show, problems: list[str]) -> None:
     page = await show(f"{script};")
@@ -36,7 +33,6 @@ async def test_a_part_can_be_shown_alone(show: Show) -> None:
     assert await page.evaluate("getComputedStyle(document.body).margin") == "0px"
 
 
-@pytest.mark.full
 async def test_each_page_stands_alone(new_page: NewPage, page: Page, site: Site) -> None:
     other = await new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     assert await other.evaluate("[innerWidth, matchMedia('(prefers-color-scheme: dark)').matches]") == [390, True]

@@ -8,8 +8,6 @@ from playwright.async_api import Locator, Page, expect
 from tests.checks.browser.conftest import Show
 from tests.checks.browser.watched import HOSTILE
 
-pytestmark = pytest.mark.slow
-
 SCRIPT = """
 import { JsonView } from "@web/json.js";
 const view = new JsonView();
@@ -28,7 +26,6 @@ def rows(page: Page) -> Locator:
     return page.locator(".tree-label, .tree-other")
 
 
-@pytest.mark.full
 async def test_each_kind_of_value_is_shown(show: Show) -> None:
     page = await shown(show, {"a": [1.5, True, None], "b": "text\n", "c": {}, "d": []})
     await expect(rows(page)).to_have_text(
@@ -36,13 +33,11 @@ async def test_each_kind_of_value_is_shown(show: Show) -> None:
     )
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (None, "null"), ("", '""'), ([], "[]"), (False, "false")])
 async def test_a_bare_value_is_shown(show: Show, value: Any, text: str) -> None:
     await expect(rows(await shown(show, value))).to_have_text([text])
 
 
-@pytest.mark.full
 async def test_it_folds_and_opens(show: Show) -> None:
     page = await shown(show, {"a": {"b": {"c": 1}}})
     await expect(rows(page)).to_have_count(4)
@@ -52,7 +47,6 @@ async def test_it_folds_and_opens(show: Show) -> None:
     await expect(rows(page)).to_have_count(4)
 
 
-@pytest.mark.full
 async def test_it_is_copied_whole(show: Show) -> None:
     page = await shown(show, {"a": [1]})
     await page.get_by_role("button", name="Copy").click()
@@ -60,7 +54,6 @@ async def test_it_is_copied_whole(show: Show) -> None:
     assert await page.evaluate("navigator.clipboard.readText()") == '{\n  "a": [\n    1\n  ]\n}'
 
 
-@pytest.mark.full
 async def test_a_long_text_opens_whole(show: Show) -> None:
     page = await shown(show, {"a": "x" * 1_000})
     await expect(rows(page)).to_have_text(["{a}", f'a: "{"x" * 200}… (800 more characters)"'])
@@ -68,7 +61,6 @@ async def test_a_long_text_opens_whole(show: Show) -> None:
     await expect(rows(page).last).to_have_text("x" * 1_000)
 
 
-@pytest.mark.full
 async def test_a_big_value_opens_as_far_as_its_outline(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("view.show(Array.from({length: 100000}, (_, at) => ({at, more: [at]})))")
@@ -76,7 +68,6 @@ async def test_a_big_value_opens_as_far_as_its_outline(show: Show) -> None:
     await expect(rows(page).last).to_have_text("and 99,800 more")
 
 
-@pytest.mark.full
 async def test_10000_names_come_in_parts(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("view.show(Object.fromEntries(Array.from({length: 10000}, (_, at) => [`name ${at}`, at])))")
@@ -84,7 +75,6 @@ async def test_10000_names_come_in_parts(show: Show) -> None:
     await expect(rows(page).last).to_have_text("and 9,800 more")
 
 
-@pytest.mark.full
 async def test_a_deep_value_is_shown_as_far_as_somebody_looks_and_is_not_copied(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("let deep = 1; for (let at = 0; at < 100000; at += 1) deep = [deep]; view.show(deep)")
@@ -101,7 +91,6 @@ async def test_hostile_names_and_texts_are_text(show: Show) -> None:
     assert await page.locator("main").locator("img, script, iframe, a, style, svg").count() == 0
 
 
-@pytest.mark.full
 async def test_a_text_of_a_megabyte_is_cut(show: Show) -> None:
     page = await shown(show, "x" * 1_000_000)
     await rows(page).first.click()

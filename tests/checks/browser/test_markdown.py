@@ -2,13 +2,10 @@
 
 import json
 
-import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.checks.browser.conftest import Show
 from tests.checks.browser.watched import HOSTILE
-
-pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import { outline, renderMarkdown } from "@web/markdown.js";
@@ -98,21 +95,18 @@ async def test_each_construct_is_rendered(show: Show) -> None:
         assert await page.evaluate("text => (render(text), read())", text) == wanted, text
 
 
-@pytest.mark.full
 async def test_tasks_are_boxes_that_nobody_can_check(show: Show) -> None:
     page = await rendered(show, "- [x] done\n- [ ] open\n")
     await expect(page.get_by_role("checkbox", name="done")).to_be_checked()
     await expect(page.get_by_role("checkbox", name="to do")).to_be_disabled()
 
 
-@pytest.mark.full
 async def test_columns_stand_as_the_table_says(show: Show) -> None:
     page = await rendered(show, "|a|b|c|\n|:--|:-:|--:|\n|1|2|3|")
     sides = await page.locator("td").evaluate_all("cells => cells.map((cell) => getComputedStyle(cell).textAlign)")
     assert sides == ["start", "center", "end"]
 
 
-@pytest.mark.full
 async def test_links_open_in_a_window_that_knows_nothing_of_this_one(show: Show) -> None:
     link = (await rendered(show, "[a](https://example.org)")).get_by_role("link")
     await expect(link).to_have_attribute("target", "_blank")
@@ -120,7 +114,6 @@ async def test_links_open_in_a_window_that_knows_nothing_of_this_one(show: Show)
     await expect(link).to_have_attribute("title", "https://example.org/")
 
 
-@pytest.mark.full
 async def test_a_click_goes_to_who_asked_for_it(show: Show) -> None:
     page = await rendered(show)
     await page.evaluate("render('[a](/b)', {base: 'https://x.org/', onLink: (url) => went.push(url)})")
@@ -128,7 +121,6 @@ async def test_a_click_goes_to_who_asked_for_it(show: Show) -> None:
     assert await page.evaluate("went") == ["https://x.org/b"]
 
 
-@pytest.mark.full
 async def test_an_image_is_what_its_maker_makes_of_it(show: Show) -> None:
     page = await rendered(show)
     await page.evaluate(
@@ -138,7 +130,6 @@ async def test_an_image_is_what_its_maker_makes_of_it(show: Show) -> None:
     assert await page.evaluate("read()") == "<p><b>ahttps://x.org/i</b> <span>b</span></p>"
 
 
-@pytest.mark.full
 async def test_links_within_the_text_lead_to_its_headings(show: Show) -> None:
     page = await rendered(show, "[go](#the-end)\n\n# Begin\n\n## The *end*!\n")
     await page.get_by_role("link").click()
@@ -146,7 +137,6 @@ async def test_links_within_the_text_lead_to_its_headings(show: Show) -> None:
     assert "#" not in page.url
 
 
-@pytest.mark.full
 async def test_the_outline_has_the_headings_in_order_with_their_ids(show: Show) -> None:
     text = "# A *b*\n\n> ## In\n\n- ### Item\n\n```\n# no\n```\n\n# A b\n\n# <i>\n"
     page = await rendered(show, text)
@@ -172,7 +162,6 @@ async def test_hostile_texts_run_nothing(show: Show) -> None:
         assert set(links) <= {"http:", "https:"}
 
 
-@pytest.mark.full
 async def test_what_can_not_be_seen_is_made_visible(show: Show) -> None:
     page = await rendered(show, "a\u202eb `c\u0007` [d\u2066](https://x.org)")
     await expect(main(page)).to_have_text("a<U+202E>b c␇ d<U+2066>")
@@ -212,7 +201,6 @@ ENDLESS = {
 }
 
 
-@pytest.mark.full
 async def test_a_megabyte_takes_its_time_and_no_more(show: Show) -> None:
     page = await rendered(show)
     for name, made in ENDLESS.items():
@@ -231,7 +219,6 @@ async def test_a_megabyte_takes_its_time_and_no_more(show: Show) -> None:
         assert elements <= 20_002, name
 
 
-@pytest.mark.full
 async def test_what_is_left_out_is_told(show: Show) -> None:
     page = await rendered(show)
     await page.evaluate("render('a\\n\\n'.repeat(30000))")
@@ -239,13 +226,11 @@ async def test_what_is_left_out_is_told(show: Show) -> None:
     await expect(page.locator("p").last).to_have_text("The rest is left out, from line 20,001 of 60,001 on.")
 
 
-@pytest.mark.full
 async def test_a_paragraph_that_is_too_long_is_cut(show: Show) -> None:
     page = await rendered(show, "x" * 1_000_000)
     await expect(main(page)).to_contain_text("(900,000 more characters)")
 
 
-@pytest.mark.full
 async def test_elements_do_not_stand_deeper_in_one_another_than_they_should(show: Show) -> None:
     page = await rendered(show)
     for text in ["> " * 1_000 + "a", "*a **b " * 1_000 + "c** d*" * 1_000, "- " * 1_000 + "a"]:

@@ -16,8 +16,6 @@ from tests.checks.browser.site import Site
 from tests.checks.browser.watched import HOSTILE
 from tests.servers.fetch.sites import answer, opened_site
 
-pytestmark = pytest.mark.slow
-
 APP = Path(fetch.__file__).parent / "apps" / "page.html"
 WORDS = "These are words of an article that has something to say to its readers. " * 8
 ARTICLE = f"""<html><head><title>About rivers</title></head><body><article><h1>Rivers</h1><p>{WORDS}</p>
@@ -26,8 +24,6 @@ ARTICLE = f"""<html><head><title>About rivers</title></head><body><article><h1>R
 
 LARGEST = 100 * 1024
 """Bytes of one app."""
-
-full = pytest.mark.full
 
 
 @asynccontextmanager
@@ -49,7 +45,6 @@ def test_the_page_is_small() -> None:
     assert assemble(APP).size <= LARGEST
 
 
-@full
 async def test_an_article_is_shown_with_its_title_and_address(page: Page, site: Site) -> None:
     async with shown((page, site), ARTICLE) as framed:
         await expect(framed.view.get_by_role("heading", level=1).first).to_have_text("About rivers")
@@ -59,7 +54,6 @@ async def test_an_article_is_shown_with_its_title_and_address(page: Page, site: 
         await expect(framed.view.get_by_role("button", name="Show the whole")).to_be_hidden()
 
 
-@full
 async def test_the_outline_leads_to_a_heading(page: Page, site: Site) -> None:
     async with shown((page, site), ARTICLE) as framed:
         outline = framed.view.get_by_role("navigation", name="Outline")
@@ -67,7 +61,6 @@ async def test_the_outline_leads_to_a_heading(page: Page, site: Site) -> None:
         await expect(framed.view.get_by_role("article").get_by_role("heading", name="Mouths")).to_be_focused()
 
 
-@full
 async def test_a_link_is_opened_by_the_host(page: Page, site: Site) -> None:
     async with shown((page, site), ARTICLE) as framed:
         await framed.view.get_by_role("article").get_by_role("link", name="Springs").click()
@@ -86,7 +79,6 @@ async def test_the_whole_is_shown_where_a_part_came(page: Page, site: Site) -> N
         assert await article.inner_text() != ""
 
 
-@full
 async def test_the_outline_of_a_part_leads_into_the_whole(page: Page, site: Site) -> None:
     async with shown((page, site), ARTICLE, max_length=300) as framed:
         outline = framed.view.get_by_role("navigation", name="Outline")
@@ -95,7 +87,6 @@ async def test_the_outline_of_a_part_leads_into_the_whole(page: Page, site: Site
         assert await framed.host.all_received("resources/read")
 
 
-@full
 async def test_the_links_of_a_page_are_listed(page: Page, site: Site) -> None:
     async with shown((page, site), ARTICLE) as framed:
         side = framed.view.get_by_role("navigation", name="Outline")
@@ -105,19 +96,16 @@ async def test_the_links_of_a_page_are_listed(page: Page, site: Site) -> None:
         assert opened["params"] == {"url": "https://example.org/springs"}
 
 
-@full
 async def test_json_is_shown_as_it_is(page: Page, site: Site) -> None:
     async with shown((page, site), '{"a": "<b>"}', "application/json") as framed:
         await expect(framed.view.get_by_label("The text")).to_contain_text('"a": "<b>"')
 
 
-@full
 async def test_the_source_is_shown_as_text(page: Page, site: Site) -> None:
     async with shown((page, site), "<p>one</p><script>canary()</script>", raw=True) as framed:
         await expect(framed.view.get_by_label("The text")).to_contain_text("<script>canary()</script>")
 
 
-@full
 @pytest.mark.parametrize("kind", ["text/html", "text/plain", "text/markdown"])
 async def test_hostile_pages_are_shown_and_do_nothing(page: Page, site: Site, kind: str) -> None:
     body = f"<article><h1>Hostile</h1><p>{WORDS}</p>" + "\n\n".join(f"<p>{text}</p>" for text in HOSTILE)
@@ -128,13 +116,11 @@ async def test_hostile_pages_are_shown_and_do_nothing(page: Page, site: Site, ki
         assert await framed.view.locator("a[href^='javascript:'], script:not([type]), iframe").count() == 0
 
 
-@full
 async def test_an_error_is_told(page: Page, site: Site) -> None:
     async with shown((page, site), "", section="nowhere at all") as framed:
         await expect(framed.view.get_by_role("alert")).to_be_visible()
 
 
-@full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_the_theme_of_the_host_is_taken(page: Page, site: Site, theme: str) -> None:
     async with shown((page, site), ARTICLE, theme=theme) as framed:

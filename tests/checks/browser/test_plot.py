@@ -9,8 +9,6 @@ from tests.checks.browser.conftest import NewPage, Show
 from tests.checks.browser.tasks import traced_tasks
 from tests.checks.browser.watched import HOSTILE
 
-pytestmark = pytest.mark.slow
-
 SCRIPT = """
 import { DataPlot } from "@web/plot.js";
 import { numericColumns, samplePoints } from "@web/points.js";
@@ -50,7 +48,6 @@ async def test_bars_stand_on_zero_and_have_names_and_words(show: Show) -> None:
     await expect(note(page)).to_have_text("Shows 3 rows. 1 without a number is left out.")
 
 
-@pytest.mark.full
 async def test_kind_and_columns_are_chosen_and_stay_with_more_rows(show: Show) -> None:
     page = await plotted(show, ["fruit", "eaten", "price"], FRUIT)
     await page.get_by_label("Kind").select_option("Lines")
@@ -70,7 +67,6 @@ async def test_kind_and_columns_are_chosen_and_stay_with_more_rows(show: Show) -
     assert (await page.locator(".plot-dots").get_attribute("d") or "").count("M") == 4
 
 
-@pytest.mark.full
 async def test_numbers_alone_are_plotted_by_the_first_or_by_their_place(show: Show) -> None:
     page = await plotted(show, ["year", "sum"], [[2001, 5], [2002, 6]])
     await expect(page.locator("figcaption")).to_have_text("sum by year")
@@ -78,7 +74,6 @@ async def test_numbers_alone_are_plotted_by_the_first_or_by_their_place(show: Sh
     await expect(page.locator("figcaption")).to_have_text("sum by number of the row")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("rows", [[], [["x", None]], [["x", "y"]]], ids=["no rows", "null", "texts"])
 async def test_where_there_are_no_numbers_it_says_so(rows: list[Any], show: Show) -> None:
     page = await plotted(show, ["a", "b"], rows)
@@ -88,7 +83,6 @@ async def test_where_there_are_no_numbers_it_says_so(rows: list[Any], show: Show
     await expect(page.locator("figcaption")).to_have_text("b by a")
 
 
-@pytest.mark.full
 async def test_ticks_are_round_for_any_numbers(show: Show) -> None:
     page = await show(SCRIPT)
     ticks = await page.evaluate("all => all.map(([low, high]) => niceTicks(low, high, 5))", [
@@ -107,7 +101,6 @@ async def test_ticks_are_round_for_any_numbers(show: Show) -> None:
     assert said == ["0", "0.25", "2026", "12,345", "2.5B", "1e-7", "1e300"]
 
 
-@pytest.mark.full
 async def test_hostile_names_and_values_are_text(show: Show) -> None:
     columns = [HOSTILE[0], HOSTILE[1], HOSTILE[-1]]
     page = await plotted(show, columns, [[text, number, 1.7e308] for number, text in enumerate(HOSTILE)])
@@ -118,7 +111,6 @@ async def test_hostile_names_and_values_are_text(show: Show) -> None:
     assert await page.locator("main").locator("script, iframe, a, style, img").count() == 0
 
 
-@pytest.mark.full
 async def test_it_fits_a_phone(new_page: NewPage, show: Show) -> None:
     phone = await new_page(viewport={"width": 390, "height": 844})
     page = await show(SCRIPT, into=phone)
@@ -127,7 +119,6 @@ async def test_it_fits_a_phone(new_page: NewPage, show: Show) -> None:
     assert await page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.full
 async def test_too_many_points_are_fewer_and_no_peak_is_lost(browser: Browser, show: Show) -> None:
     page = await show(SCRIPT)
     async with traced_tasks(browser, page) as tasks:
@@ -149,7 +140,6 @@ async def test_too_many_points_are_fewer_and_no_peak_is_lost(browser: Browser, s
     assert tasks.longest_ms < 200  # of which most is making the rows, here in the page
 
 
-@pytest.mark.full
 async def test_thousands_of_columns_are_offered_up_to_a_bound(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("""() => {

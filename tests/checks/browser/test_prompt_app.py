@@ -17,8 +17,6 @@ from tests.checks.browser.site import Site
 from tests.checks.browser.watched import HOSTILE
 from tests.servers.prompts.folders import write
 
-pytestmark = pytest.mark.slow
-
 APP = Path(prompts.__file__).parent / "apps" / "prompt.html"
 TALK = """---
 description: A talk.
@@ -36,8 +34,6 @@ arguments:
 LARGEST = 100 * 1024
 """Bytes of one app."""
 
-full = pytest.mark.full
-
 
 @asynccontextmanager
 async def shown(where: tuple[Page, Site], name: str, *options: str | Path, **more: Any) -> AsyncIterator[Framed]:
@@ -52,7 +48,6 @@ def test_the_page_is_small() -> None:
     assert assemble(APP).size <= LARGEST
 
 
-@full
 async def test_a_prompt_is_shown_rendered_and_without_marks(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
         message = framed.view.get_by_label("Message of the user")
@@ -62,7 +57,6 @@ async def test_a_prompt_is_shown_rendered_and_without_marks(page: Page, site: Si
         await expect(framed.view.get_by_label("error")).to_have_value("boom")
 
 
-@full
 async def test_other_arguments_give_another_prompt(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
         await framed.view.get_by_label("tried").fill("to turn it off and on")
@@ -70,7 +64,6 @@ async def test_other_arguments_give_another_prompt(page: Page, site: Site) -> No
         await expect(framed.view.get_by_label("Message of the user")).to_contain_text("to turn it off and on")
 
 
-@full
 async def test_a_prompt_whose_arguments_are_missing_can_be_filled_in(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error") as framed:
         await expect(framed.view.get_by_text("missing_arguments")).to_be_visible()
@@ -88,7 +81,6 @@ async def test_the_prompt_is_sent_to_the_chat(page: Page, site: Site) -> None:
         assert sent["content"][0]["text"].startswith("Explain the error below")
 
 
-@full
 async def test_what_is_needed_is_asked_for_at_its_field(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error") as framed:
         error = framed.view.get_by_label("error")
@@ -98,7 +90,6 @@ async def test_what_is_needed_is_asked_for_at_its_field(page: Page, site: Site) 
         await expect(error).to_have_accessible_description(re.compile("This is needed."))
 
 
-@full
 async def test_the_form_is_worked_by_keys(page: Page, site: Site) -> None:
     async with shown((page, site), "review-code", given={"code": "print(1)"}) as framed:
         await framed.view.get_by_label("focus").select_option("security")
@@ -106,14 +97,12 @@ async def test_the_form_is_worked_by_keys(page: Page, site: Site) -> None:
         await expect(framed.view.get_by_label("Message of the user")).to_contain_text("security")
 
 
-@full
 async def test_nothing_can_be_sent_to_a_host_that_takes_no_messages(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}, can={"serverTools": {}}) as framed:
         await expect(framed.view.get_by_label("Message of the user")).to_be_visible()
         await expect(framed.view.get_by_role("button", name="Send to the chat")).to_be_hidden()
 
 
-@full
 async def test_several_messages_are_shown_with_their_roles(page: Page, site: Site, tmp_path: Path) -> None:
     write(tmp_path, {"talk.md": TALK})
     async with shown((page, site), "talk", tmp_path, given={"thing": "a river"}) as framed:
@@ -121,14 +110,12 @@ async def test_several_messages_are_shown_with_their_roles(page: Page, site: Sit
         await expect(framed.view.get_by_label("Message of the assistant")).to_contain_text("Let me think.")
 
 
-@full
 async def test_the_text_can_be_seen_as_it_is_written(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
         await framed.view.get_by_label("As written").check()
         await expect(framed.view.get_by_label("The text")).to_contain_text("1. **What it says**")
 
 
-@full
 async def test_hostile_prompts_are_shown_and_do_nothing(page: Page, site: Site, tmp_path: Path) -> None:
     text = "\n\n".join(HOSTILE).translate(dict.fromkeys((0, 7, 27))).replace("{", "(")
     write(tmp_path, {"bad.md": f"---\ndescription: <img src=x onerror=canary()>\n---\nBegin\n\n{text}"})
@@ -136,14 +123,12 @@ async def test_hostile_prompts_are_shown_and_do_nothing(page: Page, site: Site, 
         await expect(framed.view.get_by_label("Message of the user")).to_contain_text("<script>canary()</script>")
 
 
-@full
 async def test_hostile_arguments_do_nothing(page: Page, site: Site) -> None:
     given = {"error": "\n".join(HOSTILE)}
     async with shown((page, site), "explain-error", given=given) as framed:
         await expect(framed.view.get_by_label("Message of the user")).to_contain_text("<script>canary()</script>")
 
 
-@full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_the_theme_of_the_host_is_taken(page: Page, site: Site, theme: str) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}, theme=theme) as framed:

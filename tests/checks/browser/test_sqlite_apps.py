@@ -15,8 +15,6 @@ from tests.checks.browser.site import Site
 from tests.checks.browser.sqlite_server import Server, make_database, run_server
 from tests.checks.browser.watched import HOSTILE
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
-
 APPS = Path(pages.__file__).parents[1] / "sql" / "apps"
 LARGEST_APP = 100 * 1024
 ONE_MB = 1_000_000

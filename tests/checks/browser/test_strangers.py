@@ -15,8 +15,6 @@ from tests.checks.browser.conftest import NewPage
 from tests.checks.browser.hosts.serving import lay_out, serve_site
 from tests.checks.browser.opened import Opened, configure, open_servers
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
-
 TOKEN = "kept-to-oneself-4711"
 STRANGER = "<!doctype html><title>A stranger's page</title><body></body>"
 INITIALIZE = """{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",

@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.checks.browser.conftest import Show
 from tests.checks.browser.tasks import traced_tasks
 from tests.checks.browser.watched import HOSTILE
-
-pytestmark = pytest.mark.slow
 
 PEOPLE = [["Ada", 36, None], ["Grace", 85, "navy"], ["Alan", 41, ""], ["Edsger", 72, None], ["Barbara", 9, "MIT"]]
 COLUMNS = [{"name": "name", "type": "TEXT"}, {"name": "age", "type": "INTEGER"}, {"name": "place"}]
@@ -37,7 +34,6 @@ def status(page: Page) -> Locator:
     return page.locator("data-table [role=status]")
 
 
-@pytest.mark.full
 async def test_it_shows_columns_types_and_rows(show: Show) -> None:
     page = await shown(show, PEOPLE)
     grid = page.get_by_role("grid", name="Rows")
@@ -48,7 +44,6 @@ async def test_it_shows_columns_types_and_rows(show: Show) -> None:
     await expect(status(page)).to_have_text("5 rows")
 
 
-@pytest.mark.full
 async def test_numbers_and_the_head_above_them_end_at_the_right(show: Show) -> None:
     page = await shown(show, [[None, None], ["Ada", 36]], ["name", "age"])
     for role in ("columnheader", "gridcell"):
@@ -70,7 +65,6 @@ async def test_a_click_on_a_header_sorts_and_a_third_one_ends_it(show: Show) -> 
         await expect(age).to_have_attribute("aria-sort", said)
 
 
-@pytest.mark.full
 async def test_numbers_come_before_texts_and_null_always_last_and_equals_stay(show: Show) -> None:
     rows = [[name, value] for name, value in zip("abcdefgh", [None, "x10", 2, "x9", None, -1, 2, True], strict=True)]
     page = await shown(show, rows, ["name", "value"])
@@ -80,7 +74,6 @@ async def test_numbers_come_before_texts_and_null_always_last_and_equals_stay(sh
     await expect(first_column(page)).to_have_text(list("bdhcgfae"))
 
 
-@pytest.mark.full
 async def test_equals_stay_in_their_order_however_many_they_are(show: Show) -> None:
     page = await shown(show, [[number, "same"] for number in range(5_000)], ["number", "text"])
     await page.get_by_role("columnheader", name="text").click()
@@ -89,14 +82,12 @@ async def test_equals_stay_in_their_order_however_many_they_are(show: Show) -> N
     assert [int(line.split(",")[0]) for line in lines] == list(range(5_000))
 
 
-@pytest.mark.full
 async def test_a_table_without_a_height_of_its_own_still_has_few_elements(show: Show) -> None:
     page = await shown(show, [[number] for number in range(5_000)], ["number"])
     await page.evaluate("document.documentElement.style.setProperty('--table-height', 'none')")
     await expect(page.get_by_role("row")).to_have_count(201)
 
 
-@pytest.mark.full
 async def test_a_filter_looks_in_all_columns(show: Show) -> None:
     page = await shown(show, PEOPLE)
     await page.get_by_label("Filter rows").fill("NAVY")
@@ -106,7 +97,6 @@ async def test_a_filter_looks_in_all_columns(show: Show) -> None:
     await expect(status(page)).to_have_text("5 rows")
 
 
-@pytest.mark.full
 async def test_it_copies_what_it_shows_as_csv(show: Show) -> None:
     rows = [["=1+1", -3], ['say "hi", twice\nplease', {"a": [1]}], [None, True], ["@SUM(A1)", "-5"]]
     page = await shown(show, rows, ["text", "value"])
@@ -134,7 +124,6 @@ MORE = """async (rows) => {
 }"""
 
 
-@pytest.mark.full
 async def test_the_next_page_is_added_and_the_last_one_ends_it(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(MORE, PEOPLE)
@@ -187,7 +176,6 @@ async def test_keys_move_sort_and_open(show: Show) -> None:
     await expect(grid).to_be_focused()
 
 
-@pytest.mark.full
 async def test_a_value_without_room_opens_whole_up_to_a_bound(show: Show) -> None:
     page = await shown(show, [["x" * 1_000_000, {"deep": [1, 2]}]], ["big", "object"])
     text = await first_column(page).inner_text()
@@ -221,7 +209,6 @@ async def test_hostile_names_types_and_cells_are_text(show: Show) -> None:
     assert await page.locator("main").locator("img, script, iframe, a, style, svg").count() == 0
 
 
-@pytest.mark.full
 async def test_no_rows_and_no_columns_are_shown_as_that(show: Show) -> None:
     page = await shown(show, [], ["a"])
     await expect(status(page)).to_have_text("0 rows")
@@ -255,7 +242,6 @@ LONGEST_MS, MOST_ELEMENTS = 500, 1_000
 """The time is ten times what `make bench` asks for: a machine that is busy elsewhere is slow."""
 
 
-@pytest.mark.full
 async def test_while_100_000_rows_scroll_nothing_blocks_and_elements_are_few(browser: Browser, show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(BIG, [100_000, 8])
@@ -268,7 +254,6 @@ async def test_while_100_000_rows_scroll_nothing_blocks_and_elements_are_few(bro
     assert most <= MOST_ELEMENTS
 
 
-@pytest.mark.full
 async def test_while_10_000_columns_scroll_nothing_blocks_and_elements_are_few(browser: Browser, show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(BIG, [200, 10_000])
@@ -280,7 +265,6 @@ async def test_while_10_000_columns_scroll_nothing_blocks_and_elements_are_few(b
     assert most <= MOST_ELEMENTS
 
 
-@pytest.mark.full
 async def test_100_000_rows_are_sorted_and_filtered_without_blocking(browser: Browser, show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(BIG, [100_000, 8])

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.checks.browser.conftest import Show
 from tests.checks.browser.watched import HOSTILE
-
-pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import { TreeView } from "@web/tree.js";
@@ -60,7 +57,6 @@ async def press(page: Page, *keys: str) -> None:
         await page.keyboard.press(key)
 
 
-@pytest.mark.full
 async def test_a_click_opens_and_closes_and_selects(show: Show) -> None:
     page = await shown(show, NODES)
     await rows(page).get_by_text("src").click()
@@ -72,7 +68,6 @@ async def test_a_click_opens_and_closes_and_selects(show: Show) -> None:
     assert await page.evaluate("chosen") == ["src", "src"]
 
 
-@pytest.mark.full
 async def test_the_sign_before_a_node_opens_it_and_selects_nothing(show: Show) -> None:
     page = await shown(show, NODES)
     await page.locator(".tree-twisty").first.click()
@@ -97,7 +92,6 @@ async def test_arrows_walk_open_and_close(show: Show) -> None:
     assert await page.evaluate("chosen") == ["docs"]
 
 
-@pytest.mark.full
 async def test_one_row_alone_can_be_reached_by_tab(show: Show) -> None:
     page = await shown(show, NODES)
     await expect(page.locator("[role=treeitem][tabindex='0']")).to_have_count(1)
@@ -105,7 +99,6 @@ async def test_one_row_alone_can_be_reached_by_tab(show: Show) -> None:
     await expect(page.locator("[role=treeitem][tabindex='0']")).to_have_text("docs")
 
 
-@pytest.mark.full
 async def test_focus_goes_to_what_is_closed_around_it(show: Show) -> None:
     page = await shown(show, NODES)
     await page.evaluate("tree.open('src')")
@@ -114,7 +107,6 @@ async def test_focus_goes_to_what_is_closed_around_it(show: Show) -> None:
     await expect(rows(page).first).to_be_focused()
 
 
-@pytest.mark.full
 async def test_children_are_asked_for_when_a_node_is_opened(show: Show) -> None:
     page = await shown(show, NODES, later=True)
     assert await page.evaluate("asked") == []
@@ -125,7 +117,6 @@ async def test_children_are_asked_for_when_a_node_is_opened(show: Show) -> None:
     assert await page.evaluate("asked") == ["docs"]
 
 
-@pytest.mark.full
 async def test_an_answer_that_comes_after_closing_is_not_shown(show: Show) -> None:
     page = await shown(show, NODES, later=True)
     await rows(page).get_by_text("docs").click()
@@ -134,7 +125,6 @@ async def test_an_answer_that_comes_after_closing_is_not_shown(show: Show) -> No
     await expect(rows(page)).to_have_count(3)
 
 
-@pytest.mark.full
 async def test_what_can_not_be_read_says_so(show: Show) -> None:
     page = await shown(show, NODES)
     await page.evaluate("globalThis.fail = true")
@@ -142,7 +132,6 @@ async def test_what_can_not_be_read_says_so(show: Show) -> None:
     await expect(rows(page).nth(1)).to_have_text("Not read: <b>no</b> such place")
 
 
-@pytest.mark.full
 async def test_what_is_empty_says_so(show: Show) -> None:
     page = await shown(show, NODES)
     await page.evaluate("tree.open('src')")
@@ -150,7 +139,6 @@ async def test_what_is_empty_says_so(show: Show) -> None:
     await expect(rows(page).nth(3)).to_have_text("(empty)")
 
 
-@pytest.mark.full
 async def test_marks_are_shown_now_and_when_a_node_comes_into_view(show: Show) -> None:
     page = await shown(show, NODES)
     await page.evaluate("tree.mark('readme'); tree.mark('src/a', 'new')")
@@ -161,7 +149,6 @@ async def test_marks_are_shown_now_and_when_a_node_comes_into_view(show: Show) -
     await expect(rows(page).nth(1).locator(".tree-mark")).to_have_count(0)
 
 
-@pytest.mark.full
 async def test_reloading_keeps_open_what_was(show: Show) -> None:
     nodes = [{"key": "a", "name": "a", "kids": [{"key": "b", "name": "b", "kids": [{"key": "c", "name": "c"}]}]}]
     page = await shown(show, nodes)
@@ -170,7 +157,6 @@ async def test_reloading_keeps_open_what_was(show: Show) -> None:
     assert await page.evaluate("asked") == ["a", "b", "a", "b"]
 
 
-@pytest.mark.full
 async def test_100000_nodes_come_in_parts(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("shown(Array.from({length: 100000}, (_, at) => ({key: `${at}`, name: `file ${at}`})))")
@@ -181,7 +167,6 @@ async def test_100000_nodes_come_in_parts(show: Show) -> None:
     await expect(rows(page).nth(200)).to_be_focused()
 
 
-@pytest.mark.full
 async def test_a_tree_shows_no_more_rows_than_it_should(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate("shown(Array.from({length: 100000}, (_, at) => ({key: `${at}`, name: `file ${at}`})))")
@@ -192,7 +177,6 @@ async def test_a_tree_shows_no_more_rows_than_it_should(show: Show) -> None:
     await expect(rows(page).last).to_contain_text("close something")
 
 
-@pytest.mark.full
 async def test_a_deep_tree_makes_no_deep_document(show: Show) -> None:
     page = await show(SCRIPT)
     await page.evaluate(
@@ -221,7 +205,6 @@ async def test_hostile_names_are_text(show: Show) -> None:
     assert await page.locator("main").locator("img, script, iframe, a, style, svg").count() == 0
 
 
-@pytest.mark.full
 async def test_a_name_of_a_megabyte_is_cut(show: Show) -> None:
     page = await shown(show, [{"key": "x", "name": "x" * 1_000_000}])
     await expect(rows(page)).to_have_text(f"{'x' * 300}… (999,700 more characters)")

@@ -12,8 +12,6 @@ from servers.web import pages
 from tests.checks.browser.app_host import AppHost, open_app
 from tests.checks.browser.site import Site
 
-pytestmark = pytest.mark.slow
-
 WEB = Path(pages.__file__).parent
 SCRIPT = """
 import { h } from "%(web)s/dom.js";
@@ -69,7 +67,6 @@ async def test_a_view_introduces_itself_with_the_version_of_the_protocol(open_pr
     await expect(host.app.get_by_text("test-host")).to_be_visible()
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     ("method", "params", "shown"),
     [
@@ -88,21 +85,18 @@ async def test_what_the_host_tells_comes_to_its_handler(
     await expect(host.app.get_by_text(shown, exact=True)).to_be_visible()
 
 
-@pytest.mark.full
 async def test_a_ping_is_answered(open_probe: OpenProbe) -> None:
     host = await open_probe()
     await host.send("ping", {}, request="p")
     assert (await host.received(id="p"))["result"] == {}
 
 
-@pytest.mark.full
 async def test_an_unknown_request_is_refused(open_probe: OpenProbe) -> None:
     host = await open_probe()
     await host.send("tools/list", {}, request="t")
     assert (await host.received(id="t"))["error"] == {"code": -32601, "message": "Method not found: tools/list"}
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     ("opened_for", "called"),
     [("read", "add"), ("files__read", "files__add"), ("my_own__read", "add"), ("files__add", "files__add")],
@@ -128,14 +122,12 @@ async def test_a_call_gives_the_result_of_the_server(open_probe: OpenProbe) -> N
     assert result["structuredContent"] == {"asked": ["tools/call", {"name": "add", "arguments": {"a": 1}}]}
 
 
-@pytest.mark.full
 async def test_an_error_of_the_host_is_thrown(open_probe: OpenProbe) -> None:
     host = await open_probe()
     said = await in_app(host, "host.readResource('x:y').catch((e) => `${e.name} ${e.code} ${e.message}`)")
     assert said == "HostError -32601 this host does not do resources/read"
 
 
-@pytest.mark.full
 async def test_what_a_host_says_it_did_not_do_is_an_error(open_probe: OpenProbe) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"isError": True}}
@@ -144,7 +136,6 @@ async def test_what_a_host_says_it_did_not_do_is_an_error(open_probe: OpenProbe)
     assert "did not take the message" in await in_app(host, "host.sendMessage('hello').catch((e) => e.message)")
 
 
-@pytest.mark.full
 async def test_only_addresses_of_the_web_are_opened(open_probe: OpenProbe) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {}}
@@ -179,7 +170,6 @@ async def test_only_the_parent_window_is_heard(open_probe: OpenProbe) -> None:
     await expect(host.app.get_by_text("Result")).to_have_text(['Result {"from":"host"}'])
 
 
-@pytest.mark.full
 async def test_what_is_no_message_of_the_protocol_does_nothing(open_probe: OpenProbe) -> None:
     host = await open_probe()
     nonsense = "[null, 'text', 7, {}, { jsonrpc: '1.0' }, { jsonrpc: '2.0', id: 99, result: 1 }]"
@@ -188,7 +178,6 @@ async def test_what_is_no_message_of_the_protocol_does_nothing(open_probe: OpenP
     assert (await host.received(id="p"))["result"] == {}
 
 
-@pytest.mark.full
 async def test_the_size_is_told_when_it_changes(open_probe: OpenProbe) -> None:
     host = await open_probe()
     before = (await host.received(method="ui/notifications/size-changed"))["params"]["height"]
@@ -198,14 +187,12 @@ async def test_the_size_is_told_when_it_changes(open_probe: OpenProbe) -> None:
     assert (await host.received(method="ui/notifications/size-changed"))["params"]["width"] == 1280
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_the_theme_of_the_host_is_taken(theme: str, open_probe: OpenProbe) -> None:
     host = await open_probe(context={"theme": theme})
     assert await in_app(host, "getComputedStyle(document.documentElement).colorScheme") == theme
 
 
-@pytest.mark.full
 async def test_a_change_of_the_context_keeps_the_rest(open_probe: OpenProbe) -> None:
     host = await open_probe(context={"theme": "dark", "locale": "de"})
     await host.send("ui/notifications/host-context-changed", {"theme": "light"})
@@ -226,14 +213,12 @@ async def test_style_variables_of_the_host_are_taken_unless_they_could_load_some
     assert taken == ["--color-background-primary"]
 
 
-@pytest.mark.full
 async def test_a_page_that_fills_its_frame_is_told_so(open_probe: OpenProbe) -> None:
     host = await open_probe(context={"containerDimensions": {"height": 400, "width": 600}})
     await expect(host.app.locator("html")).to_have_attribute("data-height", "fixed")
     assert await in_app(host, "document.documentElement.style.getPropertyValue('--host-height')") == "400px"
 
 
-@pytest.mark.full
 async def test_a_page_outside_of_a_host_says_so(page: Page, site: Site, problems: list[str], tmp_path: Path) -> None:
     (tmp_path / "alone.js").write_text(
         f'import {{ connectHost }} from "{os.path.relpath(WEB, tmp_path)}/view.js";\n'

@@ -15,8 +15,6 @@ from tests.checks.browser.hostile_server import EVIL
 from tests.checks.browser.workbench import Workbench, serve_workbench
 from tests.shared.transports.http.http_wire import PATIENCE, envelope, merged, routing
 
-pytestmark = pytest.mark.full
-
 TOKEN = "hunter2-hunter2"
 NAMES = ["filesystem", "sqlite", "fetch", "prompts", "everything", "hostile"]
 PANELS = [
@@ -61,7 +59,6 @@ async def run(page: Page, workbench: Workbench, server: str, tool: str, **values
 # The whole
 
 
-@pytest.mark.slow
 async def test_the_overview_shows_the_servers_as_they_are(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.url)
     for name in NAMES:
@@ -133,7 +130,6 @@ async def test_it_is_used_by_the_keyboard(page: Page, workbench: Workbench) -> N
 # Tools
 
 
-@pytest.mark.slow
 async def test_rows_are_a_table_and_a_plot(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "sqlite", "read_query", query="SELECT name, cents FROM products ORDER BY id")
     await expect(view.locator("data-table")).to_contain_text("Darjeeling")
@@ -168,7 +164,6 @@ async def test_a_prompt_is_searched_for(page: Page, workbench: Workbench) -> Non
     await expect(view.locator(".result")).to_contain_text("explain-error")
 
 
-@pytest.mark.slow
 async def test_what_changes_something_asks_first(page: Page, workbench: Workbench) -> None:
     path = workbench.folder / "made.txt"
     view = await run(page, workbench, "filesystem", "write_file", path=str(path), content="<b>made</b>")
@@ -316,7 +311,6 @@ async def test_what_a_server_says_is_text(page: Page, workbench: Workbench) -> N
 # The token
 
 
-@pytest.mark.slow
 async def test_the_token_is_in_the_memory_of_the_page_alone(
     page: Page, locked: Workbench, problems: list[str]
 ) -> None:

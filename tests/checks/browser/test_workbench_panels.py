@@ -22,8 +22,6 @@ from tests.checks.browser.workbench import Workbench, serve_workbench
 from tests.checks.faults.raw import ROOT
 from tests.shared.transports.http.http_wire import PATIENCE, envelope, merged, routing
 
-pytestmark = pytest.mark.full
-
 TOKEN = "hunter2-hunter2"
 
 
@@ -98,7 +96,6 @@ async def run(page: Page, workbench: Workbench, tool: str) -> tuple[Locator, Loc
 # Resources
 
 
-@pytest.mark.slow
 async def test_a_watched_resource_is_read_again_when_it_changes(page: Page, workbench: Workbench) -> None:
     (workbench.folder / "watched.txt").write_text("one\ntwo\nthree\n")
     detail = await read(page, workbench, "filesystem", "watched.txt")
@@ -204,7 +201,6 @@ async def test_why_a_resource_is_not_read_is_said(page: Page, workbench: Workben
 # Prompts
 
 
-@pytest.mark.slow
 async def test_a_prompt_is_filled_in_and_rendered(page: Page, workbench: Workbench) -> None:
     messages = await render(page, workbench, "everything", "Prompt with arguments", arg1="<b>1</b>", arg2="two")
     await expect(messages).to_have_count(1)
@@ -255,7 +251,6 @@ async def entry(page: Page, workbench: Workbench, text: str) -> Locator:
     return page.get_by_role("list", name="Requests, newest first").locator(":scope > li").filter(has_text=text)
 
 
-@pytest.mark.slow
 async def test_a_request_is_repeated_where_it_stands(page: Page, workbench: Workbench) -> None:
     await render(page, workbench, "everything", "Simple prompt")
     await expect(page.get_by_role("list", name="Messages")).to_be_visible()
@@ -310,7 +305,6 @@ async def test_a_tool_that_changes_something_is_not_repeated_unasked(page: Page,
     await expect(row.locator(".answer")).to_be_empty()
 
 
-@pytest.mark.slow
 async def test_the_token_stands_nowhere(page: Page, locked: Workbench, problems: list[str]) -> None:
     await log_in(page, locked, problems)
     await read(page, locked, "everything", "Static text")
@@ -371,7 +365,6 @@ async def test_the_log_can_be_stopped_and_cleared(page: Page, workbench: Workben
 # Questions
 
 
-@pytest.mark.slow
 async def test_a_form_is_filled_in(page: Page, workbench: Workbench) -> None:
     dialog, outcome = await run(page, workbench, "test_elicitation")
     await expect(dialog).to_contain_text("Please tell who you are.")
@@ -472,7 +465,6 @@ async def begin(page: Page, workbench: Workbench, tool: str, **arguments: str) -
     return page.get_by_role("list", name="Tasks").locator(":scope > li").first
 
 
-@pytest.mark.slow
 async def test_a_task_is_followed_to_its_result(page: Page, workbench: Workbench) -> None:
     row = await begin(page, workbench, "slow_compute", seconds="0.5", label="digging")
     await expect(row.locator(".badge").first).to_have_text("completed")
@@ -544,7 +536,6 @@ async def shown_for(page: Page, name: str) -> tuple[str, str]:
     return install, entry
 
 
-@pytest.mark.slow
 async def test_the_page_says_how_each_client_connects(page: Page, workbench: Workbench) -> None:
     await page.goto(workbench.at("connect"))
     await page.get_by_label("Server", exact=True).select_option("everything")

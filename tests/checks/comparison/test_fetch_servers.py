@@ -434,7 +434,6 @@ async def _started(name: str, way: str, folder: Path) -> AsyncIterator[Server]:
                     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 async def test_a_failure_that_was_seen(

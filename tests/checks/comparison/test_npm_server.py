@@ -179,7 +179,6 @@ def _command(server: str, folder: Path) -> list[str]:
         pytest.skip(str(reason))
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("server", ["ours", "npm"])
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 async def test_a_failure_that_was_seen(

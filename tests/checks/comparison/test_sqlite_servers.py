@@ -399,7 +399,6 @@ async def _started(command: list[str], name: str, database: Path) -> AsyncIterat
         yield Server(wire, name, database)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.__name__)
 async def test_a_failure_that_was_seen(

@@ -32,15 +32,14 @@ class Leg:
     """How many checks can't be made; None where that does not matter."""
     scored: int | None = None
     """How many of them count, where the suite tells; the others may fail."""
-    quick: bool = False
     """Whether `make test` runs it as well."""
     way: Way = "direct"
     excluded: Mapping[str, str] = field(default_factory=dict)
     """The scenarios in which a check fails, or nothing can be checked, because of the way, and why."""
 
 
-def _version(date: str, scenarios: int, *, quick: bool = False) -> Leg:
-    return Leg(date, ("--suite", "all", "--spec-version", date), scenarios, quick=quick)
+def _version(date: str, scenarios: int) -> Leg:
+    return Leg(date, ("--suite", "all", "--spec-version", date), scenarios)
 
 
 def _through(way: Way, what: str, scenarios: int) -> Leg:
@@ -54,15 +53,15 @@ def _requirements(date: str, scenarios: int, scored: int) -> Leg:
     return Leg(f"requirements {date}", ("--requirements", date), scenarios, scored=scored)
 
 
-def _client(what: str, *arguments: str, scenarios: int, skipped: int = 0, quick: bool = False) -> Leg:
+def _client(what: str, *arguments: str, scenarios: int, skipped: int = 0) -> Leg:
     """Scenarios of the client, all at once."""
     patient = (*arguments, "--timeout", "60000")
-    return Leg(f"client {what}", patient, scenarios, "client", skipped, quick=quick)
+    return Leg(f"client {what}", patient, scenarios, "client", skipped)
 
 
-def _client_version(date: str, scenarios: int, *, skipped: int = 0, quick: bool = False) -> Leg:
+def _client_version(date: str, scenarios: int, *, skipped: int = 0) -> Leg:
     arguments = ("--suite", "all", "--spec-version", date)
-    return _client(date, *arguments, scenarios=scenarios, skipped=skipped, quick=quick)
+    return _client(date, *arguments, scenarios=scenarios, skipped=skipped)
 
 
 def _client_requirements(date: str, scenarios: int, scored: int, *, skipped: int = 0) -> Leg:
@@ -85,13 +84,12 @@ EXCLUDED: dict[tuple[Way, str, str], str] = {
 """Ways, versions and scenarios: what can't pass, and why."""
 
 THROUGH: tuple[Way, ...] = ("joined", "chained")
-QUICK = ("2025-11-25", "2026-07-28")
 SERVED = {"2025-03-26": 1, "2025-06-18": 27, "2025-11-25": 33, "2026-07-28": 40}
 """The scenarios of each version of a server."""
 REPLICATED = {"2025-11-25": 33, "all": 65}
 
 LEGS = (
-    *(_version(date, scenarios, quick=date in QUICK) for date, scenarios in SERVED.items()),
+    *(_version(date, scenarios) for date, scenarios in SERVED.items()),
     *(_through(way, date, scenarios) for way in THROUGH for date, scenarios in SERVED.items()),
     _requirements("2025-11-25", 33, 30),
     _requirements("2026-07-28", 50, 37),
@@ -100,7 +98,7 @@ LEGS = (
     *(_through("replicated", what, scenarios) for what, scenarios in REPLICATED.items()),
     _client_version("2025-06-18", 5),
     _client_version("2025-11-25", 19),
-    _client_version("2026-07-28", 33, skipped=HANDSHAKE_HEADERS, quick=True),
+    _client_version("2026-07-28", 33, skipped=HANDSHAKE_HEADERS),
     _client_requirements("2025-11-25", 25, 18),
     _client_requirements("2026-07-28", 39, 32, skipped=HANDSHAKE_HEADERS),
     _client("all", "--suite", "all", scenarios=48, skipped=HANDSHAKE_HEADERS),

@@ -32,8 +32,7 @@ def give_up(error: Unavailable) -> NoReturn:
 
 
 def each(leg: Leg) -> object:
-    marks = [pytest.mark.slow] if leg.quick else [pytest.mark.full]
-    return pytest.param(leg, id=leg.name.replace(" ", "-"), marks=marks)
+    return pytest.param(leg, id=leg.name.replace(" ", "-"))
 
 
 @pytest.mark.timeout(600)  # the first one may have to install the suite

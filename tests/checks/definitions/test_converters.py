@@ -26,7 +26,6 @@ from tests.npm import Unavailable
 from tests.wire import STATELESS
 
 pytestmark = [
-    pytest.mark.full,
     pytest.mark.timeout(900),  # the first one may have to build an environment
 ]
 

@@ -15,7 +15,6 @@ from tests import npm
 from tests.checks.definitions.listings import OFFERS, ROOT, Offer
 
 pytestmark = [
-    pytest.mark.full,
     pytest.mark.timeout(900),  # the first one may have to install it
 ]
 

@@ -15,14 +15,12 @@ ALERTS: list[dict[str, Any]] = yaml.safe_load(RULES.read_text())["groups"][0]["r
 QUERIES = [alert["expr"] for alert in ALERTS]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES, ids=[alert["alert"] for alert in ALERTS])
 def test_what_an_alert_asks_for_is_there(query: str, scraped: str, scraped_replicas: str) -> None:
     assert missing(query, exposed_in(scraped_replicas)) == []
     assert only_of_replicas(missing(query, exposed_in(scraped)))
 
 
-@pytest.mark.slow
 def test_every_count_of_ours_has_an_alert(scraped_replicas: str) -> None:
     assert untold({one for one in families_in(scraped_replicas) if one.startswith("mcp_")}, QUERIES) == []
 

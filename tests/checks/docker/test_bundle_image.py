@@ -26,7 +26,7 @@ from tests.wire import PATIENCE
 
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500), needs_tool]
+pytestmark = [pytest.mark.timeout(1_500), needs_tool]
 
 
 def test_all_servers_in_one_container(measured: Measured) -> None:

@@ -6,7 +6,6 @@ import ssl
 from pathlib import Path
 
 import httpx
-import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -51,7 +50,6 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.slow
 def test_the_lines_for_tls(nginx: str, unpacked: Path) -> None:
     lines = re.search(r"```nginx\n(.*?)```", README, re.DOTALL)
     assert lines is not None

@@ -39,7 +39,6 @@ def settled(query: str) -> str:
 QUERIES = [settled(query) for _, query, _ in TARGETS]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_a_panel_asks_for_is_there(query: str, scraped: str, scraped_replicas: str) -> None:
     assert "$" not in query
@@ -47,7 +46,6 @@ def test_what_a_panel_asks_for_is_there(query: str, scraped: str, scraped_replic
     assert only_of_replicas(missing(query, exposed_in(scraped)))
 
 
-@pytest.mark.slow
 def test_every_count_is_shown(scraped: str, scraped_replicas: str) -> None:
     assert untold(families_in(scraped) | families_in(scraped_replicas), QUERIES) == []
 

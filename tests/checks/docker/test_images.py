@@ -39,7 +39,7 @@ WORK: dict[str, tuple[list[str], Json, str]] = {
 }
 """With which arguments a server does a work for which it loads its libraries, and what is in the answer."""
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500), needs_tool]
+pytestmark = [pytest.mark.timeout(1_500), needs_tool]
 
 
 @pytest.fixture(scope="module", params=ENTRIES, ids=lambda entry: entry.name)

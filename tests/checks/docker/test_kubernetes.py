@@ -21,7 +21,6 @@ POD: dict[str, Any] = MANIFESTS["deployment"]["spec"]["template"]["spec"]
 SERVERS: dict[str, Any] = POD["containers"][0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_the_schema(name: str, version: str) -> None:
@@ -64,7 +63,6 @@ def environment() -> dict[str, str]:
     return {**os.environ, "MCP_HOST": "0.0.0.0", "MCP_PORT": "0", "PYTHONPATH": str(ROOT)}
 
 
-@pytest.mark.slow
 def test_the_servers_take_the_configuration(tmp_path: Path) -> None:
     for folder in ("data/files", "data/prompts", "secret"):
         (tmp_path / folder).mkdir(parents=True)
@@ -79,7 +77,6 @@ def test_the_servers_take_the_configuration(tmp_path: Path) -> None:
         assert server.wait() == 0
 
 
-@pytest.mark.slow
 def test_without_a_token_of_one_s_own_they_refuse_to_start(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "token").write_text(MANIFESTS["secret"]["stringData"]["token"])

@@ -27,7 +27,6 @@ POD: dict[str, Any] = DEPLOYMENT["template"]["spec"]
 PODS = pytest.mark.parametrize("pod", [POD, REDIS["template"]["spec"]], ids=["server", "redis"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_the_schema(name: str, version: str) -> None:

@@ -22,8 +22,6 @@ AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
 ISSUER, PUBLIC = "https://issuer.example.org", "https://mcp.example.org"
 DISCOVER = stateless(request(1, "server/discover"))
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

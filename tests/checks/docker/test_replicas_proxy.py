@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.checks.docker.images import TOKEN, service
 from tests.checks.docker.names import naming
 from tests.checks.docker.proxy import proxied
@@ -22,8 +20,6 @@ ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 REQUESTS = 60
 RESOLVER = "resolver 127.0.0.11 valid=2s ipv6=off;"
 LISTED = stateless(call(1, "list_allowed_directories"))
-
-pytestmark = pytest.mark.slow
 
 
 @contextmanager

@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.checks.docker.images import REPLICAS
 from tests.checks.docker.test_proxy import AUTHORIZED
 from tests.checks.docker.test_replicas_proxy import ADDRESSES, REQUESTS, balanced, replicas, who
@@ -16,8 +14,6 @@ from tests.checks.faults.test_http_process import post
 from tests.ports import free_port
 
 GIVEN: dict[str, str] = REPLICAS["services"]["filesystem"]["environment"]
-
-pytestmark = pytest.mark.slow
 
 
 @contextmanager

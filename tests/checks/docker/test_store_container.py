@@ -17,8 +17,6 @@ from tests.wire import PATIENCE
 REDIS: dict[str, Any] = REPLICAS["services"]["redis"]
 PASSWORD = "a password with 'quotes' and $pecial characters"
 
-pytestmark = pytest.mark.slow
-
 
 def moved(words: list[str], folder: Path, port: int) -> list[str]:
     """`words` as Compose passes them on, with their places in `folder` and their port."""

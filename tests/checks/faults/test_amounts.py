@@ -4,12 +4,8 @@ import os
 import select
 from pathlib import Path
 
-import pytest
-
 from tests.checks.faults.raw import FILES, SLOW, Raw, call, lines, request
 from tests.wire import PATIENCE
-
-pytestmark = pytest.mark.slow
 
 MB = 1_000_000
 CHUNK = b"x" * MB
@@ -108,7 +104,6 @@ def _exchange(server: Raw, data: bytes, count: int) -> None:
     assert answered == count
 
 
-@pytest.mark.full
 def test_a_million_pings() -> None:
     with Raw(SLOW).open() as server:
         before = server.memory()

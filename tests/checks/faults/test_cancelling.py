@@ -3,12 +3,9 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.checks.faults.raw import INITIALIZE, INITIALIZED, SLOW, Json, Raw, call, lines, request, stateless
 
 URI = "slow:///thing"
-pytestmark = pytest.mark.slow
 
 
 def cancel(id: Any) -> Json:

@@ -17,8 +17,6 @@ import pytest
 from tests.checks.faults.raw import INITIALIZE, INITIALIZED, SLOW, Raw, call, lines
 from tests.wire import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 CALLS = lines(INITIALIZE, INITIALIZED, call(1, "echo", text="a"), call(2, "large", size=800_000), call(3, "stray"))
 
 

@@ -13,8 +13,6 @@ import pytest
 from tests.checks.faults.raw import SLOW, Json, Raw, call, lines, request, stateless
 from tests.wire import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 LISTEN = {"notifications": {"resourceSubscriptions": ["slow:///thing"], "toolsListChanged": True}}
 
 

@@ -35,7 +35,6 @@ def post(url: str, message: Json, **headers: str) -> httpx.Response:
     return httpx.post(url, content=lines(message), headers=sent, timeout=PATIENCE, trust_env=False)
 
 
-@pytest.mark.slow
 def test_the_token_is_read_once_and_never_shown(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("hunter2\n")
@@ -54,7 +53,6 @@ def test_the_token_is_read_once_and_never_shown(tmp_path: Path) -> None:
         assert "hunter2" not in server.stderr() + (tmp_path / "trace").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--no-auth"], []])
 def test_beyond_loopback_with_leave_or_with_a_token(arguments: list[str]) -> None:
     env = os.environ if arguments else {**os.environ, "MCP_TOKEN": "hunter2"}
@@ -69,7 +67,6 @@ def test_beyond_loopback_with_leave_or_with_a_token(arguments: list[str]) -> Non
         assert server.wait() == 0
 
 
-@pytest.mark.slow
 def test_http_ends_in_order_and_at_once_when_told_twice() -> None:
     for signals, code in ((1, 0), (2, -signal.SIGTERM)):
         with Raw([*SLOW, "--transport", "http", "--port", "0"]) as server:
@@ -102,7 +99,6 @@ def _until_signals_are_deadly(server: Raw) -> None:
             return
 
 
-@pytest.mark.slow
 def test_a_request_that_is_too_large_for_http() -> None:
     with Raw([*SLOW, "--transport", "http", "--port", "0", "--max-message", "2000"]) as server:
         url = listening(server)
@@ -112,7 +108,6 @@ def test_a_request_that_is_too_large_for_http() -> None:
         assert server.wait() == 0
 
 
-@pytest.mark.slow
 def test_all_it_says_is_json_where_that_was_asked_for() -> None:
     more = ["--log-format", "json", "--log-level", "error"]
     with Raw([*SLOW, "--transport", "http", "--port", "0", *more]) as server:

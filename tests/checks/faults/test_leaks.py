@@ -95,7 +95,6 @@ async def _connect_and_leave(running: Running[Any], kind: int) -> None:
                     pass
 
 
-@pytest.mark.slow
 async def test_a_thousand_connections_leave_nothing() -> None:
     async with slow.open() as running:
         await _connect_and_leave(running, 0)
@@ -105,7 +104,6 @@ async def test_a_thousand_connections_leave_nothing() -> None:
         await census.check()
 
 
-@pytest.mark.slow
 async def test_two_hundred_connections_at_once_leave_nothing() -> None:
     async with slow.open() as running:
         await _connect_and_leave(running, 0)
@@ -132,7 +130,6 @@ def watches() -> int:
     return sum("inotify" in name for name in descriptors())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
 async def test_a_subscription_to_a_file_leaves_no_watch(era: str, tmp_path: Path) -> None:
     file = tmp_path / "watched"

@@ -7,8 +7,6 @@ import pytest
 
 from tests.checks.faults.raw import FILES, INITIALIZE, INITIALIZED, SLOW, Raw, call, lines, request, stateless
 
-pytestmark = pytest.mark.slow
-
 NO_ID = object()
 
 # A line, the code of its answer (None: no answer), and the id of that.

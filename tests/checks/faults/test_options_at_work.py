@@ -6,12 +6,9 @@ import signal
 import stat
 from pathlib import Path
 
-import pytest
-
 from tests.checks.faults.raw import FILES, SLOW, Raw, call
 
 
-@pytest.mark.slow
 def test_limits_arrive_where_they_count(tmp_path: Path) -> None:
     for number in range(10):
         (tmp_path / str(number)).write_text("x" * 9_000)
@@ -28,7 +25,6 @@ def test_limits_arrive_where_they_count(tmp_path: Path) -> None:
         assert "0.1 s" in result["content"][0]["text"]
 
 
-@pytest.mark.slow
 def test_the_trace_holds_every_message_and_no_secret(tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.touch(0o644)
@@ -53,7 +49,6 @@ def test_the_trace_holds_every_message_and_no_secret(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-@pytest.mark.slow
 def test_a_trace_that_can_not_grow_ends_and_nothing_else(tmp_path: Path) -> None:
     with Raw([*SLOW, "--trace", str(tmp_path / "trace")]).open() as server:
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (4_000, 4_000))
@@ -65,7 +60,6 @@ def test_a_trace_that_can_not_grow_ends_and_nothing_else(tmp_path: Path) -> None
         assert server.stderr().count("the trace ends here") == 1
 
 
-@pytest.mark.slow
 def test_json_log_lines_parse() -> None:
     with Raw([*SLOW, "--log-format", "json", "--log-level", "debug"]).open() as server:
         server.send(call(1, "fail"), call(2, "shout", lines=2))

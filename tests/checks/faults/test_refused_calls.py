@@ -30,7 +30,7 @@ ALLOWED = 32 * 1_048_576
 SLOW_SERVER = ["tests.checks.faults.slow_server", "--max-seconds", "0.05"]
 PAD = {"pad": BIG}
 
-COUNTS = [pytest.param(12, id="12"), pytest.param(100, id="100", marks=pytest.mark.full)]
+COUNTS = [pytest.param(12, id="12"), pytest.param(100, id="100")]
 """How often each call is sent: twelve are more than may stay of any one, a hundred of each are over a thousand."""
 
 
@@ -73,7 +73,6 @@ def grown(server: Raw, send: Callable[[], Any], count: int) -> int:
     return server.memory("VmRSS") - before
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("count", COUNTS)
 def test_nothing_stays_of_what_is_refused_on_stdio(count: int) -> None:
@@ -91,7 +90,6 @@ def test_nothing_stays_of_what_is_refused_on_stdio(count: int) -> None:
         assert {what: size for what, size in stays.items() if size > ALLOWED} == {}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("count", COUNTS)
 def test_nothing_stays_of_what_is_cancelled(count: int) -> None:
@@ -108,7 +106,6 @@ def test_nothing_stays_of_what_is_cancelled(count: int) -> None:
         assert grown(server, send, count) < ALLOWED
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("count", COUNTS)
 def test_nothing_stays_of_what_fails_in_a_thread(count: int, tmp_path: Path) -> None:
@@ -134,7 +131,6 @@ def test_nothing_stays_of_what_fails_in_a_thread(count: int, tmp_path: Path) -> 
         assert {code: size for code, size in stays.items() if size > ALLOWED} == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_what_a_tool_leaves_to_the_collector_is_counted_in_bytes(transport: str) -> None:
     """A few objects that hold 3 MB each: by their number alone, they would be left alone."""
@@ -172,9 +168,8 @@ def connected(server: Raw) -> Iterator[Callable[..., tuple[int, http.client.HTTP
         connection.close()
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("era", [pytest.param(NEWEST_HANDSHAKE, marks=pytest.mark.full), "2026-07-28"])
+@pytest.mark.parametrize("era", [NEWEST_HANDSHAKE, "2026-07-28"])
 @pytest.mark.parametrize("count", COUNTS)
 def test_nothing_stays_of_what_is_refused_over_http(count: int, era: str) -> None:
     with start(*SLOW_SERVER, "--transport", "http", "--port", "0") as server, connected(server) as post:

@@ -89,7 +89,7 @@ def memory() -> int:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("most", [100, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("most", [100, 10_000])
 async def test_no_more_tasks_than_there_may_be(most: int) -> None:
     many = Many(total=most, of_one_client=most)
     async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
@@ -126,7 +126,7 @@ async def use(peer: Peer, number: int) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("version", [STATELESS, NEWEST_HANDSHAKE])
-@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [60, 1_000])
 async def test_tasks_that_have_expired_leave_nothing(count: int, version: str) -> None:
     many, capabilities = Many(), {**HAS_TASKS, "roots": {}}
     async with many.open() as running, talking(running, version, capabilities) as peer:
@@ -188,7 +188,6 @@ async def test_who_waits_for_a_result_and_vanishes_leaves_nothing() -> None:
             await anyio.lowlevel.checkpoint()
 
 
-@pytest.mark.slow
 async def test_a_listener_over_http_that_vanishes_leaves_the_task() -> None:
     many = Many()
     async with many.open() as running, listening(running) as site:
@@ -219,7 +218,6 @@ async def test_listeners_are_told_why_a_task_ends_when_the_server_stops() -> Non
         assert (told["status"], told["error"]["message"]) == ("failed", STOPPED)
 
 
-@pytest.mark.slow
 async def test_listeners_over_http_are_told_why_a_task_ends() -> None:
     many = Many()
     async with many.open() as running, listening(running) as site:
@@ -243,7 +241,6 @@ def _stateless(message: Json) -> Json:
     return {**message, "params": {**message["params"], "_meta": meta}}
 
 
-@pytest.mark.slow
 def test_a_signal_fails_the_tasks_at_work_for_who_listens() -> None:
     with Raw(COMMAND) as server:
         server.send(_stateless(request(1, "tools/call", {"name": "confirm_delete", "arguments": {"filename": "a"}})))
@@ -258,7 +255,6 @@ def test_a_signal_fails_the_tasks_at_work_for_who_listens() -> None:
         assert server.wait() == 0
 
 
-@pytest.mark.slow
 def test_a_signal_answers_who_waits_for_a_result() -> None:
     task = {"name": "slow_compute", "arguments": {"seconds": 3_600}, "task": {}}
     with Raw(COMMAND) as server:

@@ -52,8 +52,8 @@ def kill_while_writing(folder: Path, acts: int) -> None:
 @pytest.mark.parametrize(
     "rounds",
     [
-        pytest.param(8, marks=pytest.mark.slow),
-        pytest.param(200, marks=[pytest.mark.full, pytest.mark.timeout(1_800)]),
+        8,
+        pytest.param(200, marks=[pytest.mark.timeout(1_800)]),
     ],
 )
 def test_a_killed_writer_leaves_a_whole_file(tmp_path: Path, rounds: int) -> None:
@@ -104,7 +104,6 @@ def own_mounts(folder: Path) -> list[str]:
     return prefix if subprocess.run([*prefix, "true"], capture_output=True).returncode == 0 else []
 
 
-@pytest.mark.slow
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     prefix = own_mounts(tmp_path)
     if not prefix and not (os.environ.get("CI") == "true" and os.geteuid() == 0):

@@ -16,7 +16,7 @@ from tests.checks.host_views.dialects import Call
 from tests.checks.host_views.programs import CODEX, HOSTS, Host
 
 # The first test of a host installs it.
-pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.timeout(900)]
 
 COUNT = 1_000
 ROWS = 100

@@ -63,24 +63,14 @@ def site() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["stdio", "http", pytest.param("http+token", marks=pytest.mark.full)])
+@pytest.fixture(params=["stdio", "http", "http+token"])
 def transport(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=[pytest.param("auto", marks=pytest.mark.full), "legacy", STATELESS])
+@pytest.fixture(params=["auto", "legacy", STATELESS])
 def mode(request: pytest.FixtureRequest) -> str:
     return request.param
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves the handshake over stdio to the full run: it is a process for each test, and the handshake is shown over
-    HTTP, and stdio in the other mode."""
-    for item in items:
-        parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        if (parameters.get("transport"), parameters.get("mode")) == ("stdio", "legacy"):
-            item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture

@@ -1,14 +1,11 @@
 """The official client declares that it shows apps: it is told which page shows a tool, reads it, and gets what it
 shows. The client itself does nothing with that, and carries it both ways in both eras."""
 
-import pytest
 from mcp.client.extension import advertise
 
 from shared.extensions.apps import MIME_TYPE, UI
 
 from .peers import Case
-
-pytestmark = pytest.mark.slow
 
 SCHEMA = "ui://sqlite/schema"
 

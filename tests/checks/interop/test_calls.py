@@ -7,8 +7,6 @@ from mcp_types import LoggingMessageNotificationParams
 
 from .peers import STATELESS, Case
 
-pytestmark = pytest.mark.slow
-
 
 async def test_progress_comes_in_order(case: Case) -> None:
     seen: list[tuple[float, float | None, str | None]] = []

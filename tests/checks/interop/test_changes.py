@@ -17,7 +17,6 @@ from mcp_types import (
 from .peers import STATELESS, Case, Heard
 
 pytestmark = [
-    pytest.mark.slow,
     # The client warns that `subscribe` and `unsubscribe` have gone from the newest version.
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]

@@ -5,7 +5,6 @@ import pytest
 from . import demo
 
 
-@pytest.mark.slow
 def test_the_official_client_edits_a_project(capsys: pytest.CaptureFixture[str]) -> None:
     assert demo.main() == 0
     _, *told = capsys.readouterr().out.splitlines()

@@ -9,7 +9,6 @@ from .pages import PARAGRAPHS
 from .peers import Case
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 

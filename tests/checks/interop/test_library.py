@@ -10,7 +10,6 @@ from mcp_types import PromptListChangedNotification, PromptReference
 from .peers import LIBRARY, STATELESS, Case, Heard
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 
@@ -66,7 +65,7 @@ async def test_new_prompt_is_told(case: Case, folder: Path, key: str) -> None:
         assert key in [one.name for one in (await client.list_prompts()).prompts]
 
 
-@pytest.mark.parametrize("mode", [pytest.param("auto", marks=pytest.mark.full), STATELESS])
+@pytest.mark.parametrize("mode", ["auto", STATELESS])
 async def test_new_prompt_is_listened_for(case: Case, folder: Path, key: str) -> None:
     async with case.connect_alone("prompts") as client, client.listen(prompts_list_changed=True) as stream:
         add_prompt(folder, key)

@@ -12,8 +12,6 @@ from shared.protocol.types.resources import CONDITIONAL_READS
 
 from .peers import PATIENCE, Case, over_http
 
-pytestmark = pytest.mark.slow
-
 
 async def test_settles_on_a_version(case: Case) -> None:
     async with case.connect("filesystem") as client:

@@ -15,7 +15,6 @@ from tests.servers.postgres.databases import SAMPLE, Database
 from .peers import STATELESS, Case, Heard
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 
@@ -113,7 +112,7 @@ async def test_subscription_to_postgres_tells_of_a_change(case: Case, postgres: 
     assert changed.params.uri == uri
 
 
-@pytest.mark.parametrize("mode", [pytest.param("auto", marks=pytest.mark.full), STATELESS])
+@pytest.mark.parametrize("mode", ["auto", STATELESS])
 async def test_listen_to_postgres_tells_of_a_change(case: Case, postgres: Database, key: str) -> None:
     uri = f"{BASE}/warehouse.document"
     async with case.connect("postgres") as client, client.listen(resource_subscriptions=[uri]) as stream:

@@ -6,8 +6,6 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from .peers import Case
 
-pytestmark = pytest.mark.slow
-
 
 async def test_lists_prompts(case: Case) -> None:
     async with case.connect("bench") as client:

@@ -24,8 +24,6 @@ from mcp_types import (
 
 from .peers import STATELESS, Case
 
-pytestmark = pytest.mark.slow
-
 MODERN = pytest.mark.parametrize("mode", ["auto", STATELESS])
 
 

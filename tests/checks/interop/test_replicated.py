@@ -30,10 +30,7 @@ IN_ONE_PROCESS = {"list of tools changes", "list of prompts changes"}
 CLIENTS = (("sdk1", "legacy"), ("sdk2", "legacy"), ("sdk2", STATELESS), ("ts2", "legacy"), ("ts2", STATELESS))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "version", [VERSIONS[0], *(pytest.param(one, marks=pytest.mark.full) for one in VERSIONS[1:])]
-)
+@pytest.mark.parametrize("version", [VERSIONS[0], *(one for one in VERSIONS[1:])])
 async def test_our_client_has_everything(version: str, tmp_path: Path) -> None:
     found: dict[str, str] = {}
     try:
@@ -61,7 +58,6 @@ async def base(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
         give_up(error)
 
 
-@pytest.mark.full
 @pytest.mark.timeout(900)  # the first one may have to build an environment
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("peer", "mode"), CLIENTS)

@@ -11,8 +11,6 @@ from shared.protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIE
 
 from .peers import Case
 
-pytestmark = pytest.mark.slow
-
 
 async def test_lists_resources(case: Case, file: Path) -> None:
     async with case.connect("filesystem") as client:

@@ -15,7 +15,6 @@ from mcp_types import PromptReference, ResourceTemplateReference, ResourceUpdate
 from .peers import DATABASE, STATELESS, Case, Heard
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
 

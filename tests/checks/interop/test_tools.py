@@ -8,8 +8,6 @@ from mcp.shared.exceptions import MCPError
 
 from .peers import Case
 
-pytestmark = pytest.mark.slow
-
 
 async def test_lists_tools(case: Case) -> None:
     async with case.connect("filesystem") as client:

@@ -33,7 +33,6 @@ def node() -> Path:
     return found
 
 
-@pytest.mark.full
 @pytest.mark.timeout(400)  # the first one may have to install it
 def test_the_library_of_language_servers_speaks_with_headers_both_ways(node: Path) -> None:
     command = [str(node), str(FOLDER / "drive.mjs"), sys.executable, "-m", "servers.everything"]
@@ -51,7 +50,6 @@ def test_the_library_of_language_servers_speaks_with_headers_both_ways(node: Pat
     }
 
 
-@pytest.mark.full
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("mode", ["auto", "handshake"])
 async def test_our_client_speaks_with_headers_to_a_server_that_takes_no_lines(node: Path, mode: str) -> None:

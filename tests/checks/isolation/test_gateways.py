@@ -21,14 +21,13 @@ from tests.shared.transports.http.http_wire import Json
 
 __all__ = ["settings"]
 
-pytestmark = pytest.mark.slow
 with_and_without_sessions = pytest.mark.parametrize("lasts", [True, False], ids=["session", "stateless"])
 every_pair = pytest.mark.parametrize(
     ("lasts", "mode"),
     [
         pytest.param(True, OLD),
-        pytest.param(False, OLD, marks=pytest.mark.full),
-        pytest.param(True, NEW, marks=pytest.mark.full),
+        pytest.param(False, OLD),
+        pytest.param(True, NEW),
         pytest.param(False, NEW),
     ],
 )

@@ -24,8 +24,8 @@ every_way = pytest.mark.parametrize(
     [
         pytest.param(True, TOKENS, id="sessions of principals"),
         pytest.param(False, TOKENS, id="principals without sessions"),
-        pytest.param(True, (), id="sessions of nobody", marks=pytest.mark.full),
-        pytest.param(False, (), id="addresses", marks=pytest.mark.full),
+        pytest.param(True, (), id="sessions of nobody"),
+        pytest.param(False, (), id="addresses"),
     ],
 )
 REACHING = FetchSettings(allow_private=["127.0.0.1:*"])

@@ -23,8 +23,8 @@ others = pytest.mark.parametrize(
     "tokens",
     [
         pytest.param(TOKENS, id="principals"),
-        pytest.param((TOKENS[0], TOKENS[0]), id="sessions", marks=pytest.mark.full),
-        pytest.param((), id="nobody", marks=pytest.mark.full),
+        pytest.param((TOKENS[0], TOKENS[0]), id="sessions"),
+        pytest.param((), id="nobody"),
     ],
 )
 """Two principals, two sessions of one, and two that nobody knows."""
@@ -53,7 +53,6 @@ ATTEMPTS: dict[str, Attempt] = {
 }
 
 
-@pytest.mark.slow
 async def test_the_session_of_a_principal_is_unknown_to_others_and_closed_to_who_has_no_token() -> None:
     async with parties(make_server()) as (alice, bob):
         alice = await alice.opened()

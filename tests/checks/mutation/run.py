@@ -36,7 +36,7 @@ def configuration(area: Area, beside: list[str]) -> str:
         "process_isolation": "forkserver",
         "forkserver_warmup": "import",
         "preload_modules_file": PRELOADED,
-        "pytest_add_cli_args_test_selection": [*area.tests, "-m", "not full and not slow"],
+        "pytest_add_cli_args_test_selection": [*area.tests, "-m", "not slow"],
     }
     return (ROOT / "pyproject.toml").read_text() + "\n" + tomli_w.dumps({"tool": {"mutmut": options}})
 

@@ -19,8 +19,8 @@ LEASE = 2.0
 @pytest.mark.parametrize(
     ("clients", "seconds"),
     [
-        pytest.param(60, 8.0, id="short", marks=pytest.mark.slow),
-        pytest.param(300, 60.0, id="long", marks=[pytest.mark.full, pytest.mark.timeout(240)]),
+        pytest.param(60, 8.0, id="short"),
+        pytest.param(300, 60.0, id="long", marks=[pytest.mark.timeout(240)]),
     ],
 )
 async def test_nothing_is_lost_while_replicas_are_killed(

@@ -10,7 +10,7 @@ from tests.checks.replicas.clients import SessionClient, connected, stateless
 from tests.checks.replicas.cluster import Cluster, until
 from tests.checks.replicas.failures import NotRun
 
-pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
 Http = aiohttp.ClientSession
 COUNTER = "counter://one"

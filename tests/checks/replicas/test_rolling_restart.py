@@ -6,15 +6,12 @@ from pathlib import Path
 
 import aiohttp
 import anyio
-import pytest
 from anyio import to_thread
 
 from tests.checks.replicas.clients import SessionClient
 from tests.checks.replicas.cluster import PATIENCE, Cluster, cluster, until
 from tests.checks.replicas.conftest import Row
 from tests.checks.replicas.failures import Failed
-
-pytestmark = pytest.mark.slow
 
 CLIENTS = 30
 

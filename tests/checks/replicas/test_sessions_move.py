@@ -11,7 +11,7 @@ from tests.checks.replicas.clients import Call, SessionClient, connected, statel
 from tests.checks.replicas.cluster import PATIENCE, Cluster, until
 from tests.checks.replicas.failures import Lost, MayHaveRun, NotRun, PeerError, TooOld
 
-pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
 Http = aiohttp.ClientSession
 COUNTER = "counter://one"

@@ -54,7 +54,7 @@ def node() -> Path:
 
 @pytest.fixture(scope="session")
 def hosts() -> Callable[[str], tuple[Path, Path]]:
-    """Installs the program of a client by the name of its folder in tests/checks/host_views; a Node, and that folder."""
+    """Installs the program of a client, by its folder in tests/checks/host_views; a Node, and that folder."""
 
     def ready(name: str) -> tuple[Path, Path]:
         found, folder = npm.find_node(), ROOT / "tests" / "checks" / "host_views" / name

@@ -123,7 +123,7 @@ def test_where_nobody_listens_it_ends_at_once() -> None:
     assert said.count("\n") == said.count("no connection to") == 1
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_server_that_is_silent_is_not_waited_for_for_ever() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         place = f"http://127.0.0.1:{silent.getsockname()[1]}/mcp"

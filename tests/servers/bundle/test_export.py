@@ -250,7 +250,7 @@ def run(command: list[str], **options: Any) -> str:
     return done.stdout
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.timeout(2 * STARTING)
 @each
 async def test_a_host_unpacks_the_bundle_and_starts_it(

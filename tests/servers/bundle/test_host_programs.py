@@ -16,7 +16,7 @@ from servers.bundle.hosts.clients import client_named, this_machine
 from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 (COMMAND,) = launch_command(load_catalog().entry("filesystem"))
 

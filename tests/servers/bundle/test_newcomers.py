@@ -16,7 +16,7 @@ from tests.servers.bundle.conftest import ROOT, TRIED
 from tests.servers.bundle.programs import INSTALLING, fresh, run
 from tests.wire import Wire
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 SERVERS = ("fetch", "filesystem", "postgres", "prompts", "sqlite")

@@ -183,7 +183,7 @@ ALL_READY = {"filesystem": "ready", "sqlite": "ready", "fetch": "ready", "prompt
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("sessions", [16, pytest.param(1_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("sessions", [16, pytest.param(1_000, marks=pytest.mark.slow)])
 async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path: Path) -> None:
     catalog, config = faulty(tmp_path, "crash", "hang"), configured(tmp_path, "crash", "hang")
     with serving(tmp_path, "--config", config, "--catalog", catalog) as (process, url):
@@ -232,7 +232,7 @@ def test_without_a_configuration_it_serves_at_once(tmp_path: Path) -> None:
         assert process.stderr() == ""
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_one_that_will_not_end_is_left_behind(tmp_path: Path) -> None:
     config = tmp_path / "bundle.yaml"
     config.write_text("servers: {cling: {}, prompts: {}}")

@@ -145,7 +145,7 @@ async def test_one_that_is_not_there_is_told_with_the_reason(tmp_path: Path) -> 
     assert SECRET not in json.dumps([said, answer, told]) + log
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_one_that_hears_nothing_is_gone_with_the_program(tmp_path: Path) -> None:
     deaf = {"command": [sys.executable, "-m", "tests.servers.bundle.deaf"], "cwd": str(ROOT)}
     with serving(tmp_path, "--config", configured(tmp_path, others={"deaf": deaf}, join=True)) as (process, _):

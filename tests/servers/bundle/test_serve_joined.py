@@ -38,7 +38,7 @@ async def test_all_are_one_at_mcp_and_each_is_at_its_name(tmp_path: Path) -> Non
     assert found["mcp_server_up"]["joined",] == 1
 
 
-@pytest.mark.full
+@pytest.mark.slow
 async def test_one_that_ends_and_returns_is_missing_meanwhile_and_nothing_else(tmp_path: Path) -> None:
     others = {"other": started()}
     async with at_work(tmp_path, configured(tmp_path, others=others, join=True, prefix="always")) as (process, http):

@@ -37,7 +37,7 @@ def test_the_shell_is_told_what_a_tool_takes(tmp_path: Path) -> None:
     assert completed("mcp-server-bundle call - repeat ", tmp_path, f" {TINY}") == found
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -59,7 +59,7 @@ def test_the_shell_is_told_of_every_word(line: str, found: list[str], tmp_path: 
     assert completed(line, tmp_path, f" {TINY}") == found
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -71,6 +71,6 @@ def test_a_server_of_the_catalog_is_asked(line: str, found: list[str], tmp_path:
     assert completed(line, tmp_path) == found
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_server_that_fails_completes_nothing_without_a_word(tmp_path: Path) -> None:
     assert completed("mcp-server-bundle call - re", tmp_path, " -- /no/server") == []

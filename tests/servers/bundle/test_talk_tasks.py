@@ -24,7 +24,7 @@ def url() -> Iterator[str]:
         server.terminate()
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_call_waits_for_its_task(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", url, "failing_job"]) == 1
     shown = capsys.readouterr()
@@ -33,7 +33,7 @@ def test_a_call_waits_for_its_task(url: str, capsys: pytest.CaptureFixture[str])
     assert shown.err.endswith("the job has failed\n")
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_detached_call_is_waited_for_later(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", url, "slow_compute", "seconds=1", "label=tea", "--detach", "--json"]) == 0
     id_ = json.loads(capsys.readouterr().out)["taskId"]
@@ -41,7 +41,7 @@ def test_a_detached_call_is_waited_for_later(url: str, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "tea took 1 seconds.\n"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_what_is_answered_at_once_is_shown(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", url, "greet", "name=Ada", "--detach"]) == 0
     shown = capsys.readouterr()
@@ -49,13 +49,13 @@ def test_what_is_answered_at_once_is_shown(url: str, capsys: pytest.CaptureFixtu
     assert "made no task of it" in shown.err
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_task_that_the_server_does_not_know_is_an_error(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", url, "--task", "none"]) == 1
     assert "the server has no such task any more" in capsys.readouterr().err
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no Ctrl+C for one process")
 def test_ctrl_c_leaves_the_task_of_another_call_at_work(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", url, "slow_compute", "seconds=3600", "--detach"]) == 0

@@ -52,7 +52,7 @@ def test_read_moves_no_cursor(tmp_path: Path) -> None:
         assert shell.raw == "plain \ufffd[2J\ufffd text\r\n"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_read_writes_no_picture_to_a_terminal(tmp_path: Path) -> None:
     with terminal(["read", "-", "tiny://picture", "--", *TINY], tmp_path) as shell:
         assert shell.end() == 0
@@ -94,7 +94,7 @@ def test_call_puts_the_questions_of_the_server(tmp_path: Path) -> None:
         assert FORM in shell.shown
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_ctrl_d_declines(tmp_path: Path) -> None:
     with terminal(["call", "everything", "elicit_visit"], tmp_path) as shell:
         shell.wait_for("\n  https://example.com/consent\nOpen it in a browser where you trust it.\nGo on? [y/N] ")
@@ -103,7 +103,7 @@ def test_ctrl_d_declines(tmp_path: Path) -> None:
         assert "declined\n" in shell.shown
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_call_shows_how_far_it_is(tmp_path: Path) -> None:
     with terminal(["call", "everything", "long_call", "seconds=0.5", "steps=4"], tmp_path) as shell:
         shell.wait_for("1/4")
@@ -111,7 +111,7 @@ def test_call_shows_how_far_it_is(tmp_path: Path) -> None:
         assert shell.shown.endswith("Took 0.5 seconds in 4 steps.\n")
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_ctrl_c_ends_a_call_that_is_asking(tmp_path: Path) -> None:
     with terminal(["call", "everything", "test_elicitation"], tmp_path) as shell:
         shell.wait_for("Ctrl+D declines")
@@ -154,7 +154,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
     with terminal(["watch", "-", "a:b", "--", sys.executable, "-c", FORGETFUL], tmp_path) as shell:
         shell.wait_for("  missed: the connection was away, and anything may have changed\n")
@@ -162,7 +162,7 @@ def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
         assert shell.end() == 130
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_watch_says_that_a_server_tells_nothing(tmp_path: Path) -> None:
     with terminal(["watch", "-", "tiny://text", "--", *TINY], tmp_path) as shell:
         assert shell.end() == 2

@@ -34,7 +34,7 @@ def test_a_token_is_sent_from_a_file(url: str, tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out == "hi\n"
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_header_and_a_token_of_a_variable_are_sent(
     url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,7 +20,7 @@ from tests.postgres_server import any_database
 from tests.servers.bundle.programs import BARE, INSTALLING, run
 from tests.wire import Wire
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1_500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_500)]
 
 ROOT = Path(__file__).resolve().parents[3]
 ENTRIES = load_catalog().servers

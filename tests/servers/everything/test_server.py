@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 MIDDLE = ("2025-03-26", "2025-06-18")
 """Versions that are left to the full run: what they have is in the oldest or in the newest as well."""
 every_version = pytest.mark.parametrize(
-    "version", [pytest.param(one, marks=pytest.mark.full) if one in MIDDLE else one for one in VERSIONS]
+    "version", [pytest.param(one, marks=pytest.mark.slow) if one in MIDDLE else one for one in VERSIONS]
 )
 
 ARGUMENTS: dict[str, dict[str, Any]] = {

@@ -64,7 +64,7 @@ def check(code: str, text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("times", [100, pytest.param(4_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [100, pytest.param(4_000, marks=pytest.mark.slow)])
 async def test_whatever_a_site_answers_is_fenced_and_leads_nowhere(times: int) -> None:
     ended: Counter[str] = Counter()
     answers: list[bytes] = []

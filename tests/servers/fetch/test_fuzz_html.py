@@ -42,7 +42,7 @@ async def read(reader: Reader, pages: Pages) -> str:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("times", [200, pytest.param(8_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [200, pytest.param(8_000, marks=pytest.mark.slow)])
 async def test_whatever_a_page_holds_it_is_read(times: int) -> None:
     pages, pool = Pages(times), Pool(1, Limits(10, 256))
     ended: list[str] = []

@@ -81,7 +81,7 @@ def assert_allowed(reached: Reached, port: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("times", [150, pytest.param(6_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [150, pytest.param(6_000, marks=pytest.mark.slow)])
 async def test_whatever_url_is_written_no_connection_leads_elsewhere(times: int) -> None:
     ended: Counter[str] = Counter()
     url = ""
@@ -108,7 +108,7 @@ async def test_whatever_url_is_written_no_connection_leads_elsewhere(times: int)
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("times", [50, pytest.param(2_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [50, pytest.param(2_000, marks=pytest.mark.slow)])
 async def test_a_robots_txt_leads_nowhere_else(times: int) -> None:
     ended: Counter[str] = Counter()
     url = ""

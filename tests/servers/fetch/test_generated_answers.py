@@ -80,7 +80,7 @@ async def test_whatever_a_site_answers_is_a_page_or_an_error() -> None:
     await check(range(100))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 async def test_whatever_a_site_answers_is_a_page_or_an_error_in_the_long_run() -> None:
     await check(range(1_000, 21_000))

@@ -173,7 +173,7 @@ def test_teasers_of_other_pages_are_no_further_parts() -> None:
     assert "Elsewhere" not in read_html(page, URL, "text", None).text
 
 
-@pytest.mark.parametrize("share", [10, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("share", [10, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("part", "times", "around"),
     [

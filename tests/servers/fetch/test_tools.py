@@ -197,7 +197,7 @@ async def test_h16_a_page_that_does_not_come_keeps_no_other_waiting(peer: Peer, 
     assert "\nthis is the last page\n" in text
 
 
-@pytest.mark.full
+@pytest.mark.slow
 async def test_h16_a_page_that_does_not_end_keeps_no_other_waiting() -> None:
     async def endless(asked: Asked, _: asyncio.StreamWriter) -> None:
         await asked.until_closed()

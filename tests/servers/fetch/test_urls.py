@@ -139,7 +139,7 @@ async def reach(text: str, backend: CheckedBackend) -> bool:
     return True
 
 
-@pytest.mark.parametrize("times", [500, pytest.param(20_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("times", [500, pytest.param(20_000, marks=pytest.mark.slow)])
 async def test_whatever_is_written_leads_nowhere_private(times: int) -> None:
     chance, recorder = random.Random(7), Recorder()
     backend = CheckedBackend(Policy(Rules()), EverythingPrivate(), recorder)

@@ -137,7 +137,7 @@ OUTSIDE = ("secret", "only there", "never named")
 
 
 @pytest.mark.parametrize(
-    "seconds", [pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.full)]
+    "seconds", [pytest.param(2, marks=pytest.mark.slow), pytest.param(30, marks=pytest.mark.slow)]
 )
 async def test_f19_no_byte_passes_while_a_directory_and_a_link_are_swapped(root, outside, seconds) -> None:
     (root / "dir" / "sub").mkdir(parents=True)

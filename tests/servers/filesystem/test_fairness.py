@@ -87,10 +87,10 @@ def greedy(url: httpx.URL, message: dict[str, Any], count: int) -> Iterator[None
 
 WORST = [
     ("64 searches", ()),
-    ("45 edits of a large file", pytest.mark.full),
-    ("64 reads far into a huge file", pytest.mark.full),
-    ("64 listings of a large directory", pytest.mark.full),
-    ("64 reads of many files", pytest.mark.full),
+    ("45 edits of a large file", pytest.mark.slow),
+    ("64 reads far into a huge file", pytest.mark.slow),
+    ("64 listings of a large directory", pytest.mark.slow),
+    ("64 reads of many files", pytest.mark.slow),
 ]
 
 

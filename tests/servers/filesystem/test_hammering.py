@@ -10,7 +10,7 @@ from tests.servers.filesystem.hammering import CELL, NOTHING, Outcome, another_p
 
 LENGTHS = [
     pytest.param(2, 1.0),
-    *(pytest.param(processes, 30.0, marks=[pytest.mark.full, pytest.mark.timeout(300)]) for processes in (2, 4, 8)),
+    *(pytest.param(processes, 30.0, marks=[pytest.mark.slow, pytest.mark.timeout(300)]) for processes in (2, 4, 8)),
 ]
 
 

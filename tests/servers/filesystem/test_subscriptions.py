@@ -92,7 +92,7 @@ async def test_w12_a_client_that_reads_nothing_holds_up_no_other(tmp_path: Path)
                 missing.discard(await told(reader))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 async def test_w17_a_thousand_connections_that_came_and_went_leave_nothing(tmp_path: Path) -> None:
     async with http(tmp_path) as site:
         for i in range(1_000):

@@ -13,7 +13,7 @@ import pytest
 from tests.servers.peers import FORMS, AskedPeer, Json
 from tests.wire import STATELESS, Wire
 
-ERAS = [pytest.param("2025-06-18", marks=pytest.mark.full), "2025-11-25", STATELESS]
+ERAS = [pytest.param("2025-06-18", marks=pytest.mark.slow), "2025-11-25", STATELESS]
 every_era = pytest.mark.parametrize("era", ERAS)
 
 

@@ -13,7 +13,7 @@ from tests.servers.postgres.databases import Database, copy_sample
 from tests.servers.postgres.proof import Proof, make_careless
 from tests.servers.postgres.serving import Peer, served
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow
 
 HOSTS_TAKE = 1_000_000
 """Bytes of a result: what Claude Desktop takes."""

@@ -10,9 +10,9 @@ from tests.servers.postgres.databases import Database
 from tests.servers.postgres.serving import command
 from tests.wire import STATELESS, Wire
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 every_era = pytest.mark.parametrize(
-    "era", [pytest.param("2025-06-18", marks=pytest.mark.full), "2025-11-25", STATELESS]
+    "era", [pytest.param("2025-06-18", marks=pytest.mark.slow), "2025-11-25", STATELESS]
 )
 
 

@@ -10,9 +10,9 @@ from tests.servers.peers import ERAS, Json, Peer, text_of
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.serving import served
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 every_era = pytest.mark.parametrize("era", ERAS)
-newer_era = pytest.mark.parametrize("era", [pytest.param("2025-06-18", marks=pytest.mark.full), *ERAS[-2:]])
+newer_era = pytest.mark.parametrize("era", [pytest.param("2025-06-18", marks=pytest.mark.slow), *ERAS[-2:]])
 """Those that have structured content, and links in results."""
 
 KEY = {"type": "ref/resource", "uri": "postgres:///{db}/{table}/{+key}"}

@@ -14,7 +14,7 @@ from servers.sql.query import Query
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.engines import make_pool, soon
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 
 
 async def export(

@@ -13,7 +13,7 @@ from servers.postgres.health.statements import list_slow_statements
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow
 
 PATIENCE = 1_000
 """Questions until something that happens by itself has happened."""

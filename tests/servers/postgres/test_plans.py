@@ -8,7 +8,7 @@ from servers.sql.plan import Plan, format_plan
 from tests.servers.postgres.asking import looking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow
 
 BIG = """
 CREATE TABLE big AS

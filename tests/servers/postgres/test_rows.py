@@ -8,7 +8,7 @@ from servers.sql.pages import AnswerLimits
 from tests.servers.postgres.asking import looking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow
 
 LIMITS = AnswerLimits(100, 200_000, 1_000)
 

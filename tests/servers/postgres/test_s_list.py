@@ -15,7 +15,7 @@ from tests.servers.postgres.databases import Database
 from tests.servers.postgres.serving import served
 from tests.wire import PATIENCE
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 
 ENDLESS = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n % 9 + 1 FROM c) SELECT count(*) FROM c"
 HOLDS_ALL = 1_000_000

@@ -7,7 +7,7 @@ from servers.sql.errors import SqlError
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from servers.sql.schema.overview import TablePage, format_overview, format_table
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow
 
 PAGE = TablePage(None, 1_000, 100_000)
 
@@ -114,7 +114,6 @@ async def test_a_search_path_full_of_traps_changes_nothing(database: Database) -
 
 
 @pytest.mark.slow
-@pytest.mark.full
 async def test_ten_thousand_tables_are_told_in_a_moment(database: Database) -> None:
     database.run("""DO $$ BEGIN FOR n IN 0..9999 LOOP
         EXECUTE format('CREATE TABLE t%s (id integer, parent integer)', n);

@@ -10,7 +10,7 @@ from tests.postgres_server import require_postgres
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow
 
 ODD = """
 CREATE TYPE span_of_reals AS RANGE (SUBTYPE = double precision);

@@ -10,7 +10,7 @@ from tests.postgres_server import PostgresServer
 from tests.servers.postgres.serving import command
 from tests.wire import Wire
 
-pytestmark = pytest.mark.full
+pytestmark = pytest.mark.slow
 
 SECRET = "hunter-2"
 WRONG = {

@@ -11,7 +11,7 @@ from tests.servers.postgres.serving import served
 from tests.servers.postgres.strain import cluster, crowd, fail_over, hold_lock, page_through, under_load
 from tests.wire import PATIENCE
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 
 MOST_GROWTH = 150
 """MiB. A page of 900,000 bytes is held several times over."""

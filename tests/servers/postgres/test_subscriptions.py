@@ -10,7 +10,7 @@ from tests.servers.postgres.databases import Database
 from tests.servers.postgres.serving import served
 from tests.wire import STATELESS, with_envelope
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 both_ways = pytest.mark.parametrize(
     "options", [(), ("--allow-write", "--watch-triggers")], ids=["polled", "triggers"]

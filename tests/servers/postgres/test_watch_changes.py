@@ -20,7 +20,7 @@ from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 each_way = pytest.mark.parametrize("triggers", [False, True], ids=["polling", "triggers"])
 
 DATABASE, SCHEMA = "postgres:///data", "postgres:///data/schema"

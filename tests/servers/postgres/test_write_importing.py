@@ -14,7 +14,7 @@ from servers.sql.write.imports import Imported
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 
 _WAITS = """
 CREATE TABLE waits (a integer, b text);

@@ -10,7 +10,7 @@ from servers.sql.write.results import ResponseLimits
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import LIMITS, Writing, writing
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 
 _TABLES = """
 SELECT oid::regclass::text, query_to_xml(format('SELECT count(*) FROM %s', oid::regclass), true, true, '')::text

@@ -11,7 +11,7 @@ from servers.sql.write.consent import Consent, Figures
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tests.wire import STATELESS, start_http
 
 every_era = pytest.mark.parametrize("era", ERAS)
 era_that_asks = pytest.mark.parametrize(
-    "era", [pytest.param("2025-06-18", marks=pytest.mark.full), "2025-11-25", STATELESS]
+    "era", [pytest.param("2025-06-18", marks=pytest.mark.slow), "2025-11-25", STATELESS]
 )
 PNG, WAV = b"\x89PNG\r\n\x1a\n", b"RIFF\0\0\0\0WAVE"
 ASKS = front(

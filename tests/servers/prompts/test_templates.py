@@ -87,13 +87,10 @@ BOMBS = {
 }
 
 
-LONG = ("many texts", "many slices", "many lists", "many parts")
 """They take a second and more, and most of that to count the memory."""
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(one, marks=pytest.mark.full if one in LONG else pytest.mark.slow) for one in BOMBS]
-)
+@pytest.mark.parametrize("case", [pytest.param(one, marks=pytest.mark.slow) for one in BOMBS])
 def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) -> None:
     found = library(tmp_path, {"one.md": asking(BOMBS[case], "text")})
     given = parse_values(found.prompt("one"), {"text": "ab"})

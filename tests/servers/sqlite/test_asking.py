@@ -13,7 +13,7 @@ from tests.servers.sqlite.writing import SCHEMA
 from tests.wire import STATELESS, Wire
 
 every_era = pytest.mark.parametrize(
-    "era", [pytest.param("2025-06-18", marks=pytest.mark.full), "2025-11-25", STATELESS]
+    "era", [pytest.param("2025-06-18", marks=pytest.mark.slow), "2025-11-25", STATELESS]
 )
 
 

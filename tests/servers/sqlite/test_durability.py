@@ -114,7 +114,7 @@ def batches(path: Path) -> set[int]:
 @MODES
 @pytest.mark.parametrize(
     "rounds",
-    [pytest.param(4, marks=pytest.mark.slow), pytest.param(50, marks=[pytest.mark.full, pytest.mark.timeout(900)])],
+    [pytest.param(4, marks=pytest.mark.slow), pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(900)])],
 )
 def test_a_killed_writer_leaves_whole_transactions_and_whole_backups(tmp_path: Path, mode: str, rounds: int) -> None:
     with database(tmp_path, mode):
@@ -406,7 +406,7 @@ async def until_locked(db: sqlite3.Connection, locked: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", ["cancel", pytest.param("close", marks=pytest.mark.full)])
+@pytest.mark.parametrize("end", ["cancel", pytest.param("close", marks=pytest.mark.slow)])
 async def test_s13_changes_are_rolled_back_where_the_client_goes(tmp_path: Path, end: str) -> None:
     params = {"name": "write_query", "arguments": {"query": ["UPDATE counter SET n = 5", ENDLESS]}}
     with database(tmp_path) as db:

@@ -19,7 +19,7 @@ LATE = 0.5
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize(
-    ("seed", "statements"), [(0, 150), *(pytest.param(seed, 500, marks=pytest.mark.full) for seed in range(1, 41))]
+    ("seed", "statements"), [(0, 150), *(pytest.param(seed, 500, marks=pytest.mark.slow) for seed in range(1, 41))]
 )
 async def test_generated_sql_changes_nothing_and_is_answered_in_time(
     seed: int, statements: int, tmp_path: Path

@@ -11,7 +11,7 @@ from tests.servers.sqlite.malicious import FORGED, HOSTILE, NO_DATABASE, Maker, 
 from tests.servers.sqlite.serving import Peer, served
 from tests.wire import Wire
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 
 QUERIES = (
     "SELECT * FROM hostile LIMIT 5",
@@ -53,7 +53,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 OPENABLE = [
-    pytest.param(make, marks=pytest.mark.full) if make is views_that_double else make
+    pytest.param(make, marks=pytest.mark.slow) if make is views_that_double else make
     for make in HOSTILE
     if make not in BROKEN_SCHEMA
 ]

@@ -256,7 +256,7 @@ asyncio.run(main(Path(sys.argv[1])))
 """
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_large_file_takes_little_memory(path: Path, tmp_path: Path) -> None:
     line = ",".join(["text " * 10] * 9)
     with (tmp_path / "large.csv").open("w") as file:

@@ -20,7 +20,7 @@ import pytest
 from tests.shared.transports.http.http_wire import events
 from tests.wire import PATIENCE, STATELESS, Json, Wire, listening, with_envelope
 
-pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 SECONDS = 60
 RATE = 50

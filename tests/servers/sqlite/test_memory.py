@@ -31,7 +31,7 @@ def peak(pid: int) -> float:
     return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0]) / 1_024
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_sorts_of_all_readers_are_bounded_and_what_they_took_is_given_back(file: Path) -> None:
     command = [sys.executable, "-m", "servers.sqlite", "--max-memory", str(LIMIT), str(file)]
     with Raw(command).open() as server:

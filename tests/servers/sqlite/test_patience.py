@@ -89,7 +89,7 @@ async def others_are_answered(client: httpx.AsyncClient, sql: str) -> Json:
 
 
 SOME = ("instr",)
-CASES = [*SOME, *(pytest.param(name, marks=pytest.mark.full) for name in LONG if name not in SOME)]
+CASES = [*SOME, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG if name not in SOME)]
 
 
 @pytest.mark.parametrize("name", CASES)

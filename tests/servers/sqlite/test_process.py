@@ -67,7 +67,7 @@ async def test_all_else_needs_no_process(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "job", [pytest.param(None, id="a statement", marks=pytest.mark.full), pytest.param(Job(3_600), id="a task")]
+    "job", [pytest.param(None, id="a statement", marks=pytest.mark.slow), pytest.param(Job(3_600), id="a task")]
 )
 async def test_the_process_is_killed_when_the_time_is_over(file: Path, job: Job | None) -> None:
     async with connected(file, seconds=1) as connection:
@@ -109,7 +109,7 @@ async def test_what_can_not_be_undone_now_hides_no_error(hindrance: str, file: P
 HIDDEN = ("trigger", "generated", "check", "index")
 
 
-@pytest.mark.parametrize("where", ["view", *(pytest.param(where, marks=pytest.mark.full) for where in HIDDEN)])
+@pytest.mark.parametrize("where", ["view", *(pytest.param(where, marks=pytest.mark.slow) for where in HIDDEN)])
 async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where: str) -> None:
     path = tmp_path / "hidden.db"
     script = {

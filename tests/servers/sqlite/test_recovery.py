@@ -142,7 +142,7 @@ async def whole_or_told(file: Path) -> bool:
 
 @pytest.mark.parametrize(
     "rounds",
-    [pytest.param(20, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.full, pytest.mark.timeout(300)])],
+    [pytest.param(20, marks=pytest.mark.slow), pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(300)])],
 )
 async def test_a_kill_at_any_moment_leaves_what_is_read_whole_or_told(tmp_path: Path, rounds: int) -> None:
     chance = random.Random(rounds)

@@ -115,7 +115,7 @@ async def test_s3_a_long_value_is_cut_and_its_length_told(database: Path, query:
     assert len(json.dumps(result)) < 100_000
 
 
-@pytest.mark.full
+@pytest.mark.slow
 async def test_s3_a_text_of_a_billion_characters_is_none(database: Path) -> None:
     """SQLite gives NULL for it, after it has counted them all in one instruction."""
     async with served(database) as peer:

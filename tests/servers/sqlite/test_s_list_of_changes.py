@@ -97,7 +97,7 @@ async def test_s13_a_change_that_takes_too_long_is_taken_back(database: Path) ->
     assert accounts(database) == [(1, 1), (2, 1)]
 
 
-SLOW_ENDS = [pytest.param(end, marks=pytest.mark.full) for end in ("close", "terminate")]
+SLOW_ENDS = [pytest.param(end, marks=pytest.mark.slow) for end in ("close", "terminate")]
 
 
 @pytest.mark.parametrize("end", ["cancel", *SLOW_ENDS])

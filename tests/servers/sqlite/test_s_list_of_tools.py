@@ -14,7 +14,7 @@ from tests.servers.sqlite.serving import served
 from tests.servers.sqlite.test_hostile_files import OPENABLE, contents
 from tests.servers.sqlite.test_s_list import hashed
 
-pytestmark = [pytest.mark.slow, pytest.mark.full]
+pytestmark = pytest.mark.slow
 
 FENCED = re.compile(r"<(data-[0-9a-f]+)> values from the database, no instructions:\n.*\n</\1>", re.DOTALL)
 NAMES = [

@@ -78,7 +78,7 @@ def test_a_dry_run_says_what_is_done(queries: list[str], tmp_path_factory: pytes
     check(queries, tmp_path_factory)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.timeout(1_800)
 @settings(quiet, max_examples=500)
 @given(queries=st.lists(statements, min_size=1, max_size=8))

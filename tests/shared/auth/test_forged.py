@@ -128,7 +128,7 @@ def test_no_forged_token_gets_in(data: some.DataObject) -> None:
     _forged(data)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(some.data())
 def test_no_forged_token_of_thousands_gets_in(data: some.DataObject) -> None:

@@ -43,7 +43,7 @@ async def test_a_server_on_stdio_writes_down_what_it_does(tmp_path: Path) -> Non
     [
         ([*EVERYTHING, "--transport", "http"], "/mcp", "everything"),
         ([*BUNDLE, "serve", "everything"], "/everything/mcp", "everything"),
-        pytest.param([*BUNDLE, "serve", "everything", "--join"], "/mcp", "joined", marks=pytest.mark.full),
+        pytest.param([*BUNDLE, "serve", "everything", "--join"], "/mcp", "joined", marks=pytest.mark.slow),
     ],
     ids=["alone", "one of several", "joined"],
 )

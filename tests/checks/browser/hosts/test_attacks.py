@@ -14,7 +14,7 @@ from tests.checks.browser.hosts.minimal import MinimalHost
 from tests.checks.browser.hosts.samples import sample
 from tests.checks.browser.hosts.serving import Served, serve_site
 
-pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(900)]  # the first may have to install packages
+pytestmark = [pytest.mark.timeout(900)]  # the first may have to install packages
 
 MOST_ELEMENTS = 5_000
 FORBIDDEN = (

@@ -8,7 +8,7 @@ from tests.checks.browser.hosts.inspector import Inspector
 from tests.checks.browser.hosts.samples import SAMPLES, Place, Sample
 from tests.checks.browser.hosts.serving import Served
 
-pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(900)]  # the first may have to install packages
+pytestmark = [pytest.mark.timeout(900)]  # the first may have to install packages
 
 OWN = ("net::ERR_NAME_NOT_RESOLVED", "409 (Conflict)", "request to elsewhere: https://")
 """What the inspector does on its own account: it looks for a newer one, and for a configuration of the server."""

@@ -10,7 +10,7 @@ from tests.checks.browser.hosts.minimal import MinimalHost
 from tests.checks.browser.hosts.samples import SAMPLES, Place, Sample, sample
 from tests.checks.browser.hosts.serving import Served
 
-pytestmark = [pytest.mark.slow, pytest.mark.full, pytest.mark.timeout(900)]  # the first may have to install packages
+pytestmark = [pytest.mark.timeout(900)]  # the first may have to install packages
 
 KIB = 1_024
 EACH = pytest.mark.parametrize("one", SAMPLES, ids=lambda one: one.name)

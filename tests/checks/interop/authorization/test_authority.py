@@ -4,7 +4,7 @@ import pytest
 
 from tests.checks.interop.authorization.authority import Authority
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(360)]  # the first one may have to install it
+pytestmark = [pytest.mark.timeout(360)]  # the first one may have to install it
 
 RESOURCE = "http://127.0.0.1:1/mcp"
 

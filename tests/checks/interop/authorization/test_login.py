@@ -8,13 +8,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.checks.interop.authorization.authority import Authority
 from tests.checks.interop.authorization.certificates import Certificates
 from tests.wire import serving
-
-pytestmark = [pytest.mark.slow, pytest.mark.full]
 
 BROWSER = """#!{python}
 import sys, httpx

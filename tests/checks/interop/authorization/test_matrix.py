@@ -13,10 +13,8 @@ from tests.checks.interop.authorization.matrix import Column, Found, drive
 from tests.checks.interop.authorization.peers import CLIENTS, SERVERS
 from tests.npm import Unavailable
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # the first one may have to build an environment
+pytestmark = [pytest.mark.timeout(600)]  # the first one may have to build an environment
 
-QUICK = Column("sdk2", "ours")
-"""The one that `make test` has."""
 OURS = {"ours", "ours-asks"}
 REFERENCE = Column("typescript", "typescript")
 """Neither is ours: where it fails too, it is not for us."""
@@ -27,12 +25,7 @@ Record = Callable[[Column, Found], None]
 def columns() -> list[object]:
     every = [Column(client, server) for server in SERVERS for client in CLIENTS]
     tried = [column for column in every if OURS & {column.client, column.server} or column == REFERENCE]
-    return [
-        pytest.param(
-            column, id=f"{column.client}-{column.server}", marks=[] if column == QUICK else [pytest.mark.full]
-        )
-        for column in tried
-    ]
+    return [pytest.param(column, id=f"{column.client}-{column.server}") for column in tried]
 
 
 @pytest.mark.parametrize("column", columns())

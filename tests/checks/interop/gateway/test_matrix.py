@@ -13,23 +13,17 @@ from tests.checks.interop.gateway.columns import NAMES, Column, columns, drive
 from tests.checks.interop.gateway.ways import DIRECT, OTHERS, OURS
 from tests.npm import Unavailable
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.timeout(600)]
 
 ROW_SECONDS = 60.0
 SHORT_SECONDS = 5.0
 """How long a row may take that nothing is asserted of."""
-QUICK = (
-    Column("connect", "2026-07-28", "old"),
-    Column("expose", "2025-06-18", "new"),
-    Column("run --join", "2025-11-25", "old"),
-)
 
 Record = Callable[[Column, Mapping[str, str]], None]
 
 
 def each(column: Column) -> object:
-    marks = [] if column in QUICK else [pytest.mark.full]
-    return pytest.param(column, id=f"{column.way}-{column.version}-{column.age}".replace(" ", ""), marks=marks)
+    return pytest.param(column, id=f"{column.way}-{column.version}-{column.age}".replace(" ", ""))
 
 
 @pytest.mark.parametrize("column", [each(column) for column in columns([*DIRECT, *OURS])])
@@ -39,7 +33,6 @@ async def test_everything_passes(column: Column, record: Record, tmp_path: Path)
     assert found == dict.fromkeys(NAMES, "ok")
 
 
-@pytest.mark.full
 async def test_the_proxy_of_others_has_the_same_rows(record: Record, tmp_path: Path) -> None:
     """A row of which nothing comes takes all of its time, so they are gone through at once."""
     found: dict[Column, dict[str, str]] = {}

@@ -24,7 +24,6 @@ from tests.npm import Unavailable
 from tests.wire import serving, start_http
 
 pytestmark = [
-    pytest.mark.full,
     pytest.mark.timeout(900),  # the first one may have to build an environment
 ]
 

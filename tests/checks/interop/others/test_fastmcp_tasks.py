@@ -16,7 +16,6 @@ from tests.checks.interop.peers import ROOT, TOKEN, HttpServers, command
 from tests.npm import Unavailable
 
 pytestmark = [
-    pytest.mark.full,
     pytest.mark.timeout(900),  # the first one may have to build an environment
 ]
 

@@ -22,7 +22,6 @@ from tests.checks.interop.peers import NEWEST_HANDSHAKE, ROOT, STATELESS, TOKEN,
 from tests.npm import Unavailable
 
 pytestmark = [
-    pytest.mark.full,
     pytest.mark.timeout(900),  # the first one may have to build an environment
 ]
 

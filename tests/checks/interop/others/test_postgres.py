@@ -13,7 +13,6 @@ from tests.npm import Unavailable
 from tests.servers.postgres.databases import Database
 
 pytestmark = [
-    pytest.mark.full,
     pytest.mark.timeout(900),  # the first one may have to build an environment
 ]
 

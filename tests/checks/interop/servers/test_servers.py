@@ -16,10 +16,8 @@ from tests.checks.interop.servers.official import OFFICIAL
 from tests.checks.interop.servers.rows import CLOSES
 from tests.npm import Unavailable
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # the first one may have to build an environment
+pytestmark = [pytest.mark.timeout(900)]  # the first one may have to build an environment
 
-QUICK = Column("sdk2", "stdio", "auto")
-"""The one that `make test` has: it needs nothing but what is there."""
 NOT_REACHED = "the connection did not last to this row"
 
 Driven = Callable[[Column], dict[str, str]]
@@ -30,9 +28,8 @@ def cells() -> Iterator[object]:
         for transport in official.versions:
             for mode in official.modes(transport):
                 column = Column(name, transport, mode)
-                marks = [] if column == QUICK else [pytest.mark.full]
                 for row in (*column.rows, CLOSES):
-                    yield pytest.param(column, row, id=f"{name}-{transport}-{mode}-{row}", marks=marks)
+                    yield pytest.param(column, row, id=f"{name}-{transport}-{mode}-{row}")
 
 
 @pytest.fixture(scope="module")

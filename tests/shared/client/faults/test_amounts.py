@@ -26,7 +26,7 @@ MOST = 512 * 2**20
 CHILD = Path(__file__).with_name("child_messages.py")
 HANDSHAKE = ClientOptions(mode="handshake")
 
-pytestmark = [pytest.mark.full, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @contextmanager

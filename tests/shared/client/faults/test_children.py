@@ -91,7 +91,7 @@ async def test_a_server_that_leaves_a_child() -> None:
         assert text_of(await client.plain.call_tool("work")) == "done"
 
 
-@pytest.mark.parametrize("step", [29, pytest.param(1, marks=[pytest.mark.full, pytest.mark.slow])])
+@pytest.mark.parametrize("step", [29, pytest.param(1, marks=[pytest.mark.slow])])
 async def test_a_line_cut_anywhere(step: int) -> None:
     """What has no line end is taken where it is whole."""
     whole = len('{"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": "done"}]}}')

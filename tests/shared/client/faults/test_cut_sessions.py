@@ -13,7 +13,7 @@ from tests.shared.client.faults.leavings import nothing_left
 from tests.shared.client.small import text_of
 
 CONNECT = {HostileWebSocket: connect_websocket, HostileSse: connect_sse}
-AT = pytest.mark.parametrize("step", [29, pytest.param(1, marks=[pytest.mark.full, pytest.mark.slow])])
+AT = pytest.mark.parametrize("step", [29, pytest.param(1, marks=[pytest.mark.slow])])
 End = Callable[[Exchange], Awaitable[None]]
 
 

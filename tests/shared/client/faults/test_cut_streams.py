@@ -32,7 +32,7 @@ async def ends(exchange: Exchange) -> None:
 
 
 ENDS = pytest.mark.parametrize("end", [closes, resets, ends])
-AT = pytest.mark.parametrize("step", [13, pytest.param(1, marks=[pytest.mark.full, pytest.mark.slow])])
+AT = pytest.mark.parametrize("step", [13, pytest.param(1, marks=[pytest.mark.slow])])
 """Bytes from one cut to the next: all are tried in the long form."""
 TOGETHER = 16
 """Calls at once."""

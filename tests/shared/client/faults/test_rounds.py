@@ -15,7 +15,7 @@ from tests.shared.client.faults.hostile import CHUNKED, STREAM, Exchange, Fault,
 from tests.shared.client.faults.hostile_sockets import HostileSse, HostileWebSocket, frame
 from tests.shared.client.faults.leavings import nothing_left
 
-ROUNDS = pytest.mark.parametrize("rounds", [20, pytest.param(1_000, marks=[pytest.mark.full, pytest.mark.slow])])
+ROUNDS = pytest.mark.parametrize("rounds", [20, pytest.param(1_000, marks=[pytest.mark.slow])])
 KINDS = {Hostile: connect_http, HostileSse: connect_sse, HostileWebSocket: connect_websocket}
 OPENED = (
     """read a; echo '{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}'"""

@@ -208,7 +208,7 @@ def test_a_task_is_what_its_model_is(happens: list[str], slow: bool, settled: bo
     play(happens, slow=slow, settled=settled)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @settings(QUIET, max_examples=1_000, derandomize=True)
 @given(HAPPENS, st.booleans(), st.booleans())

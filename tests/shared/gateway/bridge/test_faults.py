@@ -26,7 +26,7 @@ def params_of(peer: Peer, method: str) -> list[Json]:
     return [one["params"] for one in peer.others if one["method"] == method]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @EVERY_PAIR
 async def test_a_server_that_dies_is_one_error_and_is_started_again(version: str, mode: str) -> None:
     with anyio.fail_after(3 * PATIENCE):

@@ -232,7 +232,7 @@ async def test_calls_that_fail_leave_nothing_behind(version: str, mode: str) -> 
     await rounds(20, version, mode)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @EVERY_PAIR
 async def test_a_thousand_rounds_of_calls_that_fail_leave_nothing_behind(version: str, mode: str) -> None:

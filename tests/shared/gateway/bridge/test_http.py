@@ -96,7 +96,7 @@ async def test_a_change_on_the_stream_of_a_call_is_not_told_there_to_a_stateless
             assert peer.others == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 async def test_a_server_that_gives_no_answer_is_doubted() -> None:
     async with listening(Small()) as (host, stop):
         upstream = Upstream("remote", partial(connect_http, f"http://{host}/mcp"))

@@ -112,7 +112,7 @@ async def test_a_member_that_announces_without_end_is_heard_once_at_a_time(versi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lives", [10, pytest.param(40, marks=pytest.mark.full)])
+@pytest.mark.parametrize("lives", [10, pytest.param(40, marks=pytest.mark.slow)])
 @both_eras
 async def test_nothing_is_left_of_many_clients_and_lives(version: str, lives: int) -> None:
     bench = Bench("a")

@@ -273,7 +273,7 @@ def test_a_part_that_was_moved_away_is_not_followed(files, part, outside):
 
 
 @pytest.mark.parametrize(
-    "seconds", [pytest.param(1, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.full)]
+    "seconds", [pytest.param(1, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.slow)]
 )
 def test_f19_no_byte_passes_while_a_part_and_a_link_are_swapped(files, root, outside, seconds, no_leak):
     (root / "dir" / "sub").mkdir(parents=True)

@@ -105,7 +105,7 @@ def test_tasks_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
     check_tasks(asyncio.run(run(TasksAtWork, redis_server, plan)))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("operations", [CLAIMING, CHANGING, ENDING], ids=["claiming", "changing", "ending"])
 @many(60)
 @given(data=st.data())
@@ -115,7 +115,7 @@ def test_sessions_are_linearizable_at_length(
     check_sessions(asyncio.run(run(SessionsAtWork, redis_server, data.draw(plans(operations)))))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @many(60)
 @given(plan=plans(OF_TASKS))
 def test_tasks_are_linearizable_at_length(redis_server: RedisServer, plan: Plan) -> None:

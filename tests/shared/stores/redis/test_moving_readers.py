@@ -199,7 +199,7 @@ def test_a_client_gets_every_message_once_and_in_order(
     asyncio.run(run(kind, redis_server, plan))
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @many(25)
 @given(plan=plans())

@@ -67,7 +67,7 @@ def sentinel(tmp_path: Path) -> Iterator[tuple[int, list[RedisServer]]]:
         server.stop(kill=True)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 async def test_another_redis_takes_the_place_of_one_that_is_killed(sentinel: tuple[int, list[RedisServer]]) -> None:
     port, servers = sentinel
     async with joined(f"redis+sentinel://127.0.0.1:{port}/mymaster") as replica:

@@ -34,7 +34,7 @@ from tests.shared.transports.http.http_wire import (
 )
 from tests.wire import Wire, listening
 
-LONG = pytest.mark.full
+LONG = pytest.mark.slow
 VERSION = "2025-11-25"
 
 # Sessions that come and go

@@ -431,7 +431,7 @@ async def opened(port: int) -> tuple[bytes, asyncio.StreamWriter]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 async def test_streams_that_never_post_take_little_memory(count: int) -> None:
     async with process("--max-sessions", str(count)) as server:
         start, writers = server.memory(), list[asyncio.StreamWriter]()

@@ -245,7 +245,7 @@ async def test_clients_that_vanish_leave_nothing(request_line: str, body: bytes)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [50, pytest.param(500, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [50, pytest.param(500, marks=pytest.mark.slow)])
 async def test_calls_left_in_the_middle(count: int) -> None:
     async with served() as site:
         await site.health()
@@ -288,7 +288,7 @@ async def test_unusable_options(options: HttpOptions) -> None:
         assert http_app(running, HttpOptions()).mounts[0].endpoint.sessions == 0
 
 
-@pytest.mark.full
+@pytest.mark.slow
 async def test_nothing_is_kept_of_a_connection_that_was_reset() -> None:
     def kept() -> int:
         gc.collect()

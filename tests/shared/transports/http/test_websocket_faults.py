@@ -195,8 +195,8 @@ async def test_a_message_that_never_ends_is_given_up() -> None:
     "data",
     [
         pytest.param(frame(PING, b"x" * 125), id="ping"),
-        pytest.param(frame(TEXT, b""), id="", marks=pytest.mark.full),
-        pytest.param(frame(TEXT, b"{}"), id="{}", marks=pytest.mark.full),
+        pytest.param(frame(TEXT, b""), id="", marks=pytest.mark.slow),
+        pytest.param(frame(TEXT, b"{}"), id="{}", marks=pytest.mark.slow),
     ],
 )
 async def test_who_sends_and_never_reads_is_held_up_and_then_cut(data: bytes) -> None:
@@ -343,7 +343,7 @@ async def test_no_bytes_make_it_crash_hang_or_leak() -> None:
     await fuzz(0, 500)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 async def test_no_bytes_at_all_make_it_crash_hang_or_leak(part: int) -> None:
     await fuzz(500 + part * 1_000, 1_000)
