@@ -85,8 +85,6 @@ BOMBS = {
     "open comments": "{# " * 30_000,
     "open texts": "{{ '" * 20_000,
 }
-
-
 """They take a second and more, and most of that to count the memory."""
 
 
