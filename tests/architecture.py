@@ -411,3 +411,26 @@ def _inner_blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], int]]:
     yield getattr(node, "finalbody", []), 1
     for part in [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]:
         yield part.body, 1
+
+
+# The tests beside the source
+
+MIRRORED = ("tests/shared/", "tests/servers/")
+NO_MIRROR: dict[str, str] = {}  # test file -> the reason why it has no source of its name
+
+
+def tests_without_source(paths: Iterable[str]) -> list[str]:
+    """The test files that stand at the path of no source file and no folder of it.
+
+    `tests/servers/fetch/load/test_cache.py` has the tests of `servers/fetch/load/cache.py` or of a folder of that
+    name. Those of a folder as a whole may also stand in it: `tests/shared/stores/test_stores.py`.
+    """
+    folders = {path.rpartition("/")[0] for path in SOURCES}
+    return [path for path in paths if path.startswith(MIRRORED) and not _has_source(path, folders)]
+
+
+def _has_source(path: str, folders: set[str]) -> bool:
+    folder, _, file = path.removeprefix("tests/").rpartition("/")
+    name = file.removeprefix("test_").removesuffix(".py")
+    beside = f"{folder}/{name}"
+    return f"{beside}.py" in SOURCES or beside in folders or (folder in folders and folder.endswith(f"/{name}"))

@@ -170,3 +170,13 @@ def test_a_rule_fires(rule: Callable[[Source], Findings], path: str, text: str) 
 
 def test_every_rule_has_a_snippet() -> None:
     assert {rule for rule, *_ in SNIPPETS} == set(RULES)
+
+
+def test_tests_stand_where_their_source_does() -> None:
+    files = [path.relative_to(rules.ROOT).as_posix() for path in (rules.ROOT / "tests").rglob("test_*.py")]
+    assert set(rules.tests_without_source(files)) == set(rules.NO_MIRROR)
+
+
+def test_a_test_without_source_is_seen() -> None:
+    mirrored = ["tests/shared/server/test_calls.py", "tests/shared/server/test_server.py", "tests/checks/test_any.py"]
+    assert rules.tests_without_source([*mirrored, "tests/shared/test_calls.py"]) == ["tests/shared/test_calls.py"]
