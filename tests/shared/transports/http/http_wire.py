@@ -1,6 +1,7 @@
 """An HTTP client made of httpx and bytes, and the small server that the HTTP tests talk to."""
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated, Any
@@ -17,6 +18,8 @@ from shared.protocol.wire.sse import EventStream
 from shared.server.context import Context
 from shared.server.server import Server
 from shared.transports.http.server import HttpOptions, run_http
+from tests.clock import forward
+from tests.quiet import quiet
 
 PATIENCE = 20.0
 NEWEST_HANDSHAKE = "2025-11-25"
@@ -24,6 +27,7 @@ STATELESS = "2026-07-28"
 ACCEPT = "application/json, text/event-stream"
 
 Json = dict[str, Any]
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Likes(BaseModel):
@@ -283,11 +287,20 @@ async def listening(running: Any, *, patience: float = 3 * PATIENCE, **options: 
             with anyio.fail_after(patience):
                 yield Site(running, ports[0], stop, client)
         stop.set()
+        # uvicorn sleeps for a tenth of a second before it looks whether its connections are closed.
+        await quiet()
+        forward(0.1)
 
 
 def _client(port: int) -> httpx.AsyncClient:
+    return plain_client(base_url=f"http://127.0.0.1:{port}")
+
+
+def plain_client(**options: Any) -> httpx.AsyncClient:
+    """A client for many connections without TLS. It reads no certificates of authorities, which takes longer than most
+    tests do."""
     limits = httpx.Limits(max_connections=200, max_keepalive_connections=20)
-    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=PATIENCE, limits=limits)
+    return httpx.AsyncClient(trust_env=False, verify=_NO_TLS, timeout=PATIENCE, limits=limits, **options)
 
 
 @contextmanager
