@@ -17,7 +17,7 @@ from shared.protocol.identity import Principal
 from shared.protocol.methods import REQUESTS as REQUESTS_OF_PROTOCOL
 from shared.server.extension import Extension
 from shared.testing import connected
-from tests.shared.extensions.test_dialects import Talk
+from tests.shared.extensions.dialects.test_document_000 import Talk
 from tests.shared.server.peer import ERAS, Peer, server, talking
 from tests.wire import NEWEST_HANDSHAKE, STATELESS
 

@@ -1,12 +1,25 @@
 """Tools: how they are declared, listed and called."""
 
-import pytest
-from pydantic import BaseModel
+import json
+from dataclasses import replace
+from inspect import Parameter
+from typing import Annotated, Any
 
-from shared import Context, Icon, ToolError
-from shared.errors import DeclarationError, InvalidParams
+import anyio
+import pytest
+from pydantic import BaseModel, Field
+
+from shared import Context, Data, Icon, Server, ToolError
+from shared.errors import DeclarationError, InputRequired, InvalidParams
+from shared.extensions.tasks import tasks
+from shared.kit.trace_context import TRACEPARENT
 from shared.protocol.identity import Principal
-from tests.shared.server.peer import ERAS, server, talking
+from shared.protocol.wire.jsonrpc import Request
+from shared.server.extension import Extension
+from shared.server.tools import signed
+from tests.quiet import quiet
+from tests.shared.server.peer import ERAS, PATIENCE, server, talking
+from tests.wire import Json, with_envelope
 
 
 class Settings(BaseModel):
@@ -151,3 +164,258 @@ async def test_a_result_over_the_budget_is_an_error_that_the_model_reads():
         result = (await peer.call("long"))["result"]
         assert result["isError"]
         assert "1,000,0" in result["content"][0]["text"]
+
+
+# Functions whose parameters are known at run time only
+
+PARAMETERS = [
+    Parameter("region", Parameter.KEYWORD_ONLY, annotation=Annotated[str, Field(description="where")]),
+    Parameter("year", Parameter.KEYWORD_ONLY, annotation=int, default=2024),
+]
+
+
+async def run(context: Context[Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    assert isinstance(context, Context)
+    return arguments
+
+
+def sales_with(*parameters: Parameter):
+    app = server()
+    app.tool(description="Sales of a region.")(signed(run, "sales", parameters, dict[str, Any]))
+    return app
+
+
+def test_the_parameters_are_listed():
+    (tool,) = sales_with(*PARAMETERS).tools.listed(None)
+    assert (tool["name"], tool["description"]) == ("sales", "Sales of a region.")
+    assert tool["inputSchema"] == {
+        "type": "object",
+        "properties": {
+            "region": {"type": "string", "description": "where"},
+            "year": {"type": "integer", "default": 2024},
+        },
+        "required": ["region"],
+    }
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_arguments_are_checked_and_handed_on(era):
+    async with talking(sales_with(*PARAMETERS), era) as peer:
+        result = (await peer.call("sales", region="north"))["result"]
+        wrong = await peer.call("sales", region="north", yaer=1)
+    assert result["structuredContent"] == {"region": "north", "year": 2024}
+    assert "did you mean 'year'?" in str(wrong)
+
+
+def test_a_parameter_that_can_not_be_one_is_refused():
+    with pytest.raises(DeclarationError, match="_hidden"):
+        sales_with(Parameter("_hidden", Parameter.KEYWORD_ONLY, annotation=str)).tools.listed(None)
+
+
+# Tools that give their value at once are answered before their call has a task
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+class Twice:
+    """A server whose tool `double` gives its value at once, but for what it is told to leave to its function."""
+
+    def __init__(self, *extensions: Extension[Any], **limits: int) -> None:
+        self.tasks: list[str] = []
+        """What each call ran in: the name of its task, or of the one that reads."""
+        self.fails: BaseException | None = None
+        self.app: Server[Any] = server(extensions=extensions)
+        self.app.limits = replace(self.app.limits, **limits)
+        may_be_task = any(one.passes is not None for one in extensions)
+        self.app.tool(at_once=self._at_once, task="optional" if may_be_task else None)(self.double)
+        self.app.tool()(self.hold)
+
+    def _at_once(self, ctx: Context[Any], number: int) -> Data[dict[str, int]] | None:
+        if self.fails is not None:
+            raise self.fails
+        self.tasks.append("at once")
+        return Data({"twice": 2 * number}, f"{2 * number}") if number < 1_000 else None
+
+    async def double(self, ctx: Context[Any], number: int) -> Data[dict[str, int]]:
+        """Doubles a number."""
+        self.tasks.append("a task")
+        return Data({"twice": 2 * number}, f"{2 * number}")
+
+    async def hold(self) -> str:
+        """Waits for ever."""
+        await anyio.sleep_forever()
+        return ""
+
+
+def given(answer: Json) -> int:
+    found: int = answer["result"]["structuredContent"]["twice"]
+    return found
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_value_that_is_there_at_once_takes_no_task(version: str) -> None:
+    twice = Twice()
+    async with talking(twice.app, version) as peer:
+        answer = await peer.call("double", number=4)
+    assert answer["result"]["content"] == [{"type": "text", "text": "8"}]
+    assert (given(answer), twice.tasks) == (8, ["at once"])
+
+
+async def test_what_it_leaves_its_function_does() -> None:
+    twice = Twice()
+    async with talking(twice.app) as peer:
+        assert given(await peer.call("double", number=1_000)) == 2_000
+    assert twice.tasks == ["at once", "a task"]
+
+
+@pytest.mark.parametrize("fails", [ToolError("no"), RuntimeError("a bug"), InputRequired({})])
+async def test_what_it_fails_of_is_left_to_the_function(fails: BaseException) -> None:
+    twice = Twice()
+    twice.fails = fails
+    async with talking(twice.app) as peer:
+        assert given(await peer.call("double", number=4)) == 8
+    assert twice.tasks == ["a task"]
+
+
+@pytest.mark.parametrize("arguments", [{"number": "four"}, {}, {"number": 1, "more": 2}])
+async def test_arguments_that_do_not_fit_are_told_as_ever(arguments: Json) -> None:
+    twice = Twice()
+    async with talking(twice.app) as peer:
+        answer = await peer.call("double", **arguments)
+        twice.app.tools.at_once.clear()
+        assert (await peer.call("double", **arguments))["result"] == answer["result"]
+    assert answer["result"]["isError"]
+    assert twice.tasks == []
+
+
+async def test_a_value_that_is_too_large_is_told_as_ever() -> None:
+    app = server()
+
+    @app.tool(at_once=lambda: "x" * 10_000_000)
+    async def large() -> str:
+        """Is large."""
+        return "x" * 10_000_000
+
+    async with talking(app) as peer:
+        result = (await peer.call("large"))["result"]
+    assert result["isError"]
+    assert "over the limit" in result["content"][0]["text"]
+
+
+async def test_it_takes_the_place_of_its_call_and_gives_it_back() -> None:
+    twice = Twice(concurrent_calls=2)
+    async with talking(twice.app) as peer:
+        held = await peer.start("hold")
+        for number in range(5):
+            assert given(await peer.call("double", number=number)) == 2 * number
+        await peer.cancel(held)
+    assert twice.tasks == 5 * ["at once"]
+
+
+async def test_what_has_waited_for_a_place_begins_in_its_turn() -> None:
+    many = 1_500
+    twice = Twice(concurrent_calls=1, waiting_calls=many, waiting_messages=many)
+    async with talking(twice.app) as peer:
+        held = await peer.start("hold")
+        ids = [await peer.start("double", number=number % 7) for number in range(many)]
+        await quiet()
+        assert twice.tasks == []
+        await peer.cancel(held)
+        assert [given(await peer.answer(id_)) for id_ in ids] == [2 * (number % 7) for number in range(many)]
+
+
+async def test_a_batch_is_answered_whole() -> None:
+    twice = Twice()
+    async with talking(twice.app, "2025-03-26") as peer:
+        call = {"jsonrpc": "2.0", "method": "tools/call"}
+        await peer.send(
+            [{**call, "id": id_, "params": {"name": "double", "arguments": {"number": id_}}} for id_ in (1, 1_000)]
+        )
+        answers = json.loads(await peer.end.receive_bytes())
+    assert {one["id"]: one["result"]["content"][0]["text"] for one in answers} == {1: "2", 1_000: "2000"}
+    assert twice.tasks == ["at once", "at once", "a task"]
+
+
+async def test_a_call_that_is_to_be_a_task_becomes_one() -> None:
+    twice = Twice(tasks())
+    async with talking(twice.app, capabilities={"tasks": {}}) as peer:
+        params = {"name": "double", "arguments": {"number": 4}, "task": {"ttl": 10_000}}
+        task = (await peer.request("tools/call", params))["result"]["task"]["taskId"]
+        assert given(await peer.request("tasks/result", {"taskId": task})) == 8
+        assert given(await peer.call("double", number=4)) == 8
+    assert twice.tasks == ["a task", "at once"]
+
+
+async def test_an_extension_around_the_calls_of_tools_sees_them_all() -> None:
+    seen = []
+
+    def around(method: Any, handler: Any) -> Any:
+        async def handled(running: Any, context: Any, params: Any) -> Any:
+            seen.append(params.name)
+            return await handler(running, context, params)
+
+        return handled if method.name == "tools/call" else handler
+
+    twice = Twice(Extension("seeing", around=around))
+    async with talking(twice.app) as peer:
+        await peer.call("double", number=4)
+    assert (seen, twice.tasks) == (["double"], ["a task"])
+
+
+async def test_an_extension_around_other_methods_is_in_nobodys_way() -> None:
+    def around(method: Any, handler: Any) -> Any:
+        return handler if method.name == "tools/call" else lambda *given: handler(*given)
+
+    twice = Twice(Extension("elsewhere", around=around))
+    async with talking(twice.app) as peer:
+        await peer.call("double", number=4)
+    assert twice.tasks == ["at once"]
+
+
+async def test_a_call_that_belongs_to_a_trace_has_a_task() -> None:
+    twice = Twice()
+    async with talking(twice.app) as peer:
+        await peer.request("tools/call", {"name": "double", "arguments": {"number": 4}}, **{TRACEPARENT: TRACE})
+    assert twice.tasks == ["a task"]
+
+
+async def test_a_tool_that_is_not_offered_is_refused() -> None:
+    app = server()
+
+    @app.tool(at_once=lambda: "done", unavailable=lambda _: "not here")
+    async def never() -> str:
+        """Is never called."""
+        raise AssertionError
+
+    async with talking(app) as peer:
+        result = (await peer.call("never"))["result"]
+    assert (result["isError"], result["content"][0]["text"]) == (True, "not here")
+
+
+async def test_a_peer_that_takes_no_answers_is_waited_for() -> None:
+    twice = Twice(waiting_messages=3)
+    async with twice.app.open() as running:
+        connection = running.connect(None, lambda: None)
+        for number in range(10):
+            params = with_envelope({"name": "double", "arguments": {"number": number}})
+            connection.take(Request(number, "tools/call", params))
+        await quiet()
+        assert twice.tasks == 4 * ["at once"]
+        answers: list[Any] = []
+        with anyio.fail_after(PATIENCE):
+            while len(answers) < 10:
+                answers += connection.outgoing()
+                await quiet()
+        await connection.close()
+    assert [one.message.id for one in answers] == list(range(10))
+    assert twice.tasks == 4 * ["at once"] + 6 * ["a task"]
+
+
+async def test_a_call_that_its_own_batch_cancels_is_not_made() -> None:
+    twice = Twice()
+    async with talking(twice.app, "2025-03-26") as peer:
+        call = {"id": 1, "method": "tools/call", "params": {"name": "double", "arguments": {"number": 4}}}
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+        await peer.send([{"jsonrpc": "2.0", **one} for one in (call, cancelled, {"id": 2, "method": "ping"})])
+        assert [one["id"] for one in json.loads(await peer.end.receive_bytes())] == [2]
+    assert twice.tasks == []

@@ -13,6 +13,7 @@ from shared import Context, Implementation, Server
 from shared.contracts import TaskLimits
 from shared.errors import Unavailable
 from shared.extensions.tasks import hosted, tasks
+from shared.extensions.tasks.hosted import Report
 from shared.extensions.tasks.runner import STOPPED, log_failure, tasks_of
 from shared.protocol.types.tasks import TASKS
 from tests.clock import forward
@@ -340,3 +341,17 @@ async def test_listeners_are_told_the_end_before_their_stream_is_ended():
         await end.peer.answer(stream)
         told = [one for one in end.peer.others if one["method"] == "notifications/tasks"]
         assert [one["params"]["status"] for one in told] == ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (Report(4, 10, "importing"), "importing, 40%"),
+        (Report(4, 10, None), "40%"),
+        (Report(11, 10, None), "100%"),
+        (Report(1_200, None, "1,200 rows"), "1,200 rows"),
+        (Report(1_200, None, None), "1200"),
+    ],
+)
+def test_a_share_is_told_where_the_total_is_known(report: Report, words: str) -> None:
+    assert str(report) == words

@@ -14,7 +14,7 @@ from shared.extensions.dialects import DIALECTS
 from shared.gateway.joined.gateway import gateway
 from shared.protocol.identity import Principal
 from shared.testing import connected
-from tests.shared.extensions.test_dialects import Talk
+from tests.shared.extensions.dialects.test_document_000 import Talk
 from tests.shared.gateway.joined.members import Door, joined, small
 from tests.shared.server.peer import ERAS, PATIENCE, Peer, talking
 from tests.wire import STATELESS

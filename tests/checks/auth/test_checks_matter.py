@@ -31,7 +31,7 @@ JWT = ("jwt", "JwtTokens", ["tests.shared.auth.issuing"])
 JOSE = ("jose", "verify", ["shared.auth.jwt", "shared.auth.dpop"])
 PROOF = ("dpop", "check_proof", ["shared.auth.possession"])
 USE = ("possession", "Possession", ["tests.shared.auth.issuing"])
-POLICY = ("policy", "Policy", ["tests.shared.auth.test_checks_matter"])
+POLICY = ("policy", "Policy", ["tests.checks.auth.test_checks_matter"])
 Place = tuple[str, str, list[str]]
 MUTANTS: dict[str, tuple[Place, str, str]] = {
     "audience": (CLAIMS, '    _check_audience(claims.get("aud"), audiences)\n', ""),

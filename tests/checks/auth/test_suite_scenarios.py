@@ -26,8 +26,6 @@ from joserfc.jwk import ECKey, OctKey
 from tests.shared.auth.issuing import STRANGER, FakeIssuer, issuing
 from tests.wire import CLIENT_INFO, STATELESS, Json, Wire, listening, with_envelope
 
-pytestmark = pytest.mark.slow
-
 LOW, FULL = "mcp-conformance-scope-low", "mcp-conformance-scope-full"
 BASELINE = "mcp:conformance:baseline"
 OPERATIONS: dict[str, tuple[str, Json, list[str]]] = {
