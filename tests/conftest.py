@@ -27,9 +27,9 @@ TABLES = {
     "image": "tests.checks.docker.conftest",
     "received by a model": "tests.checks.host_views.conftest",
     "README": "tests.checks.readme_commands",
-    "way of installing": "tests.servers.bundle.conftest",
+    "way of installing": "tests.checks.bundle.conftest",
     "example of a document": "tests.document_examples",
-    "hammered": "tests.servers.filesystem.hammering",
+    "hammered": "tests.checks.filesystem.hammering",
     "figures of replicas": "tests.checks.replicas.conftest",
 }
 """What tests record, and the module whose `print_tables` prints it."""

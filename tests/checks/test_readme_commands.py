@@ -38,7 +38,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The only folder on the PATH."""
     folder = tmp_path_factory.mktemp("bin")
     found = {name: shutil.which(name) for name in DEBIAN}
-    installers = pypi.require("installers", ROOT / "tests/servers/bundle/requirements-installers.txt").parent
+    installers = pypi.require("installers", ROOT / "tests/checks/bundle/requirements-installers.txt").parent
     found |= {name: str(installers / name) for name in ("pipx", "uv", "uvx")}
     for name, path in found.items():
         assert path is not None, f"there is no {name}"

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from tests.checks.faults.raw import ROOT
-from tests.servers.bundle.test_serve import serving
+from tests.servers.bundle.commands.test_serve import serving
 from tests.shared.transports.http.http_wire import PATIENCE
 
 __all__ = ["Workbench", "serve_workbench"]

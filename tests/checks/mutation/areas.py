@@ -11,7 +11,6 @@ class Area:
     tests: tuple[str, ...]
 
 
-HOSTS = ("changing", "clients", "config", "differences", "json_edits", "install", "toml_edits")
 AREAS = {
     "protocol": Area(
         ("shared/protocol/*",),
@@ -38,7 +37,14 @@ AREAS = {
             "tests/checks/faults/test_amounts.py",
         ),
     ),
-    "hosts": Area(("servers/bundle/hosts/*",), tuple(f"tests/servers/bundle/test_{name}.py" for name in HOSTS)),
+    "hosts": Area(
+        ("servers/bundle/hosts/*",),
+        (
+            "tests/servers/bundle/hosts",
+            "tests/servers/bundle/commands/test_config.py",
+            "tests/servers/bundle/commands/test_install.py",
+        ),
+    ),
     "filesystem": Area(
         ("shared/kit/rooted/*", "servers/filesystem/edit/*"),
         ("tests/shared/kit/rooted", "tests/servers/filesystem"),

@@ -1,0 +1,82 @@
+"""What is not ours and is installed when it is first needed. At the end of the run it is said how long a new user
+takes with each installer."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from tests import npm, pypi
+from tests.checks.bundle.programs import run
+from tests.records import recorded
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+TRIED = "way of installing"
+Needed = TypeVar("Needed")
+
+
+@pytest.fixture(scope="session")
+def installers() -> Path:
+    """The folder of uv, uvx and pipx."""
+    return _available(lambda: pypi.require("installers", HERE / "requirements-installers.txt").parent)
+
+
+@pytest.fixture(scope="session")
+def built(installers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the wheel, built of the checkout, and of the source distribution."""
+    folder = tmp_path_factory.mktemp("dist")
+    uv = str(installers / "uv")
+    run([uv, "build", "--sdist", "--out-dir", str(folder), str(ROOT)], folder)
+    run([uv, "build", "--wheel", "--out-dir", str(folder), str(ROOT)], folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(built: Path) -> Path:
+    (wheel,) = built.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def node() -> Path:
+    """A Node beside which the official tool for MCPB bundles is installed."""
+
+    def ready() -> Path:
+        found = npm.find_node()
+        npm.require(found, HERE, "the tool for MCPB bundles")
+        return found
+
+    return _available(ready)
+
+
+@pytest.fixture(scope="session")
+def hosts() -> Callable[[str], tuple[Path, Path]]:
+    """Installs the program of a client, by its folder in tests/checks/host_views; a Node, and that folder."""
+
+    def ready(name: str) -> tuple[Path, Path]:
+        found, folder = npm.find_node(), ROOT / "tests" / "checks" / "host_views" / name
+        npm.require(found, folder, f"the program of {name}")
+        return found, folder
+
+    return lambda name: _available(lambda: ready(name))
+
+
+def _available(needed: Callable[[], Needed]) -> Needed:
+    try:
+        return needed()
+    except npm.Unavailable as reason:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(reason))
+        pytest.skip(str(reason))
+
+
+def print_tables(terminalreporter: Any) -> None:
+    """Prints how long each way takes."""
+    ways = list(recorded(terminalreporter, TRIED))
+    if ways:
+        terminalreporter.section("from nothing to a server that works")
+    for way, seconds, last in ways:
+        terminalreporter.write_line(f"{way:6} {seconds:5.1f} s  {last}")

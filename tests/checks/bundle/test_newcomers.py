@@ -1,0 +1,130 @@
+"""A new user with the wheel: an empty home directory, a bare PATH, and what each installer leaves behind."""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.checks.bundle.conftest import ROOT, TRIED
+from tests.checks.bundle.programs import INSTALLING, fresh, run
+from tests.wire import Wire
+
+pytestmark = pytest.mark.timeout(1_500)
+
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+SERVERS = ("fetch", "filesystem", "postgres", "prompts", "sqlite")
+
+
+class User:
+    """Somebody who types commands."""
+
+    def __init__(self, home: Path, installers: Path) -> None:
+        self.home = home
+        self.env = fresh(home, installers)
+
+    def types(self, *words: str) -> str:
+        return run(list(words), self.home, self.env)
+
+    def fails(self, *words: str) -> str:
+        """What the last line on stderr says of a command that is refused."""
+        done = subprocess.run(
+            words, cwd=self.home, env=self.env, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=INSTALLING,
+        )  # fmt: skip
+        assert done.returncode == 2, done.stdout + done.stderr
+        return done.stderr.splitlines()[-1]
+
+
+@pytest.fixture
+def user(tmp_path: Path, installers: Path) -> User:
+    (tmp_path / "Documents").mkdir()
+    return User(tmp_path, installers)
+
+
+def with_pip(user: User, given: str) -> list[str]:
+    if not (user.home / "env").exists():
+        user.types(sys.executable, "-m", "venv", "env")
+    user.types("env/bin/pip", "install", "--quiet", given)
+    return [f"{user.home}/env/bin/"]
+
+
+def with_pipx(user: User, given: str) -> list[str]:
+    user.types("pipx", "install", given)
+    return [f"{user.home}/.local/bin/"]
+
+
+def with_uv(user: User, given: str) -> list[str]:
+    user.types("uv", "tool", "install", given)
+    return [f"{user.home}/.local/bin/"]
+
+
+def with_uvx(_: User, given: str) -> list[str]:
+    return ["uvx", "--from", given, ""]
+
+
+Way = Callable[[User, str], list[str]]
+"""Installs what it is given; what stands before the name of a program of the bundle."""
+WAYS: dict[str, Way] = {"pip": with_pip, "pipx": with_pipx, "uv": with_uv, "uvx": with_uvx}
+
+
+def program(before: list[str], name: str) -> list[str]:
+    return [*before[:-1], before[-1] + name]
+
+
+@pytest.mark.parametrize("name", WAYS)
+async def test_a_server_works_and_stays(
+    name: str, user: User, wheel: Path, record_property: Callable[[str, Any], None]
+) -> None:
+    start = time.monotonic()
+    before = WAYS[name](user, f"{wheel}[catalog,filesystem]")
+    words = ("install", "filesystem", "Documents", "--client", "claude-desktop")
+    last = user.types(*program(before, "mcp-server-bundle"), *words).splitlines()[-1]
+    seconds = time.monotonic() - start
+    record_property(TRIED, (name, seconds, last))
+    assert last == "works: 12 tools"
+
+    user.types("uv", "cache", "clean")
+    written = json.loads((user.home / ".config" / "Claude" / "claude_desktop_config.json").read_text())
+    entry = written["mcpServers"]["filesystem"]
+    env = {"HOME": str(user.home), "PATH": "/usr/bin:/bin", **entry.get("env", {})}
+    command = [entry["command"], *entry["args"]]
+    run([*command, "--version"], user.home, env)  # uvx installs it anew
+    async with Wire(command, cwd=user.home, env=env) as server:
+        assert (await server.initialize())["serverInfo"]["name"] == "filesystem"
+
+
+@pytest.mark.parametrize("name", WAYS)
+async def test_the_line_that_a_server_prints_brings_its_extra(name: str, user: User, wheel: Path) -> None:
+    server = program(WAYS[name](user, str(wheel)), "mcp-bundle-sqlite")
+    line = user.fails(*server, "--demo").partition("it needs the extra 'sqlite': ")[2]
+    words = shlex.split(line)
+    if name == "uvx":
+        server = words
+    else:
+        user.types(*words)
+    assert user.types(*server, "--version").startswith("sqlite ")
+    async with Wire([*server, "--demo"], cwd=user.home, env=user.env) as started:
+        assert (await started.initialize())["serverInfo"]["name"] == "sqlite"
+
+
+@pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra != "dev"])
+def test_doctor_starts_with_any_extra(extra: str, user: User, wheel: Path) -> None:
+    command = ["uvx", "--quiet", "--from", f"{wheel}[{extra}]", "mcp-server-bundle", "doctor"]
+    done = subprocess.run(command, cwd=user.home, env=user.env, capture_output=True, text=True, timeout=INSTALLING)
+    lines = done.stdout.splitlines()
+    assert done.stderr == ""
+    for server in SERVERS:
+        is_there = extra in (server, "all")
+        found = f"ok      {server}: the libraries of its extra '{server}' are installed"
+        assert (found in lines) == is_there, done.stdout
+    assert done.returncode == (0 if extra in ("all", "catalog") else 1)
+    if done.returncode:
+        assert lines[-1].startswith("fault   doctor: it looks at no client, and starts no server, since its extra ")
+        assert "Fix: uvx --from " in lines[-1]

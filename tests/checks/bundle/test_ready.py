@@ -1,0 +1,95 @@
+"""Each server's own check: what `/readyz` says of it when it can't do its work any more."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.fetch.read import pool
+from servers.fetch.server import app as fetch
+from servers.fetch.settings import Settings as FetchSettings
+from servers.filesystem.server import app as filesystem
+from servers.filesystem.settings import Settings as FilesystemSettings
+from servers.prompts.library import watch
+from servers.prompts.server import app as prompts
+from servers.prompts.settings import Settings as PromptsSettings
+from servers.sqlite.server import app as sqlite
+from servers.sqlite.settings import Settings as SqliteSettings
+from shared.server.running import Running
+
+
+async def said_by(running: Running[Any]) -> str | None:
+    assert running.server.ready is not None
+    with anyio.fail_after(60):
+        return await running.server.ready(running)
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+async def test_the_directories_are_still_there(tmp_path: Path, made_anew: bool) -> None:
+    roots = [tmp_path / "a", tmp_path / "b"]
+    for root in roots:
+        root.mkdir()
+    async with filesystem.open(FilesystemSettings(roots=roots)) as running:
+        assert await said_by(running) is None
+        if made_anew:
+            roots[0].rename(tmp_path / "old")
+            roots[0].mkdir()
+        else:
+            roots[0].rmdir()
+        assert await said_by(running) == "1 of the allowed directories can't be reached"
+
+
+def database(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE t (x); INSERT INTO t VALUES (1)")
+    return path
+
+
+async def test_the_databases_answer(tmp_path: Path) -> None:
+    path = database(tmp_path / "data.db")
+    async with sqlite.open(SqliteSettings(databases=[path], demo=True)) as running:
+        assert await said_by(running) is None
+        path.write_bytes(b"no database at all" * 1_000)
+        assert await said_by(running) == "the database 'data' does not answer: corrupt"
+        path.unlink()
+        assert await said_by(running) == "the database 'data' does not answer: not_found"
+
+
+async def test_a_database_that_another_process_holds_is_all_right(tmp_path: Path) -> None:
+    path = database(tmp_path / "data.db")
+    async with sqlite.open(SqliteSettings(databases=[path], busy_timeout=0)) as running:
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            assert await said_by(running) is None
+
+
+async def test_a_database_whose_readers_are_all_at_work_is_all_right(tmp_path: Path) -> None:
+    settings = SqliteSettings(databases=[database(tmp_path / "data.db")], readers=1)
+    async with sqlite.open(settings) as running, running.state.databases.get("data")._database.readers.lent():
+        assert await said_by(running) is None
+
+
+async def test_a_process_to_read_pages_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with fetch.open(FetchSettings()) as running:
+        assert await said_by(running) is None
+    monkeypatch.setattr(pool, "_START", "import sys; sys.exit(1)")
+    async with fetch.open(FetchSettings()) as running:
+        assert await said_by(running) == "no process to read pages can be started: unreadable"
+
+
+async def test_the_folders_of_prompts_can_be_read_and_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "library"
+    folder.mkdir()
+    async with prompts.open(PromptsSettings(libraries=[folder])) as running:
+        assert await said_by(running) is None
+        folder.rename(tmp_path / "elsewhere")
+        assert await said_by(running) == "1 of the folders of prompts can't be read"
+        (tmp_path / "elsewhere").rename(folder)
+        assert await said_by(running) is None
+        monkeypatch.setattr(watch, "_STALLED", -1_000.0)
+        assert await said_by(running) == "the folders are not looked at any more"

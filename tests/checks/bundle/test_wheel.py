@@ -1,0 +1,195 @@
+"""The wheel: what it holds, and what it is like to install it from the file, with pip, pipx and uvx."""
+
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from servers.bundle.catalog import CATALOG, Entry, load_catalog
+from servers.bundle.commands.export import main as export
+from shared.client.connect import connect_http
+from tests.checks.bundle.programs import BARE, INSTALLING, run
+from tests.checks.interop.pages import served
+from tests.postgres_server import any_database
+from tests.wire import Wire
+
+pytestmark = pytest.mark.timeout(1_500)
+
+ROOT = Path(__file__).resolve().parents[3]
+ENTRIES = load_catalog().servers
+WITH_EXTRA = [entry for entry in ENTRIES if entry.extra is not None]
+
+each_with_extra = pytest.mark.parametrize("entry", WITH_EXTRA, ids=lambda entry: entry.name)
+
+
+def arguments(entry: Entry, folder: Path) -> list[str]:
+    """What the server can't start, or be tried, without."""
+    if entry.name == "postgres":
+        return [any_database()]
+    needed = {"filesystem": [str(folder)], "sqlite": ["--demo"], "fetch": ["--allow-private", "127.0.0.1:*"]}
+    return needed.get(entry.name, [])
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs of a fresh environment, in which pip has installed everything."""
+    folder = tmp_path_factory.mktemp("environment")
+    run([sys.executable, "-m", "venv", str(folder)], folder)
+    run([str(folder / "bin" / "pip"), "install", "--quiet", f"{wheel}[all]"], folder)
+    return folder / "bin"
+
+
+def test_it_holds_the_packages_with_their_data_and_the_catalog(wheel: Path) -> None:
+    ours = [path for top in ("servers", "shared") for path in (ROOT / top).rglob("*") if path.is_file()]
+    wanted = {path.relative_to(ROOT).as_posix() for path in ours if "__pycache__" not in path.parts}
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert held == wanted | {"servers/catalog.yaml"}
+    assert zipfile.ZipFile(wheel).read("servers/catalog.yaml") == CATALOG.read_bytes()
+
+
+def test_the_source_distribution_builds_the_same_wheel(built: Path, wheel: Path, installers: Path) -> None:
+    (source,) = built.glob("*.tar.gz")
+    run([str(installers / "uv"), "build", "--wheel", "--out-dir", str(built / "again"), str(source)], built)
+    assert (built / "again" / wheel.name).read_bytes() == wheel.read_bytes()
+
+
+def test_the_source_distribution_holds_no_installed_packages(built: Path) -> None:
+    (source,) = built.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        names = archive.getnames()
+    assert any(name.endswith("/tests/checks/bundle/test_wheel.py") for name in names)
+    assert not [name for name in names if "node_modules" in name or "/.venv" in name]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_with_pip_each_program_says_its_version(entry: Entry, installed: Path, tmp_path: Path) -> None:
+    assert run([str(installed / str(entry.script)), "--version"], tmp_path) == f"{entry.name} {entry.version}\n"
+
+
+async def test_with_pip_a_server_answers(installed: Path, tmp_path: Path) -> None:
+    async with Wire([str(installed / "mcp-bundle-prompts")], cwd=tmp_path, env=BARE) as server:
+        assert (await server.initialize())["serverInfo"]["name"] == "prompts"
+        answer = await server.request("prompts/list")
+    assert len(answer["result"]["prompts"]) == len(load_catalog().entry("prompts").prompts)
+
+
+def test_with_pip_the_commands_know_the_catalog(installed: Path, tmp_path: Path) -> None:
+    listed = run([str(installed / "python"), "-m", "servers", "list"], tmp_path)
+    assert all(entry.name in listed for entry in ENTRIES)
+
+
+def test_with_pip_the_exports_are_those_of_the_checkout(installed: Path, tmp_path: Path) -> None:
+    assert export(["--output", str(tmp_path / "checkout")]) == 0
+    run([str(installed / "mcp-server-bundle"), "export", "--output", "wheel"], tmp_path)
+    ours = [path for path in (tmp_path / "checkout").rglob("*") if path.is_file()]
+    assert len(ours) == 3 * len(ENTRIES)
+    for path in ours:
+        assert (tmp_path / "wheel" / path.relative_to(tmp_path / "checkout")).read_bytes() == path.read_bytes()
+
+
+async def test_with_pipx_a_server_answers(wheel: Path, installers: Path, tmp_path: Path) -> None:
+    env = {**BARE, "PIPX_HOME": str(tmp_path / "home"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
+    run([str(installers / "pipx"), "install", f"{wheel}[filesystem]"], tmp_path, env)
+    async with Wire([str(tmp_path / "bin" / "mcp-bundle-filesystem"), "."], cwd=tmp_path, env=BARE) as server:
+        assert (await server.initialize())["serverInfo"]["name"] == "filesystem"
+
+
+# What loads the libraries of the extra, and a part of its answer.
+WORK: dict[str, tuple[str, dict[str, Any], str]] = {
+    "filesystem": ("search_content", {"path": ".", "pattern": "w.rds"}, "some words"),
+    "sqlite": ("read_query", {"query": "SELECT 6 * 7 AS answer"}, "42"),
+    "postgres": ("read_query", {"query": "SELECT 6 * 7 AS answer"}, "42"),
+    "fetch": ("fetch", {"url": "{site}/story"}, "A story"),
+    "prompts": ("render_prompt", {"name": "commit-message", "arguments": {"diff": "+ a line"}}, "+ a line"),
+}
+
+
+@each_with_extra
+async def test_with_uvx_and_its_own_extra_a_server_does_its_work(
+    entry: Entry, wheel: Path, installers: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("some words")
+    command = [str(installers / "uvx"), "--from", f"{wheel}[{entry.extra}]", str(entry.script)]
+    run([*command, "--version"], tmp_path)  # installs it
+    tool, given, wanted = WORK[entry.name]
+    with served() as site:
+        given = json.loads(json.dumps(given).replace("{site}", site))
+        async with Wire([*command, *arguments(entry, tmp_path)], cwd=tmp_path, env=BARE) as server:
+            await server.initialize()
+            answer = await server.request("tools/call", {"name": tool, "arguments": given}, timeout=60)
+    assert wanted in answer["result"]["content"][0]["text"]
+    assert not answer["result"].get("isError")
+
+
+@each_with_extra
+def test_without_its_extra_a_server_names_it_in_one_line(
+    entry: Entry, wheel: Path, installers: Path, tmp_path: Path
+) -> None:
+    command = [str(installers / "uvx"), "--quiet", "--from", str(wheel), str(entry.script)]
+    done = subprocess.run(
+        [*command, *arguments(entry, tmp_path)],
+        cwd=tmp_path, env=BARE, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALLING,
+    )  # fmt: skip
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.endswith(f"it needs the extra '{entry.extra}': uvx --from '{wheel}[{entry.extra}]' {entry.script}")
+
+
+@pytest.fixture
+def registered(tmp_path: Path) -> dict[str, dict[str, Any]]:
+    """What the registry says of the SQLite server, by transport."""
+    assert export(["sqlite", "--output", str(tmp_path)]) == 0
+    packages = json.loads((tmp_path / "sqlite" / "server.json").read_text())["packages"]
+    return {package["transport"]["type"]: package for package in packages}
+
+
+def started(package: dict[str, Any], installers: Path) -> list[str]:
+    """The command that a client of the registry makes of a package."""
+    runtime = [part for one in package["runtimeArguments"] for part in (one["name"], one["value"])]
+    words = [one["value"] for one in package["packageArguments"] if "value" in one]
+    called = f"{package['identifier']}@{package['version']}"
+    return [str(installers / package["runtimeHint"]), *runtime, called, *words]
+
+
+def settings(package: dict[str, Any], built: Path) -> dict[str, str]:
+    """The variables it starts it with; the user has asked for the demo."""
+    fixed = {one["name"]: one["value"] for one in package["environmentVariables"] if "value" in one}
+    # Only what is published is found without being told where to look.
+    return {**BARE, **fixed, "UV_FIND_LINKS": str(built), "MCP_SQLITE_DEMO": "true"}
+
+
+async def test_a_client_of_the_registry_starts_a_server(
+    registered: dict[str, dict[str, Any]], built: Path, installers: Path, tmp_path: Path
+) -> None:
+    package = registered["stdio"]
+    command, env = started(package, installers), settings(package, built)
+    run([*command, "--version"], tmp_path, env)  # installs it
+    async with Wire(command, cwd=tmp_path, env=env) as server:
+        assert (await server.initialize())["serverInfo"]["name"] == "sqlite"
+
+
+async def test_a_client_of_the_registry_reaches_it_over_http(
+    registered: dict[str, dict[str, Any]], built: Path, installers: Path, tmp_path: Path
+) -> None:
+    package = registered["streamable-http"]
+    command, env = started(package, installers), settings(package, built) | {"MCP_PORT": "0", "MCP_TOKEN": "secret"}
+    run([*command, "--version"], tmp_path, env)  # installs it
+    async with await anyio.open_process(command, cwd=tmp_path, env=env, stdout=None) as process:
+        try:
+            assert process.stderr is not None
+            with anyio.fail_after(30):
+                said = (await BufferedByteReceiveStream(process.stderr).receive_until(b"\n", 1_000)).decode()
+            url = said.removeprefix("listening on ")
+            port = url.rpartition(":")[2].partition("/")[0]
+            assert url == package["transport"]["url"].replace("{MCP_PORT}", port)
+            async with connect_http(url, token="secret") as client:
+                assert client.server.info["name"] == "sqlite"
+        finally:
+            process.terminate()

@@ -1,0 +1,311 @@
+"""`config` prints what each client documents, and what it prints starts the server."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from servers.bundle.catalog import CATALOG, load_catalog
+from servers.bundle.commands import config
+from servers.bundle.commands.config import HostParser
+from servers.bundle.hosts.clients import CLIENTS, Client, client_named
+from servers.bundle.hosts.configured import Configured, as_configured, read_entries
+from servers.bundle.hosts.launching import launch_command
+from shared.kit.program import needs_extra
+from shared.program.run import Options
+from tests.servers.bundle.doctor.machines import ROOT
+from tests.wire import Wire
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# JSON has no comments, so the sources stand here: what each golden file was compared with. Codex CLI 0.169.0, Claude
+# Code 2.1.330 and Gemini CLI 0.61.0 have read theirs, and Claude Code has connected to the server.
+SOURCES = {
+    "claude-desktop": "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
+    "claude-code": "https://code.claude.com/docs/en/mcp",
+    "vscode": "https://code.visualstudio.com/docs/agents/reference/mcp-configuration",
+    "cursor": "https://cursor.com/docs/mcp",
+    "windsurf": "https://docs.devin.ai/desktop/cascade/mcp",
+    "zed": "https://zed.dev/docs/ai/mcp",
+    "cline": "https://docs.cline.bot/mcp/mcp-overview",
+    "gemini": "https://github.com/google-gemini/gemini-cli/blob/main/docs/tools/mcp-server.md",
+    "codex": "https://github.com/openai/codex/blob/main/docs/config.md",
+}
+# Their documentation knows no variables in headers.
+WITHOUT_VARIABLES = ("zed", "cline")
+ENDINGS = {"json": "json", "jsonc": "json", "toml": "toml"}
+
+each = pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+each_with_http = pytest.mark.parametrize(
+    "client", [client for client in CLIENTS if client.http], ids=lambda client: client.name
+)
+
+
+@pytest.fixture(autouse=True)
+def _notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notes").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert config.main(words) == 0
+    return capsys.readouterr().out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        config.main(words)
+    shown = capsys.readouterr()
+    assert (ended.value.code, shown.out) == (2, "")
+    (line,) = shown.err.splitlines()
+    return line.partition(": ")[2]
+
+
+def golden(client: Client, kind: str, folder: Path) -> str:
+    """The golden file, with the command and the folder of this machine."""
+    text = (GOLDEN / f"{client.name}{kind}.{ENDINGS[client.format]}").read_text()
+    command, *words = launch_command(load_catalog().entry("filesystem"))
+    assert not words, "this checkout is not installed: its console scripts are missing"
+    for shown, real in (("/opt/mcp/bin/mcp-bundle-filesystem", command), ("/home/ann", str(folder))):
+        text = text.replace(shown, json.dumps(real)[1:-1])
+    return text
+
+
+@each
+def test_the_snippet_is_that_of_the_documentation(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("filesystem", "notes", "--allow-write", "--client", client.name, "--env", "MCP_LOG_LEVEL=info")
+    assert printed(capsys, *words) == golden(client, "", tmp_path)
+
+
+@each_with_http
+def test_the_snippet_for_a_url_is_that_of_the_documentation(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("filesystem", "--client", client.name, "--url", "https://mcp.example.com/filesystem/mcp")
+    token = () if client.name in WITHOUT_VARIABLES else ("--token-variable", "MCP_TOKEN")
+    assert printed(capsys, *words, *token) == golden(client, "-http", tmp_path)
+
+
+def test_the_golden_files_are_those_of_the_clients() -> None:
+    assert {client.name: client.source for client in CLIENTS} == SOURCES
+    names = [client.name for client in CLIENTS] + [f"{client.name}-http" for client in CLIENTS if client.http]
+    assert sorted(path.stem for path in GOLDEN.iterdir()) == sorted(names)
+
+
+@pytest.mark.slow
+async def test_what_is_printed_starts_the_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Executed as a client would: with a bare environment, where a folder of that name would shadow the bundle."""
+    shadow = tmp_path / "servers"
+    shadow.mkdir()
+    (shadow / "__init__.py").write_text("raise RuntimeError('shadowed')")
+    found: set[tuple[Any, ...]] = set()
+    for client in CLIENTS:
+        path = tmp_path / client.name
+        path.write_text(printed(capsys, "filesystem", "notes", "--client", client.name))
+        server = as_configured(client, "filesystem", read_entries(client, path)["filesystem"])
+        assert server is not None
+        found.add((server.command, *server.args))
+    (command,) = found
+    async with Wire(list(command), env={"PATH": "/usr/bin:/bin"}, cwd=tmp_path) as server:
+        answer = await server.initialize()
+    assert answer["serverInfo"]["name"] == "filesystem"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("encoding", "folder"), [("ascii", "übung €😀"), ("latin-1", "é")])
+@pytest.mark.parametrize("name", ["cursor", "codex"])
+def test_a_pipe_of_few_letters_gets_escapes_that_mean_the_same(
+    name: str, encoding: str, folder: str, tmp_path: Path
+) -> None:
+    (tmp_path / folder).mkdir()
+    words = ["filesystem", folder, "--env", "FÜR=é", "--client", name]
+    found = subprocess.run(
+        [sys.executable, "-m", "servers", "config", *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=True,
+    )
+    (tmp_path / "settings").write_bytes(found.stdout)
+    entry = read_entries(client_named(name), tmp_path / "settings")["filesystem"]
+    assert entry["args"][-1:] == [str(tmp_path / folder)]
+    assert entry["env"] == {"FÜR": "é"}
+
+
+PASSING = "/home/ann/.cache/uv/archive-v0/x1/bin/python"
+
+
+def test_from_the_cache_of_uv_a_command_is_printed_that_lasts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("uv", "uvx"):
+        (tmp_path / name).touch(0o700)
+    monkeypatch.setattr("sys.executable", PASSING)
+    monkeypatch.setenv("UV", str(tmp_path / "uv"))
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://packages.example/simple")
+    monkeypatch.setenv("UV_INDEX", "https://ann:hush@packages.example/simple")
+    text = printed(capsys, "filesystem", "notes", "--client", "cursor")
+    (entry,) = json.loads(text)["mcpServers"].values()
+    words = ["--from", f"{ROOT}[filesystem]", "mcp-bundle-filesystem", str(tmp_path / "notes")]
+    assert (entry["command"], entry["args"]) == (str(tmp_path / "uvx"), words)
+    assert entry["env"]["UV_DEFAULT_INDEX"] == "https://packages.example/simple"
+    assert "hush" not in text
+    (tmp_path / "uvx").unlink()
+    (entry,) = json.loads(printed(capsys, "filesystem", "notes", "--client", "cursor"))["mcpServers"].values()
+    assert (entry["command"], entry["args"]) == (str(tmp_path / "uv"), ["tool", "run", *words])
+
+
+def test_where_nobody_knows_what_uvx_was_given_nothing_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.executable", PASSING)
+    monkeypatch.setattr("shared.kit.installation._HERE", Path("/nowhere"))
+    shown = refusal(capsys, "filesystem", "notes", "--client", "cursor")
+    assert shown.startswith("this copy is in uv's cache, which is emptied now and then, and the wheel or checkout")
+    assert shown.endswith(": install it by `uv tool install`, and call that one")
+
+
+def test_stderr_says_where_it_goes_and_what_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    config.main(["prompts", "--starter", "--client", "codex"])
+    assert capsys.readouterr().err == f"goes into {tmp_path / 'config.toml'}; then start Codex again\n"
+
+
+def arguments(text: str) -> list[str]:
+    (entry,) = json.loads(text)["mcpServers"].values()
+    found: list[str] = entry["args"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "args"),
+    [
+        (["filesystem", "notes"], ["{here}/notes"]),
+        (["filesystem", "--root", "notes:ro"], ["--root", "{here}/notes:ro"]),
+        (["filesystem", "--root=notes:rw"], ["--root={here}/notes:rw"]),
+        (["filesystem", "notes", "--settings", "own.toml"], ["{here}/notes", "--settings", "{here}/own.toml"]),
+        (["filesystem", "--", "--root", "notes"], ["--root", "{here}/notes"]),
+        (["filesystem", "--", "--", "notes"], ["--", "{here}/notes"]),
+        (["sqlite", "--db", "own=shop.db"], ["--db", "own={here}/shop.db"]),
+        (["sqlite", "--create", "new.db"], ["--create", "{here}/new.db"]),
+        (["sqlite", ":memory:"], [":memory:"]),
+        (["fetch", "--header", "a.example=X-Key:1"], ["--header", "a.example=X-Key:1"]),
+    ],
+)
+def test_paths_of_the_server_become_absolute_and_nothing_else_changes(
+    words: list[str], args: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.toml").touch()
+    (tmp_path / "shop.db").touch()
+    text = printed(capsys, words[0], "--client", "cursor", *words[1:])
+    assert arguments(text) == [arg.replace("{here}", str(tmp_path)) for arg in args]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["filesystem"], "give at least one DIR that may be read"),
+        (["filesystem", "missing"], "DIR: {here}/missing does not exist"),
+        (["filesystem", "--root", "missing:ro"], "--root: {here}/missing does not exist"),
+        (["sqlite", "missing.db"], "DATABASE: {here}/missing.db does not exist"),
+        (["sqlite", "--create", "missing/new.db"], "DATABASE: {here}/missing/new.db does not exist"),
+        (["filesystem", "notes", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["filesystem", "notes", "--max-read", "x"], "--max-read: Input should be a valid integer"),
+        (["filesystem", "notes", "--transport", "http"], "a client speaks to the server it starts over stdio"),
+        (["filesystem", "notes", "--env", "novalue"], "--env takes NAME=VALUE"),
+        (["filesystem", "notes", "--env", "MCP_FILESYSTEM_POLL=perhaps"], "MCP_FILESYSTEM_POLL: "),
+        (["filesystem", "notes", "--url", "http://a/mcp"], "a server with a --url is started elsewhere"),
+        (["filesystem", "--url", "a.example/mcp"], "--url takes the URL of an endpoint"),
+        (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable goes with --url"),
+        (
+            ["fetch", "--url", "http://a/mcp", "--token-variable", "a b"],
+            "--token-variable takes the name of a variable",
+        ),
+        (["fetch", "--name", "my web"], "--name takes letters, digits, - and _"),
+        (["filesystem", "b\udce9"], "a path that is not UTF-8 can't stand in the file of a client"),
+        (["nothing"], "there is no server 'nothing' in the catalog"),
+    ],
+)
+def test_what_could_not_work_is_refused_in_one_line(
+    words: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "b\udce9").mkdir()
+    shown = refusal(capsys, *words, "--client", "cursor")
+    assert shown.startswith(reason.replace("{here}", str(tmp_path)))
+
+
+def test_a_url_for_claude_desktop_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = refusal(capsys, "fetch", "--client", "claude-desktop", "--url", "http://127.0.0.1:8000/mcp")
+    assert shown == "the file of Claude Desktop takes no server with a URL, only one that it starts"
+
+
+def test_servers_of_another_catalog_have_the_paths_it_names_made_absolute(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "servers: [{name: own, title: Own, version: '1', summary: Own., description: Own., category: testing,"
+        " module: own.thing, transports: [stdio], arguments: ["
+        "{name: dirs, type: directory, description: d, repeated: true}, "
+        "{name: log, type: file, description: l, option: --log},"
+        " {name: switch, type: boolean, description: o, option: --on},"
+        " {name: word, type: string, description: w, option: --word}]}]"
+    )
+    (tmp_path / "x.log").touch()
+    words = ["notes", "--log", "x.log", "--word", "notes", "--on", "notes", "--other", "notes"]
+    text = printed(capsys, "own", *words, "--client", "cursor", "--catalog", "own.yaml")
+    notes, log = str(tmp_path / "notes"), str(tmp_path / "x.log")
+    expected = [notes, "--log", log, "--word", "notes", "--on", notes, "--other", "notes"]
+    assert arguments(text) == ["-P", "-m", "own.thing", *expected]
+
+
+@pytest.mark.parametrize("name", WITHOUT_VARIABLES)
+def test_a_token_that_a_client_can_not_take_from_a_variable_is_refused(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("fetch", "--client", name, "--url", "https://a.example/mcp", "--token-variable", "MCP_TOKEN")
+    assert refusal(capsys, *words).endswith(
+        "takes no token from a variable: put the header Authorization there by hand"
+    )
+
+
+def test_the_entry_can_have_another_name(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "fetch", "--name", "my-web", "--client", "codex")
+    assert list(tomllib.loads(text)["mcp_servers"]) == ["my-web"]
+
+
+def test_no_option_of_a_command_hides_one_of_a_server() -> None:
+    parser = HostParser("install", "x")
+    parser.add_entry()
+    parser.add_scope()
+    parser.add_server()
+    ours = {option for action in parser._actions for option in action.option_strings}
+    models: list[type[BaseModel]] = [Options]
+    theirs = {f"--{name.replace('_', '-')}" for model in models for name in model.model_fields}
+    theirs |= {argument.option or "" for entry in load_catalog().servers for argument in entry.arguments}
+    assert ours & theirs == set()
+
+
+def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copy(CATALOG, tmp_path / "catalog.yaml")
+    text = Path(copy).read_text().replace("module: servers.fetch", "module: servers.nowhere")
+    Path(copy).write_text(text)
+    monkeypatch.setattr("servers.bundle.commands.config.CATALOG", Path(copy))
+    shown = refusal(capsys, "fetch", "--client", "cursor", "--catalog", str(copy))
+    assert shown.endswith(needs_extra("fetch"))
+
+
+def test_the_record_of_the_snippet_is_the_one_that_was_written() -> None:
+    assert as_configured(client_named("zed"), "a", {"command": "x"}) == Configured("a", "x")

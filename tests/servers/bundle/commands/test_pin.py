@@ -1,0 +1,169 @@
+"""`pin`, over a server that starts at once: what it shows, what it accepts, and how it ends."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from servers.bundle.pinning.showing import MAX_LINE, MAX_LINES, differences
+from servers.bundle.program import main, program_name
+from shared.gateway.rules.pins import Pins
+
+pytestmark = pytest.mark.usefixtures("home_of_nobody")
+
+SERVER = Path(__file__).parents[1] / "changeable.py"
+
+
+def tool(name: str, description: str = "Does it.", **properties: Any) -> dict[str, Any]:
+    return {"name": name, "description": description, "inputSchema": {"type": "object", "properties": properties}}
+
+
+@pytest.fixture
+def home_of_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+class Place(NamedTuple):
+    """A configuration with one server of others, and that server's tools."""
+
+    path: Path
+
+    def offer(self, *tools: Any) -> None:
+        (self.path / "tools.json").write_text(json.dumps(tools))
+
+    def write(self, **said: Any) -> None:
+        command = [sys.executable, "-I", "-S", str(SERVER), str(self.path / "tools.json")]
+        servers = {"other": {"command": command, "pin": True, **said}, "filesystem": {}}
+        (self.path / "bundle.yaml").write_text(json.dumps({"servers": servers}))
+
+    def pin(self, *words: str, name: str = "other") -> int:
+        try:
+            return main(["pin", name, "--config", str(self.path / "bundle.yaml"), *words])
+        except SystemExit as end:
+            return int(end.code or 0)
+
+    @property
+    def pins(self) -> Pins:
+        return Pins(self.path / "other.pins.json")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place(tmp_path)
+    made.write()
+    made.offer(tool("a"), tool("b"))
+    return made
+
+
+def test_before_anything_is_pinned_it_changes_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.pin() == 0
+    assert place.pins.is_new
+    assert "nothing is pinned yet: --accept does it now" in capsys.readouterr().out
+
+
+def test_all_can_be_accepted_at_once(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.pin("--accept") == 0
+    assert place.pins.names == ["a", "b"]
+    assert f"pinned in {place.path}/other.pins.json: all of them" in capsys.readouterr().out
+
+
+def test_what_changed_is_shown(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.pin("--accept")
+    place.offer(tool("a", "Does it.\nAnd more."), tool("c", "Is new.", x={}, y={}))
+    capsys.readouterr()
+    assert place.pin() == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[:-1] == [
+        "other: 2 tools",
+        "as they were pinned: 0",
+        "changed: a",
+        "  description:",
+        "    + And more.",
+        "new: c",
+        "    Is new.",
+        "    arguments: x, y",
+        "gone: b",
+    ]
+    assert out[-1] == f"accept with: {program_name()} pin other --config {place.path}/bundle.yaml --accept"
+
+
+def test_some_can_be_accepted(place: Place) -> None:
+    place.pin("--accept")
+    place.offer(tool("a", "Is another."), tool("b", "Is another."))
+    assert place.pin("--accept", "a") == 1
+    assert place.pin("--accept", "b") == 0
+    assert place.pin() == 0
+
+
+def test_what_is_gone_can_be_let_go(place: Place) -> None:
+    place.pin("--accept")
+    place.offer(tool("a"))
+    assert place.pin("--accept", "b") == 0
+    assert place.pins.names == ["a"]
+
+
+def test_what_is_not_allowed_is_withheld_by_no_pin(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.pin("--accept")
+    place.write(tools={"deny": ["b", "c"]})
+    place.offer(tool("a"), tool("b", "Is another."), tool("c"))
+    assert place.pin() == 0
+    assert "changed" not in capsys.readouterr().out
+
+
+def test_what_the_server_says_is_not_obeyed_by_the_terminal(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.pin("--accept")
+    place.offer(tool("a", "\x1b[2J\u202eevil\u200b"), tool("b\x1b]0;x"))
+    assert place.pin() == 1
+    out = capsys.readouterr().out
+    assert "\\x1b[2J\\u202eevil\\u200b" in out
+    assert "b\\x1b]0;x" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "why"),
+    [
+        ("none", [], "there is no server 'none' with a command or a url in it; there are: other"),
+        ("filesystem", [], "servers.filesystem: this is one of ours, and has nothing to pin"),
+        ("other", ["--accept", "none"], "there is no tool 'none'"),
+    ],
+)
+def test_what_is_not_there_is_wrong_usage(
+    place: Place, name: str, words: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert place.pin(*words, name=name) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_a_damaged_file_of_pins_is_wrong_usage(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.pins.path.write_text("{")
+    assert place.pin() == 2
+    assert "is not a file of pins; remove it to pin the tools anew" in capsys.readouterr().err
+
+
+def test_a_server_that_ends_is_no_connection(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    (place.path / "tools.json").write_text("{}")
+    assert place.pin() == 3
+    assert "the connection to other was lost" in (said := capsys.readouterr().err)
+    assert "last it said: no tools today" in said
+
+
+def test_a_server_that_is_not_pinned_is_said_to_be(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.write(pin=False)
+    assert place.pin("--accept") == 0
+    assert "its pins count for nothing" in capsys.readouterr().err
+
+
+def test_a_tool_that_is_listed_twice_has_to_fit_twice(place: Place) -> None:
+    place.pin("--accept")
+    place.offer(tool("a", "Is another."), tool("a"), tool("b"))
+    assert place.pin() == 1
+
+
+def test_long_changes_are_cut_and_say_so() -> None:
+    lines = differences({"name": "a"}, {"name": "a", "description": "\n".join(["x" * 500] * 100)})
+    assert len(lines) == MAX_LINES + 1
+    assert max(map(len, lines)) == MAX_LINE + len(" ...")
+    assert lines[-1] == "  ... and 41 lines more"

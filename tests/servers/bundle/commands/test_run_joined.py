@@ -1,0 +1,91 @@
+"""`python -m servers run --join` as a process: several servers at one pair of streams."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.commands.run import main
+from tests.checks.faults.raw import Raw, call, request
+from tests.servers.bundle.serve.test_foreign_server import configured, is_alive, started
+from tests.shared.transports.http.http_wire import Json
+
+JOIN = [*started()["command"][:1], "-m", "servers", "run", "--join"]
+
+
+def joined(*arguments: str | Path) -> Raw:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MCP_")}
+    return Raw([*JOIN, *map(str, arguments)], env=env)
+
+
+def names(process: Raw, id: str = "list") -> list[str]:
+    process.send(request(id, "tools/list"))
+    return [tool["name"] for tool in process.answer(id)["result"]["tools"]]
+
+
+def text(process: Raw, message: Json) -> str:
+    process.send(message)
+    said: str = process.answer(message["id"])["result"]["content"][0]["text"]
+    return said
+
+
+@pytest.mark.slow
+def test_several_by_their_names_are_one_server() -> None:
+    with joined("sqlite", "prompts") as process:
+        found = names(process.open())
+        assert {"read_query", "search_prompts"} <= {*found}
+        assert "fetch" not in found
+        assert "customers" in text(process, call(1, "list_tables"))
+        process.close_stdin()
+        assert process.wait() == 0
+        assert process.stderr() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", ["end of input", "SIGTERM"])
+def test_all_of_a_configuration_end_together(ends: str, tmp_path: Path) -> None:
+    with joined("--config", configured(tmp_path, others={"other": started()}, prefix="always", port=1)) as process:
+        assert {"other__pid", "prompts__search_prompts"} <= {*names(process.open())}
+        pid = int(text(process, call(1, "other__pid")))
+        assert is_alive(pid)
+        if ends == "SIGTERM":
+            process.process.send_signal(signal.SIGTERM)
+        else:
+            process.close_stdin()
+        assert process.wait() == 0
+        assert not is_alive(pid)
+
+
+@pytest.mark.slow
+def test_one_that_can_not_be_had_keeps_no_other_away(tmp_path: Path) -> None:
+    others = {"other": {"command": ["/there/is/none"]}}
+    with joined("--config", configured(tmp_path, others=others, join=["prompts", "other"])) as process:
+        assert "search_prompts" in names(process.open())
+        process.close_stdin()
+        assert process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--join", "fech"], "there is no server 'fech' in the catalog; there are: filesystem, "),
+        (["--join", "--config", "/there/is/none"], "/there/is/none: No such file or directory"),
+        (["--join", "--port", "1"], "unrecognized arguments: --port"),
+        (
+            ["--prefix", "never", "--join"],
+            "argument --prefix: invalid choice: 'never' (choose",
+        ),
+        (["--join", "prompts", "--trace", "/there/is/none"], "--trace: /there/is/none: No such file or directory"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("MCP_")]:
+        monkeypatch.delenv(name)
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    said = capsys.readouterr().err
+    assert (end.value.code, len(said.splitlines())) == (2, 1)
+    assert said.startswith(f"python -m servers run: {reason}")

@@ -1,0 +1,779 @@
+"""`doctor` finds what was planted, and says what to do. Every fault is real: files, programs, ports."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import anyio
+import pytest
+
+from servers.bundle.doctor.arguments import read_arguments
+from servers.bundle.doctor.configurations import find_servers
+from servers.bundle.doctor.examination import SECONDS, Examination, examine
+from servers.bundle.doctor.findings import Finding, Severity, look_at_libraries
+from servers.bundle.doctor.installation import check_installation, interpreter_of, this_installation
+from servers.bundle.hosts.bundled import BUNDLE
+from servers.bundle.hosts.clients import client_named
+from servers.bundle.program import main
+from shared.kit.installation import Installation as BareInstallation
+from tests.servers.bundle.doctor.machines import CATALOG, OLD_SERVER, ROOT, Home, home, installed, wheel_of
+
+__all__ = ["home"]
+
+slow = pytest.mark.slow
+SQLITE = CATALOG.entry("sqlite")
+TOKEN = "do-not-show-this-7c1f"
+
+
+@slow
+async def test_a_healthy_machine_has_no_finding(home: Home) -> None:
+    home.write("shop.db", "")
+    entries = {
+        "notes": {"command": sys.executable, "args": ["-P", "-m", "servers.filesystem", str(home.path / "notes")]},
+        "shop": {"command": sys.executable, "args": ["-P", "-m", "servers.sqlite", str(home.path / "shop.db")]},
+        "github": {"command": "npx", "args": ["-y", "somebody-elses-server"]},
+    }
+    home.write(".config/Claude/claude_desktop_config.json", json.dumps({"mcpServers": entries}))
+    home.write(".cursor/mcp.json", '{ // none yet\n "mcpServers": {}}')
+    assert await home._replace(installation=this_installation()).look() == []
+
+
+@slow
+async def test_an_entry_for_several_servers_is_ours(home: Home) -> None:
+    words = ["-P", "-m", "servers", "run", "--join", "filesystem", "sqlite"]
+    variables = {"MCP_FILESYSTEM_ROOTS": str(home.path / "notes")}
+    home.cursor("bundle", command=sys.executable, args=words, env=variables)
+    machine, here = home.machine, this_installation()
+    found = await examine(Examination(machine, here, home.path, CATALOG.servers, clients=[client_named("cursor")]))
+    assert [one for one in found if one.severity is not Severity.OK] == []
+    assert f"Cursor, {home.path}/.cursor/mcp.json: can be read; 1 of its 1 servers are ours" in map(joined, found)
+    assert "Cursor, 'bundle': it starts, speaks 2025-11-25 and 2026-07-28, and has 19 tools" in map(joined, found)
+    # Who asks for one server by its name is told of that one.
+    assert not any("bundle" in one.where for one in await home._replace(installation=here).look("sqlite"))
+
+
+def joined(finding: Finding) -> str:
+    return f"{finding.where}: {finding.what}"
+
+
+@slow
+async def test_an_entry_that_connects_to_nobody(home: Home) -> None:
+    words = ["-P", "-m", "servers", "connect", "http://127.0.0.1:9/mcp"]
+    home.cursor("remote", command=sys.executable, args=words, env={"MCP_CONNECT_TOKEN": TOKEN})
+    found = await home.only()
+    assert (found.severity, found.where) == (Severity.FAULT, "Cursor, 'remote'")
+    assert "last it said: python -m servers connect: no connection to http://127.0.0.1:9/mcp: " in found.what
+    assert TOKEN not in str(found)
+
+
+@pytest.mark.parametrize("words", [["filesystem", "/notes"], ["demo"], []])
+def test_other_commands_of_the_bundle_are_no_entry_for_servers(words: list[str], home: Home) -> None:
+    home.cursor("x", command=sys.executable, args=["-m", "servers", "run", *words])
+    found = find_servers(home.machine, home.path, [*CATALOG.servers, BUNDLE], ())
+    assert found.launches == []
+
+
+# The command
+
+
+async def test_an_environment_that_was_deleted(home: Home) -> None:
+    home.cursor("files", command=f"{home.path}/old/.venv/bin/mcp-bundle-filesystem", args=[f"{home.path}/notes"])
+    found = await home.only()
+    assert found.severity is Severity.FAULT
+    assert found.where == "Cursor, 'files'"
+    assert f"is gone, with its environment {home.path}/old/.venv: it was moved or deleted" in found.what
+    assert found.fix.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
+
+
+async def test_an_environment_that_was_moved(home: Home) -> None:
+    command = home.program("#!/nowhere/.venv/bin/python3\nfrom servers.filesystem.__main__ import main\n")
+    home.cursor("files", command=command, args=[f"{home.path}/notes"])
+    found = await home.only()
+    assert "starts /nowhere/.venv/bin/python3, which does not exist" in found.what
+    assert "let it start /" in found.fix
+
+
+async def test_a_python_that_was_removed(home: Home) -> None:
+    (home.path / "bin").mkdir()
+    python = home.path / "bin" / "python3"
+    python.symlink_to("/nowhere/python3.11")
+    home.cursor("files", command=str(python), args=["-m", "servers.filesystem", f"{home.path}/notes"])
+    found = await home.only()
+    assert "leads to /nowhere/python3.11, which is gone: that Python was removed or replaced" in found.what
+
+
+@slow
+async def test_a_command_in_the_cache_of_uv(home: Home) -> None:
+    text = f'#!/bin/sh\nexec {sys.executable} -m servers.filesystem "$@"\n'
+    command = str(home.write(".cache/uv/archive-v0/x1/bin/mcp-bundle-filesystem", text, 0o755))
+    home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
+    found = await home.only()
+    assert found.severity is Severity.WARNING
+    assert found.what == f"{command} is in uv's cache, and gone after the next `uv cache clean`"
+    assert found.fix.startswith(f"in {home.path}/.cursor/mcp.json let it start /")
+    Path(command).unlink()
+    found = await home.only()
+    assert (found.severity, found.what) == (Severity.FAULT, f"{command} is gone, since uv's cache was emptied")
+
+
+async def test_a_wheel_that_uvx_does_not_find(home: Home) -> None:
+    uvx = home.program("#!/bin/sh\nexit 1\n", "uvx")
+    words = ["--from", f"{home.path}/dist/x.whl[filesystem]", "mcp-bundle-filesystem", f"{home.path}/notes"]
+    home.cursor("files", command=uvx, args=words)
+    found = await home.only()
+    assert found.what == f"{home.path}/dist/x.whl, from which uvx takes the server, does not exist"
+    assert found.fix.startswith("put it there, or in ")
+
+
+async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
+    command = home.program("#!/bin/sh\n")
+    home.environment["PATH"] = str(home.path / "bin")
+    home.cursor("files", command="mcp-bundle-filesystem", args=[f"{home.path}/notes"])
+    found = await home.only()
+    assert found.what == "mcp-bundle-filesystem has no absolute path, and Cursor does not look where your shell does"
+    assert found.fix == f"in {home.path}/.cursor/mcp.json write {command}"
+
+
+@slow
+async def test_a_program_of_a_terminal_finds_what_the_shell_finds(home: Home) -> None:
+    home.program(f'#!/bin/sh\nexec {sys.executable} -m servers.filesystem "$@"\n')
+    home.environment.update({"PATH": f"{home.path}/bin:/bin", "PYTHONPATH": str(ROOT)})
+    entry = {"command": "mcp-bundle-filesystem", "args": [f"{home.path}/notes"]}
+    home.write(".claude.json", json.dumps({"mcpServers": {"files": entry}}))
+    assert await home.look() == []
+
+
+async def test_a_program_that_may_not_be_executed(home: Home) -> None:
+    command = home.program("#!/bin/sh\n")
+    Path(command).chmod(0o600)
+    home.cursor("files", command=command, args=[f"{home.path}/notes"])
+    found = await home.only()
+    assert "is not a program that may be executed" in found.what
+    assert found.fix == f"chmod +x '{command}'"
+
+
+# The files of the clients
+
+
+@slow
+async def test_a_configuration_that_is_not_json(home: Home) -> None:
+    path = home.write(".config/Claude/claude_desktop_config.json", '{"mcpServers": {"files": {]}}')
+    (found,) = [finding for finding in await home.look("everything") if finding.severity is Severity.FAULT]
+    assert found.where == f"Claude Desktop, {path}"
+    assert "Claude Desktop can't read it: " in found.what
+    assert found.fix == "correct it in an editor, or remove it; until then Claude Desktop starts none of its servers"
+
+
+def test_servers_under_the_key_of_another_client(home: Home) -> None:
+    home.write(".config/Code/User/mcp.json", '{"mcpServers": {"files": {}}}')
+    (found,) = home.read()
+    assert found.what == "its servers stand under 'mcpServers', which nobody reads"
+    assert found.fix == "rename 'mcpServers' to 'servers' in that file"
+
+
+def test_an_entry_that_the_client_cant_use(home: Home) -> None:
+    home.cursor("filesystem", command=sys.executable, args="-m servers.filesystem")
+    (found,) = home.read()
+    assert "Cursor can't use it: 'filesystem': 'args' is not a list of texts" in found.what
+    assert found.fix == f"correct the entry in {home.path}/.cursor/mcp.json"
+
+
+# The arguments
+
+
+async def test_a_directory_that_does_not_exist(home: Home) -> None:
+    home.start("filesystem", f"{home.path}/papers")
+    found = await home.only()
+    assert found.what == f"the directory {home.path}/papers does not exist"
+    assert found.fix == f"make the directory, or correct the path in {home.path}/.cursor/mcp.json"
+
+
+async def test_a_database_that_does_not_exist(home: Home) -> None:
+    home.start("sqlite", "--db", f"shop={home.path}/shop.db:ro")
+    found = await home.only()
+    assert found.what == f"the file {home.path}/shop.db does not exist"
+    assert found.fix.startswith("put the file there, or correct the path")
+
+
+async def test_a_path_of_the_environment_that_does_not_exist(home: Home) -> None:
+    home.start("filesystem", MCP_FILESYSTEM_ROOTS=f"{home.path}/notes:{home.path}/papers")
+    assert (await home.only()).what == f"the directory {home.path}/papers does not exist"
+
+
+async def test_a_path_that_is_not_absolute(home: Home) -> None:
+    home.start("filesystem", "notes")
+    found = await home.only()
+    assert found.what == "notes is no absolute path, and means another place with every client"
+    assert f"write {home.path}/notes" in found.fix
+
+
+async def test_a_file_in_place_of_a_directory(home: Home) -> None:
+    home.start("filesystem", str(home.write("papers", "")))
+    assert (await home.only()).what == f"{home.path}/papers is a file and no directory"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+async def test_a_directory_that_may_not_be_read(home: Home) -> None:
+    (home.path / "notes").chmod(0)
+    home.start("filesystem", f"{home.path}/notes")
+    found = await home.only()
+    (home.path / "notes").chmod(0o700)
+    assert "can't be read by you" in found.what
+    assert "chmod u+rX" in found.fix
+
+
+async def test_an_option_that_does_not_exist(home: Home) -> None:
+    home.start("filesystem", "--alow-write", f"{home.path}/notes")
+    found = await home.only()
+    assert found.what == "there is no option --alow-write; did you mean --allow-write?"
+    assert "info filesystem` lists all" in found.fix
+
+
+async def test_an_option_without_its_value(home: Home) -> None:
+    home.start("filesystem", f"{home.path}/notes", "--deny", "--poll")
+    assert (await home.only()).what == "argument --deny: expected one argument"
+
+
+def test_arguments_are_read_as_the_server_reads_them() -> None:
+    words = ["--deny=*.log", "--no-allow-write", "--port", "80", "--max-read", "5000", "notes", "--", "--poll"]
+    given = read_arguments(CATALOG.entry("filesystem"), words)
+    read = [(argument.name, value) for argument, value in given.own]
+    assert read == [
+        ("deny", "*.log"), ("allow_write", "0"), ("max_read", "5000"), ("roots", "notes"), ("roots", "--poll"),
+    ]  # fmt: skip
+    assert given.common == {"port": "80"}
+    assert given.faults == []
+
+
+def test_a_secret_that_looks_like_an_option_is_taken_for_the_secret() -> None:
+    header, *_ = [one for one in CATALOG.entry("fetch").arguments if one.secret and one.option]
+    given = read_arguments(CATALOG.entry("fetch"), [header.option or "", f"-{TOKEN}"])
+    assert given.own == [(header, f"-{TOKEN}")]
+    assert TOKEN not in repr(given.faults)
+
+
+async def test_a_token_on_the_command_line(home: Home) -> None:
+    home.start("filesystem", "--token", TOKEN, f"{home.path}/notes")
+    found = await home.only()
+    assert found.what == "there is no option --token; did you mean --token-file?"
+    assert TOKEN not in repr(found)
+
+
+@slow
+async def test_a_variable_that_does_not_exist(home: Home) -> None:
+    home.start("filesystem", f"{home.path}/notes", MCP_FILESYSTEM_ALOW_WRITE="1")
+    found = await home.only()
+    assert found.severity is Severity.WARNING
+    assert found.what.endswith("did you mean MCP_FILESYSTEM_ALLOW_WRITE?")
+
+
+# Tokens
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "what", "fix"),
+    [
+        (None, 0, "does not exist", "make one: python -c"),
+        ("\n", 0o600, "is empty", "make one: python -c"),
+        (TOKEN, 0o644, "is open to others on this machine", "chmod 600 '"),
+    ],
+    ids=["missing", "empty", "open to all"],
+)
+async def test_a_token_file(content: str | None, mode: int, what: str, fix: str, home: Home) -> None:
+    path = home.path / "token" if content is None else home.write("token", content, mode)
+    home.start("filesystem", "--token-file", str(path), f"{home.path}/notes")
+    found = await home.only()
+    assert found.what == f"the token file {path} {what}"
+    assert found.fix.startswith(fix)
+    assert TOKEN not in repr(found)
+
+
+# Ports and URLs
+
+
+async def test_a_port_that_is_taken(home: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        home.start("filesystem", "--transport", "http", "--port", str(port), f"{home.path}/notes")
+        transport, taken = await home.look()
+    assert "clients speak over stdio with what they start" in transport.what
+    assert transport.fix.startswith("take that out of ")
+    assert taken.what == f"port {port} of 127.0.0.1 is taken"
+    assert taken.fix == "end what listens there, or give another --port"
+
+
+@slow
+async def test_a_url_at_which_nothing_listens(home: Home) -> None:
+    with socket.socket() as unused:  # bound, so that nobody else takes it, but not listening
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        home.cursor("filesystem", url=f"http://me:{TOKEN}@127.0.0.1:{port}/mcp?key={TOKEN}")
+        found = await home.only()
+    assert found.what == f"nothing answers at http://127.0.0.1:{port}/mcp (Connection refused)"
+    assert found.fix.startswith(
+        f"start it: mcp-bundle-filesystem --transport http --port {port} DIR, or correct the "
+    )
+
+
+class Page(BaseHTTPRequestHandler):
+    """A web site that is no MCP server."""
+
+    def do_POST(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Telltale(Page):
+    """A server that repeats the token that it does not like."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        error = {"code": -32000, "message": f"unknown: {self.headers['Authorization'].split()[-1]}"}
+        body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "error": error}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest) -> Iterator[int]:
+    with HTTPServer(("127.0.0.1", 0), getattr(request, "param", Page)) as server:
+        thread = Thread(target=partial(server.serve_forever, poll_interval=0.01))
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@slow
+async def test_a_url_at_which_another_program_listens(home: Home, site: int) -> None:
+    home.cursor("filesystem", url=f"http://127.0.0.1:{site}/mcp")
+    found = await home.only()
+    assert f"what listens at http://127.0.0.1:{site}/mcp is no MCP server, or has another path" in found.what
+    assert "give the server another --port" in found.fix
+
+
+@slow
+@pytest.mark.parametrize("site", [Telltale], indirect=True)
+async def test_the_token_is_not_shown_even_if_what_listens_at_a_url_repeats_it(home: Home, site: int) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    home.cursor("filesystem", url=f"http://127.0.0.1:{site}/mcp", headers=headers)
+    found = await home.only()
+    assert "unknown: ***" in found.what
+    assert TOKEN not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "severity", "what"),
+    [
+        (None, 0, Severity.FAULT, "is of no use: {path}: No such file"),
+        ("[ada]\ntoken = 'hunter2'\n", 0o600, Severity.FAULT, "is of no use: {path}: 'ada': has to be a table"),
+        ("", 0o644, Severity.WARNING, "{path} is open to others"),
+    ],
+    ids=["missing", "wrong", "open"],
+)
+async def test_a_file_of_tokens(content: str | None, mode: int, severity: Severity, what: str, home: Home) -> None:
+    path = home.path / "tokens.toml"
+    if content is not None:
+        home.write("tokens.toml", content)
+        path.chmod(mode)
+    words = [
+        "-P",
+        "-m",
+        "servers.filesystem",
+        "--transport",
+        "http",
+        "--tokens-file",
+        str(path),
+        f"{home.path}/notes",
+    ]
+    home.cursor("filesystem", command=sys.executable, args=words)
+    found = [one for one in await home.look() if "file of tokens" in one.what]
+    assert [(one.severity, what.format(path=path) in one.what) for one in found] == [(severity, True)]
+    assert "hunter2" not in repr(found)
+
+
+@asynccontextmanager
+async def serving(home: Home) -> AsyncIterator[str]:
+    """The URL of a filesystem server that wants a token."""
+    command = [sys.executable, "-m", "servers.filesystem", "--transport", "http", "--port", "0", f"{home.path}/notes"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "MCP_TOKEN": TOKEN}
+    async with await anyio.open_process(command, env=env, stdout=None) as process:
+        try:
+            said = b""
+            while not said.endswith(b"\n"):
+                assert process.stderr is not None
+                said += await process.stderr.receive()
+            yield said.decode().removeprefix("listening on ").strip()
+        finally:
+            process.terminate()
+
+
+@slow
+async def test_a_url_that_wants_another_token(home: Home) -> None:
+    async with serving(home) as url:
+        home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer not-{TOKEN}"})
+        found = await home.only()
+        home.cursor("filesystem", url=url)
+        without = await home.only()
+        home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert await home.look() == []
+    assert found.what == f"{url} wants another token than the entry has"
+    assert "as the header Authorization: Bearer TOKEN" in found.fix
+    assert TOKEN not in repr(found)
+    assert without.severity is Severity.WARNING
+
+
+@slow
+async def test_the_variable_from_which_codex_takes_the_token(home: Home) -> None:
+    async with serving(home) as url:
+        entry = f'[mcp_servers.filesystem]\nurl = "{url}"\nbearer_token_env_var = "FILES_TOKEN"\n'
+        home.write(".codex/config.toml", entry)
+        unset = await home.only()
+        home.environment["FILES_TOKEN"] = f"not-{TOKEN}"
+        wrong = await home.only()
+        home.environment["FILES_TOKEN"] = TOKEN
+        assert await home.look() == []
+    assert unset.severity is Severity.WARNING
+    assert unset.what == "not asked: FILES_TOKEN, from which Codex CLI takes the token, is not set in this shell"
+    assert unset.fix == "set FILES_TOKEN where Codex CLI is started"
+    assert wrong.what == f"{url} wants another token than FILES_TOKEN has"
+    assert TOKEN not in repr([unset, wrong])
+
+
+# What only shows when it is started
+
+
+@slow
+async def test_noise_on_stdout(home: Home) -> None:
+    command = home.program(f'#!/bin/sh\necho Welcome\nexec {sys.executable} -m servers.filesystem "$@"\n')
+    home.cursor("files", command=command, args=[f"{home.path}/notes"], env={"PYTHONPATH": str(ROOT)})
+    found = await home.only()
+    assert found.what == "1 line of its stdout is no message, where clients break off"
+    assert "write to stderr" in found.fix
+
+
+@slow
+async def test_a_server_that_ends_at_once(home: Home) -> None:
+    home.start("filesystem", "--max-read", "5", f"{home.path}/notes")
+    found = await home.only()
+    assert found.what == (
+        "it ended with exit code 2 before it answered; last it said: "
+        "--max-read: Input should be greater than or equal to 1000"
+    )
+    assert found.fix.startswith(f"correct it in {home.path}/.cursor/mcp.json; ")
+
+
+async def test_a_python_without_the_bundle(home: Home) -> None:
+    home.cursor("files", command=home.program("#!/bin/sh\necho \"No module named 'servers'\" >&2\nexit 1\n"))
+    found = await home.only()
+    assert "exit code 1" in found.what
+    assert "No module named 'servers'" in found.what
+    assert "let it start /" in found.fix
+
+
+@slow
+async def test_a_server_that_gives_no_answer(home: Home) -> None:
+    home.cursor("files", command=home.program("#!/bin/sh\nwhile read -r line; do :; done\n"))
+    found = await home.only(seconds=0.3)
+    assert found.what == "it gives no answer: no answer in 0.3 seconds after it was started"
+    assert found.fix.startswith("start it in a terminal, and read all that it says")
+
+
+async def test_an_argument_that_no_system_takes(home: Home) -> None:
+    home.start("filesystem", "--deny", "a\0b", f"{home.path}/notes")
+    assert (await home.only()).what == "it can't be started: embedded null byte"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["/a\0b", "--allow-write"],
+        ["~\0"],
+        ["--token-file", "/a\0b"],
+        ["--transport", "http", "--port", "9" * 5000],
+        ["--transport", "http", "--port", "80", "--host", "a" * 70],
+    ],
+    ids=["path", "home", "token file", "port", "host"],
+)
+async def test_arguments_that_no_system_can_look_at(words: list[str], home: Home) -> None:
+    home.start("filesystem", *words)
+    assert (await home.look())[0].severity is Severity.FAULT
+
+
+async def test_a_path_longer_than_systems_take(home: Home) -> None:
+    home.cursor("filesystem", command=f"/{'x' * 5000}/mcp-bundle-filesystem")
+    assert (await home.only()).what == "what it is started with can't be looked at: File name too long"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[", "http://127.0.0.1:x/mcp", "http://127.0.0.1:99999/mcp", "http://a\0/mcp", "http://a/\ud800"]
+)
+async def test_a_url_that_is_none(url: str, home: Home) -> None:
+    home.cursor("filesystem", url=url)
+    assert (await home.only()).what == "its URL or one of its headers can't be sent"
+
+
+async def test_a_header_that_cant_be_sent(home: Home) -> None:
+    home.cursor("filesystem", url="http://127.0.0.1:1/mcp", headers={"Authorization": "Bearer \u00fc\U0001f600"})
+    assert (await home.only()).what == "its URL or one of its headers can't be sent"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+async def test_pipes_are_not_waited_for(home: Home) -> None:
+    """In place of a configuration, of a program, and of a token file."""
+    pipe = home.path / "bin" / "mcp-bundle-filesystem"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe, 0o700)
+    home.environment["MCP_TOKEN_FILE"] = str(pipe)
+    home.cursor("filesystem", command=str(pipe))
+    (home.path / ".claude.json").symlink_to(pipe)
+    found = [finding.what for finding in await home.look()]
+    assert "Claude Code can't read it: is not a file" in found
+    assert f"{pipe} is not a program that may be executed" in found
+
+
+def test_a_configuration_that_is_nested_too_deeply(home: Home) -> None:
+    home.write(".codex/config.toml", f"a = {'[' * 5000}{']' * 5000}")
+    assert [finding.what for finding in home.read()] == ["Codex CLI can't read it: is nested too deeply"]
+
+
+async def test_a_program_that_fills_its_pipes_and_leaves_children(home: Home) -> None:
+    home.cursor("filesystem", command=home.program("#!/bin/sh\nyes >&2 &\nhead -c 70000000 /dev/zero\nread x\n"))
+    assert (await home.look(seconds=1))[0].severity is Severity.FAULT
+
+
+async def test_a_program_of_another_system(home: Home) -> None:
+    home.cursor("files", command=home.program("\x7fELF of no machine"))
+    found = await home.only()
+    assert found.what == "it can't be started: Exec format error"
+    assert "let it start /" in found.fix
+
+
+@slow
+async def test_a_server_of_an_older_version(home: Home) -> None:
+    home.cursor("files", command=home.program(f"#!{sys.executable}\n{OLD_SERVER}"))
+    era, version = await home.look()
+    assert (era.severity, version.severity) == (Severity.FAULT, Severity.WARNING)
+    assert era.what == "it does not speak 2026-07-28: method not found"
+    assert version.what == f"it is version 0.0.1, and here is {CATALOG.entry('filesystem').version}"
+    assert "update it where it is installed" in version.fix
+
+
+async def test_a_secret_is_not_shown_even_if_the_server_says_it(home: Home) -> None:
+    command = home.program('#!/bin/sh\necho "bad token $MCP_TOKEN for $2" >&2\nexit 1\n', "mcp-bundle-fetch")
+    header = f"api.example.org=Authorization:Bearer {TOKEN}"
+    home.cursor("web", command=command, args=["--header", header], env={"MCP_TOKEN": f"x{TOKEN}"})
+    found = await home.only()
+    assert "bad token" in found.what
+    assert TOKEN not in repr(found)
+
+
+# The shell and the installation
+
+
+async def test_a_variable_in_the_shell(home: Home) -> None:
+    home.environment["MCP_FILESYSTEM_ALLOW_WRITE"] = TOKEN
+    home.start("filesystem", f"{home.path}/papers")
+    found, _ = await home.look()
+    assert found.severity is Severity.WARNING
+    assert TOKEN not in repr(found)
+    assert found.what == "MCP_FILESYSTEM_ALLOW_WRITE is set, and changes filesystem when it is started from here"
+    assert found.fix == "unset MCP_FILESYSTEM_ALLOW_WRITE, unless it is meant"
+
+
+async def test_a_token_file_that_the_shell_names(home: Home) -> None:
+    home.environment["MCP_TOKEN_FILE"] = f"{home.path}/token"
+    home.start("filesystem", f"{home.path}/papers")
+    variable, token, _ = await home.look()
+    assert variable.what == "MCP_TOKEN_FILE is set, and changes every server when it is started from here"
+    assert token.what == f"the token file {home.path}/token does not exist"
+
+
+def test_a_library_that_is_missing(tmp_path: Path) -> None:
+    installation = installed(tmp_path, requires="no-such-library>=1")
+    found = list(check_installation(installation, [SQLITE], ["sqlite"]))[-1]
+    assert found.severity is Severity.FAULT
+    assert found.what == "its extra 'sqlite' is not installed: no-such-library"
+    assert found.fix == f"{tmp_path}/bin/python -m pip install '{wheel_of(tmp_path)}[sqlite]'"
+
+
+def test_a_library_that_is_too_old(tmp_path: Path) -> None:
+    found = list(check_installation(installed(tmp_path, requires="pyyaml>=99"), [SQLITE], ["sqlite"]))[-1]
+    assert "pyyaml>=99 (there is " in found.what
+
+
+def test_a_library_of_a_server_that_nobody_uses_is_no_fault(tmp_path: Path) -> None:
+    found = list(check_installation(installed(tmp_path, requires="no-such-library>=1"), [SQLITE], []))[-1]
+    assert found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("", "they are missing"),
+        ("#!/nowhere/bin/python3\n", "they start /nowhere/bin/python3, which does not exist"),
+        (f"#!{sys.executable}\n", f"they start another Python, {sys.executable}"),
+        (f'#!/bin/sh\n\'\'\'exec\' "{sys.executable}" "$0" "$@"\n', f"they start another Python, {sys.executable}"),
+    ],
+    ids=["missing", "dead", "foreign", "foreign, by way of a shell"],
+)
+def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
+    _, found, *_ = check_installation(installed(tmp_path, script=script), [], [])
+    assert found.severity is Severity.FAULT
+    assert found.what == f"{what}: mcp-bundle-sqlite"
+    again = f"--force-reinstall --no-deps {wheel_of(tmp_path)}"
+    assert found.fix == f"write them again: {tmp_path}/bin/python -m pip install {again}"
+
+
+def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
+    (found,) = check_installation(installed(tmp_path)._replace(distribution=None), [], [])
+    assert found.severity is Severity.WARNING
+    assert found.fix == f"install it: {this_installation().line('all')}"
+
+
+@slow
+def test_without_libraries_of_its_own_it_says_which() -> None:
+    # A name that is known to be no module is as good as one that is not installed.
+    script = (
+        "import sys; sys.modules['rich'] = None; from servers.bundle.program import main; sys.exit(main(['doctor']))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    first, *_, last = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (1, "")
+    assert first.startswith("ok      ")
+    assert last.startswith("fault   doctor: it looks at no client, and starts no server, since its extra 'catalog'")
+    assert last.endswith(f". Fix: {this_installation().line('catalog')}")
+
+
+def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path: Path) -> None:
+    installation = installed(tmp_path, requires="no-such-library>=1")
+    found = list(look_at_libraries(BareInstallation.in_site(installation.python, tmp_path / "lib")))
+    assert [(one.severity, one.where) for one in found][1:] == [
+        (Severity.WARNING, "sqlite"), (Severity.FAULT, "doctor"),
+    ]  # fmt: skip
+    assert found[1].what == "its extra 'sqlite' is not installed: no-such-library"
+
+
+# The command
+
+
+@pytest.fixture
+def shell(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLINE_DATA_DIR", "MCP_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home.path))
+    monkeypatch.chdir(home.path / "project")
+    return home
+
+
+def test_the_command_prints_a_line_for_each_finding(shell: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.start("filesystem", f"{shell.path}/papers")
+    assert main(["doctor", "filesystem"]) == 1
+    *_, fault, total = capsys.readouterr().out.splitlines()
+    where, fix = "Cursor, 'filesystem'", f"make the directory, or correct the path in {shell.path}/.cursor/mcp.json"
+    assert fault == f"fault   {where}: the directory {shell.path}/papers does not exist. Fix: {fix}"
+    assert total == "1 fault, 0 warnings"
+
+
+@slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_in_a_terminal_no_word_is_broken(shell: Home) -> None:
+    papers = f"{shell.path}/{'papers' * 15}"
+    shell.start("filesystem", papers)
+    ours, theirs = os.openpty()
+    env = {"PYTHONPATH": str(ROOT), "HOME": str(shell.path), "TERM": "dumb", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "servers", "doctor", "filesystem"]
+    with subprocess.Popen(command, cwd=shell.path, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = "".join(iter(partial(read_terminal, ours), ""))
+    os.close(ours)
+    assert process.returncode == 1
+    assert f"the directory {papers} does not exist. Fix: make the directory" in " ".join(shown.split())
+    assert [line for line in shown.splitlines() if len(line.strip()) > 80 and " " in line.strip()] == []
+
+
+def read_terminal(descriptor: int) -> str:
+    try:
+        return os.read(descriptor, 65_536).decode()
+    except OSError:  # what Linux says at its end
+        return ""
+
+
+@slow
+def test_all_well_is_exit_code_0(shell: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "everything", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {finding["severity"] for finding in found} == {"ok"}
+    assert found[-1]["where"] == "everything"
+    assert found[-1]["what"].startswith("it starts, speaks 2025-11-25 and 2026-07-28, and has ")
+
+
+@slow
+def test_a_client_may_be_looked_at_alone(shell: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.start("filesystem", f"{shell.path}/papers")
+    assert main(["doctor", "everything", "--client", "vscode"]) == 0
+    assert "VS Code: none of the servers stands in its configuration" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [(["nobody"], "there is no server 'nobody'"), (["--client", "emacs"], "there is no client 'emacs'")],
+)
+def test_bad_usage_is_exit_code_2(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", *words])
+    assert ended.value.code == 2
+    assert reason in capsys.readouterr().err
+
+
+async def test_a_project_has_its_own_configuration(home: Home) -> None:
+    home.write(
+        "project/.mcp.json", json.dumps({"mcpServers": {"files": {"command": "/nowhere/mcp-bundle-filesystem"}}})
+    )
+    assert (await home.only()).where == "Claude Code, 'files'"
+
+
+async def test_a_project_of_claude_code_has_servers_in_the_file_of_the_user(home: Home) -> None:
+    servers = {"mcpServers": {"files": {"command": "/nowhere/mcp-bundle-filesystem"}}}
+    home.write(".claude.json", json.dumps({"projects": {f"{home.path}/project": servers}}))
+    assert (await home.only()).where == "Claude Code, 'files'"
+
+
+async def test_a_command_that_nobody_finds(home: Home) -> None:
+    home.cursor("files", command="mcp-bundle-filesystem")
+    found = await home.only()
+    assert found.what == "mcp-bundle-filesystem has no absolute path, and is on no PATH"
+    assert "let it start /" in found.fix
+
+
+async def test_what_the_client_fills_in_is_left_to_it(home: Home) -> None:
+    home.write(
+        "project/.vscode/mcp.json",
+        json.dumps({"servers": {"files": {"command": "mcp-bundle-filesystem", "args": ["${workspaceFolder}"]}}}),
+    )
+    found = await examine(Examination(home.machine, home.installation, home.path / "project", CATALOG.servers))
+    assert found[-1].what == "not started: its entry has variables that only the client knows"
+
+
+def test_a_server_has_less_time_than_clients_give_it() -> None:
+    assert SECONDS < 60
+
+
+@pytest.mark.parametrize("second", ["'/a b/bin/python'", '"/a b/bin/python"'], ids=["uv", "pip"])
+def test_the_interpreter_of_a_script_may_stand_in_its_second_line(second: str, tmp_path: Path) -> None:
+    script = tmp_path / "program"
+    script.write_text(f"#!/bin/sh\n'''exec' {second} \"$0\" \"$@\"\n' '''\n")
+    assert interpreter_of(script) == Path("/a b/bin/python")

@@ -1,0 +1,192 @@
+"""`doctor --config`: what it says of a configuration of `serve`, and of servers of others that start at once."""
+
+import json
+import socket
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from servers.bundle.doctor.findings import Finding, Severity
+from servers.bundle.doctor.installation import Installation
+from servers.bundle.doctor.served import Served, examine_served
+from servers.bundle.program import main
+from shared.gateway.rules.pins import Pins
+from tests.servers.bundle.doctor.machines import CATALOG, installed
+
+SERVER = Path(__file__).parents[1] / "changeable.py"
+TOKEN = "do-not-show-this-7c1f"
+TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in "ab"]
+
+
+class Place(NamedTuple):
+    """A directory with a configuration, and with the tools of a server of others."""
+
+    path: Path
+    installation: Installation
+
+    @property
+    def config(self) -> Path:
+        return self.path / "bundle.yaml"
+
+    def write(self, servers: dict[str, Any], **options: Any) -> None:
+        self.config.write_text(json.dumps({"servers": servers, **options}))
+        self.config.chmod(0o600)
+
+    def other(self, **said: Any) -> dict[str, Any]:
+        """What a configuration says of the server of others."""
+        return {"command": [sys.executable, "-I", "-S", str(SERVER), str(self.path / "tools.json")], **said}
+
+    async def look(self, *names: str, seconds: float = 60) -> list[Finding]:
+        """What is found of the servers and of the file."""
+        served = Served(self.config, CATALOG, self.installation, names, seconds)
+        return [one for one in await examine_served(served) if one.where.startswith(str(self.config))]
+
+    async def wrong(self) -> list[tuple[str, str]]:
+        """What is not in order: how much it matters, and what it is."""
+        return [(one.severity.value, one.what) for one in await self.look() if one.severity is not Severity.OK]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
+    return Place(tmp_path, installed(tmp_path / "venv"))
+
+
+async def test_all_is_well(place: Place) -> None:
+    place.write({"filesystem": {"roots": ["."]}, "other": place.other()}, port=8123, join=["other"])
+    found = await place.look()
+    assert [(one.severity, one.where.removeprefix(str(place.config)), one.what) for one in found] == [
+        (Severity.OK, "", "can be read, and names 2 servers"),
+        (Severity.OK, ", 'filesystem'", "its settings are as it takes them"),
+        (Severity.OK, ", 'other'", "it starts, is changeable 7, speaks 2025-11-25, and has 2 tools"),
+    ]
+
+
+async def test_only_those_that_are_asked_for(place: Place) -> None:
+    place.write({"filesystem": {"roots": ["."]}, "other": place.other()})
+    assert [one.where for one in await place.look("filesystem")][1:] == [f"{place.config}, 'filesystem'"]
+
+
+async def test_what_is_pinned_and_what_is_withheld(place: Place) -> None:
+    place.write({"other": place.other(pin=True)})
+    assert (await place.look())[-1].what == "its tools are not pinned yet: the first client of `serve` pins them"
+    pins = Pins(place.path / "other.pins.json")
+    pins.record(TOOLS)
+    assert (await place.look())[-1].what == "its tools are as they were pinned: 2"
+    pins.record([{**TOOLS[0], "description": "Was another."}])
+    found = (await place.look())[-1]
+    assert found.severity is Severity.WARNING
+    assert found.what == "withheld from clients, since their definitions are not the pinned ones: a, b"
+    assert found.fix.endswith(f" pin other --config '{place.config}'; --accept accepts it")
+
+
+async def test_rules_that_concern_no_tool(place: Place) -> None:
+    tools = {"allow": ["a", "b", "x*"], "deny": ["y"], "rename": {"a": "b"}, "describe": {"z": "Is none."}}
+    place.write({"other": place.other(tools=tools)})
+    assert await place.wrong() == [
+        ("warning", "tools.allow has 'x*', which matches none of its tools"),
+        ("warning", "tools.deny has 'y', which matches none of its tools"),
+        ("warning", "tools.describe has 'z', which matches none of its tools"),
+        ("warning", "its tool b is withheld: another one is renamed to that"),
+    ]
+
+
+async def test_a_command_that_is_not_there(place: Place) -> None:
+    place.write({"other": {"command": "no-such-program-here --x"}})
+    found = (await place.look())[-1]
+    assert (found.severity, found.what) == (Severity.FAULT, "it can't be started: No such file or directory")
+    assert found.fix == f"install no-such-program-here, or correct its command in {place.config}"
+
+
+async def test_a_server_that_ends_and_what_it_said_without_its_secrets(place: Place) -> None:
+    (place.path / "tools.json").write_text("{}")
+    script = f"import sys; sys.exit('bad token {TOKEN}')"
+    place.write({"other": {"command": [sys.executable, "-I", "-S", "-c", script], "env": {"TOKEN": TOKEN}}})
+    [(severity, what)] = await place.wrong()
+    assert severity == "fault"
+    assert what.endswith("; last it said: bad token ***")
+
+
+async def test_the_last_words_of_one_are_not_those_of_another(place: Place) -> None:
+    def ending(words: str) -> dict[str, Any]:
+        return {"command": [sys.executable, "-I", "-S", "-c", f"import sys; sys.exit('{words}')"]}
+
+    place.write({"one": ending("of one"), "two": ending("of two")})
+    said = [what.rpartition("; last it said: ")[2] for _, what in await place.wrong()]
+    assert said == ["of one", "of two"]
+
+
+async def test_a_server_that_is_silent(place: Place) -> None:
+    command = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()"]
+    place.write({"other": {"command": command}})
+    assert (await place.look(seconds=0.2))[-1].what == "it gives no answer in 0.2 seconds"
+
+
+async def test_nobody_at_a_url(place: Place) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place.write({"other": {"url": f"http://127.0.0.1:{free.getsockname()[1]}/mcp", "token": TOKEN}})
+        found = (await place.look())[-1]
+    assert found.severity is Severity.FAULT
+    assert "no connection" in found.what
+    assert TOKEN not in found.line
+    assert found.fix == f"see that it runs, and that its url and token in {place.config} are right"
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ({"url": "http://localhost/mcp", "command": "x"}, "servers.other: give either a command or a url"),
+        ({"command": "x", "pinned": True}, "there is no option 'servers.other.pinned'"),
+        ({"command": "x", "tools": {"rename": {"a": "c", "b": "c"}}}, "servers.other.tools: rename: 'a' and 'b'"),
+    ],
+)
+async def test_what_is_wrong_with_one_server_hides_no_other(place: Place, said: dict[str, Any], what: str) -> None:
+    place.write({"other": said, "filesystem": {"roots": ["."], "no-such": 1}})
+    first, second = await place.wrong()
+    assert first[0] == second[0] == "fault"
+    assert what in first[1]
+    assert "there is no option 'servers.filesystem.no-such'" in second[1]
+
+
+async def test_what_is_wrong_with_the_whole(place: Place) -> None:
+    place.write({"filesystem": {"roots": ["."]}}, port=99999)
+    assert "port" in (await place.wrong())[0][1]
+    place.write({"filesystem": {"roots": ["."]}}, join=["none"])
+    assert (await place.wrong())[0][1] == "join: there is no server 'none'; there are: filesystem"
+    place.config.write_text("[")
+    assert [severity for severity, _ in await place.wrong()] == ["fault"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")
+async def test_secrets_that_others_can_read(place: Place) -> None:
+    (place.path / "token").write_text(TOKEN)
+    (place.path / "token").chmod(0o644)
+    place.write({"other": place.other(env={"API_KEY": {"file": "token"}})})
+    found = next(one for one in await place.look() if one.severity is not Severity.OK)
+    assert (found.severity, TOKEN in found.line) == (Severity.WARNING, False)
+    assert "others on this machine can read a secret" in found.what
+
+
+async def test_a_damaged_file_of_pins(place: Place) -> None:
+    (place.path / "other.pins.json").write_text("{")
+    place.write({"other": place.other(pin=True)})
+    [(severity, what)] = await place.wrong()
+    assert severity == "fault"
+    assert "is not a file of pins" in what
+
+
+def test_the_command_ends_as_it_was_found(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.write({"other": place.other()})
+    assert main(["doctor", "--config", str(place.config), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[-1]["what"].startswith("it starts, is changeable 7")
+    place.write({"other": {"command": "no-such-program-here"}})
+    assert main(["doctor", "--config", str(place.config)]) == 1
+
+
+def test_clients_and_a_configuration_are_two_things(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["doctor", "--config", str(place.config), "--client", "cursor"])
+    assert "give one of them" in capsys.readouterr().err

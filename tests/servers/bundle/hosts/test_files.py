@@ -1,0 +1,183 @@
+"""`install` and `uninstall` beside other processes, and killed: no change is lost, and nothing is left behind."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.hosts.files import hold_lock
+from tests.servers.bundle.doctor.machines import ROOT
+
+Start = Callable[..., "subprocess.Popen[str]"]
+STATE = Path(".local/state/mcp-server-bundle")
+# Says when all is loaded, so that several start at the same moment.
+COMMAND = """
+import sys
+from servers.bundle.commands.install import main as install
+from servers.bundle.commands.install import uninstall
+print("ready", flush=True)
+sys.stdin.readline()
+sys.exit({"install": install, "uninstall": uninstall}[sys.argv[1]](sys.argv[2:]))
+"""
+AT_ONCE = """
+import multiprocessing, sys
+from servers.bundle.commands.install import main as install
+from servers.bundle.commands.install import uninstall
+context = multiprocessing.get_context("fork")
+
+def run(barrier, command, words):
+    barrier.wait()
+    sys.exit(command(words))
+
+def at_once(command):
+    barrier = context.Barrier(6)
+    names = [(client, client + number) for client in ("claude-code", "cursor") for number in "123"]
+    words = [["fetch", "--client", client, "--name", name] for client, name in names]
+    processes = [context.Process(target=run, args=(barrier, command, one)) for one in words]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    return sum(process.exitcode for process in processes)
+
+print("ready", flush=True)
+while line := sys.stdin.readline():
+    print("failed:", at_once({"install": install, "uninstall": uninstall}[line.strip()]), flush=True)
+"""
+MEDDLED = """
+import sys
+from pathlib import Path
+from servers.bundle.commands.install import main as install
+
+def meddle(event, args):
+    if event == "open" and "/..claude.json." in str(args[0]):
+        Path(".claude.json").write_bytes(b'{"numStartups": 2}')
+
+print("ready", flush=True)
+sys.stdin.readline()
+sys.addaudithook(meddle)
+sys.exit(install(["fetch", "--client", "claude-code"]))
+"""
+HOLDER = """
+import sys
+from pathlib import Path
+from servers.bundle.hosts.files import hold_lock
+with hold_lock(Path(sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a process that has loaded everything, and waits for a line."""
+    with ExitStack() as stack:
+
+        def started(program: str, *words: str) -> subprocess.Popen[str]:
+            process = subprocess.Popen(
+                [sys.executable, "-c", program, *words],
+                cwd=tmp_path,
+                env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            return process
+
+        yield started
+
+
+def ask(process: subprocess.Popen[str], command: str) -> None:
+    """Has a process make six changes at the same moment, in the files of two clients."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{command}\n")
+    process.stdin.flush()
+    shown = iter(process.stdout.readline, "")
+    assert next(line for line in shown if line.startswith("failed:")) == "failed: 0\n"
+
+
+def files(home: Path) -> list[str]:
+    """All files but the backups."""
+    found = [path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()]
+    return sorted(path for path in found if "/backups/" not in path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no process there is a copy of another")
+def test_no_change_is_lost_of_those_made_at_the_same_moment(tmp_path: Path, start: Start) -> None:
+    process = start(AT_ONCE)
+    ask(process, "install")
+    for client, path in (("claude-code", ".claude.json"), ("cursor", ".cursor/mcp.json")):
+        entries = json.loads((tmp_path / path).read_text())["mcpServers"]
+        assert sorted(entries) == [f"{client}{number}" for number in "123"]
+    ask(process, "uninstall")
+    # The receipts were kept too, so that nothing of the files is left.
+    assert files(tmp_path) == [f"{STATE.as_posix()}/installed.json"]
+    process.communicate()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a process there is never killed by a signal")
+def test_who_dies_holds_nothing(tmp_path: Path, start: Start) -> None:
+    lock = tmp_path / STATE / "lock"
+    holder = start(HOLDER, str(lock))
+    process = start(COMMAND, "install", "fetch", "--client", "claude-code")
+    holder.kill()
+    holder.communicate()
+    assert lock.exists()
+    process.communicate("\n")
+    assert (process.returncode, lock.exists()) == (0, False)
+
+
+def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.bundle.hosts.files._WAIT_SECONDS", 0)
+    lock = tmp_path / "state" / "lock"
+    with (
+        hold_lock(lock),
+        pytest.raises(ValueError, match=f"another command holds {lock}"),
+        hold_lock(lock),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_refusal_leaves_no_lock_behind(tmp_path: Path, start: Start) -> None:
+    process = start(COMMAND, "uninstall", "fetch", "--client", "claude-code")
+    shown, _ = process.communicate("\n")
+    assert (process.returncode, "has no server 'fetch'" in shown) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="a process there is never killed by a signal")
+def test_a_change_that_is_killed_at_any_stage_leaves_all_in_order(tmp_path: Path) -> None:
+    """The file is whole, the next commands go on without being asked for more, and nothing is left beside it."""
+    words = [sys.executable, str(Path(__file__).parent / "killed.py"), str(tmp_path / "home")]
+    (tmp_path / "home").mkdir()
+    done = subprocess.run(words, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "cursor, from None to second: more than ten stages",
+        "cursor, from first to second: more than ten stages",
+        "codex, from first to None: more than ten stages",
+    ], done.stderr
+
+
+@pytest.mark.slow
+def test_what_a_client_writes_while_its_file_is_prepared_is_not_lost(tmp_path: Path, start: Start) -> None:
+    (tmp_path / ".claude.json").write_bytes(b"{}")
+    shown, _ = (process := start(MEDDLED)).communicate("\n")
+    assert (process.returncode, "has just been changed by another program" in shown) == (2, True)
+    assert (tmp_path / ".claude.json").read_bytes() == b'{"numStartups": 2}'
+    assert files(tmp_path) == [".claude.json", f"{STATE.as_posix()}/installed.json"]

@@ -1,0 +1,251 @@
+"""What is put into a file can be taken out again without a trace, whatever the file looks like."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from servers.bundle.hosts.clients import Client, client_named
+from servers.bundle.hosts.json_edits import Receipt, put, take
+from servers.bundle.hosts.jsonc import parse
+from tests.servers.bundle.hosts.documents import Document, documents
+
+ENTRY = {"command": "/opt/mcp", "args": ["--root", "/tmp/ü"], "env": {"K": "V"}}
+CURSOR, DESKTOP, CODE = client_named("cursor"), client_named("claude-desktop"), client_named("vscode")
+
+
+def value_of(text: bytes, client: Client) -> Any:
+    root = parse(text, client.format == "jsonc")
+    return None if root is None else root.value()
+
+
+def there_and_back(text: bytes, client: Client) -> bytes:
+    """The text with the entry; the way back is checked."""
+    edit = put(text, client, "new", ENTRY)
+    back, left = take(edit.text, client, "new", {"new": edit.receipt})
+    assert back == text
+    assert left == {}
+    return edit.text
+
+
+FILES = {
+    "nothing": "",
+    "an empty line": "\n",
+    "a mark": "\ufeff",
+    "an empty object": "{}",
+    "an empty object and a newline": "{}\n",
+    "an empty object on two lines": "{\n}\n",
+    "an empty object with a blank": "{ }",
+    "no key": '{\n  "theme": "dark"\n}\n',
+    "an empty key": '{\n  "mcpServers": {}\n}\n',
+    "an empty key on two lines": '{\n  "mcpServers": {\n  },\n  "x": 1\n}',
+    "an entry": '{\n  "mcpServers": {\n    "old": {\n      "command": "x"\n    }\n  }\n}\n',
+    "four blanks": '{\n    "mcpServers": {\n        "old": {}\n    }\n}',
+    "tabs": '{\n\t"mcpServers": {\n\t\t"old": {}\n\t}\n}\n',
+    "lines that end in CRLF": '{\r\n  "mcpServers": {\r\n    "old": {}\r\n  }\r\n}\r\n',
+    "both line ends": '{\r\n  "a": 1,\n  "mcpServers": {\n    "old": {}\r\n  }\r\n}',
+    "a mark and CRLF": '\ufeff{\r\n  "mcpServers": {}\r\n}\r\n',
+    "one line": '{"theme": "dark", "mcpServers": {"old": {"command": "x"}}}',
+    "no blanks at all": '{"theme":"dark","mcpServers":{"old":{"command":"x"}}}',
+    "no blanks and no key": '{"theme":"dark"}',
+    "the key elsewhere": '{\n  "projects": {\n    "/work": {\n      "mcpServers": {}\n    }\n  }\n}',
+}
+COMMENTED = {
+    "a comment alone": "// mine",
+    "comments around": "// a\n{\n}\n/* b */\n",
+    "a trailing comma": '{\n  "mcpServers": {\n    "old": {},\n  },\n}',
+    "a comment behind the last entry": '{\n  "mcpServers": {\n    "old": {} // why\n  }\n}',
+    "a comment behind a trailing comma": '{\n  "mcpServers": {\n    "old": {}, // why\n  }\n}',
+    "an entry in a comment": '{\n  "mcpServers": {\n    "old": {}\n    // "off": {}\n  }\n}',
+    "nothing but comments": '{\n  "mcpServers": { // none\n    /* yet */\n  }\n}',
+    "a comment on the one line": '{"a":1 // why\n}',
+}
+
+
+@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
+@pytest.mark.parametrize("client", [DESKTOP, CURSOR], ids=lambda client: client.format)
+def test_a_file_is_as_it_was_after_the_way_there_and_back(text: str, client: Client) -> None:
+    changed = there_and_back(text.encode(), client)
+    before = value_of(text.encode(), client) or {}
+    assert value_of(changed, client) == {**before, "mcpServers": {**before.get("mcpServers", {}), "new": ENTRY}}
+
+
+@pytest.mark.parametrize("text", COMMENTED.values(), ids=COMMENTED)
+def test_comments_and_trailing_commas_stay_where_they_are(text: str) -> None:
+    changed = there_and_back(text.encode(), CURSOR)
+    assert value_of(changed, CURSOR)["mcpServers"]["new"] == ENTRY
+
+
+def test_an_entry_looks_like_the_others() -> None:
+    changed = there_and_back(FILES["tabs"].encode(), DESKTOP)
+    lines = changed.decode().splitlines()
+    assert lines[3:6] == ['\t\t"new": {', '\t\t\t"command": "/opt/mcp",', '\t\t\t"args": [']
+
+
+def test_lines_end_as_the_others_do() -> None:
+    changed = there_and_back(FILES["lines that end in CRLF"].encode(), DESKTOP)
+    assert changed.count(b"\n") == changed.count(b"\r\n")
+
+
+def test_a_file_without_blanks_gets_none() -> None:
+    changed = there_and_back(b'{"mcpServers":{"old":{}}}', DESKTOP)
+    assert changed.decode() == (
+        '{"mcpServers":{"old":{},"new":{"command":"/opt/mcp","args":["--root","/tmp/ü"],"env":{"K":"V"}}}}'
+    )
+
+
+def test_one_line_stays_one_and_has_blanks_where_it_had_some() -> None:
+    changed = there_and_back(b'{"theme": "dark"}', DESKTOP)
+    assert changed.decode() == (
+        '{"theme": "dark", "mcpServers": {"new": {"command": "/opt/mcp", "args": ["--root", "/tmp/ü"], '
+        '"env": {"K": "V"}}}}'
+    )
+
+
+def test_a_comment_stays_with_the_entry_it_is_about() -> None:
+    changed = there_and_back(COMMENTED["a comment behind the last entry"].encode(), CURSOR)
+    assert changed.decode().splitlines()[2:4] == ['    "old": {}, // why', '    "new": {']
+
+
+LONG = settings(max_examples=60)
+
+
+@pytest.mark.slow
+@LONG
+@given(documents("mcpServers", comments=True))
+def test_any_document_with_comments_is_as_it_was(document: Document) -> None:
+    check_any(document, CURSOR)
+
+
+@pytest.mark.slow
+@LONG
+@given(documents("mcpServers", comments=False))
+def test_any_document_of_json_is_as_it_was(document: Document) -> None:
+    check_any(document, DESKTOP)
+
+
+def check_any(document: Document, client: Client) -> None:
+    before = document.value or {}
+    changed = there_and_back(document.text, client)
+    assert value_of(document.text, client) == document.value
+    assert value_of(changed, client) == {**before, "mcpServers": {**before.get("mcpServers", {}), "new": ENTRY}}
+
+
+@pytest.mark.slow
+@LONG
+@given(documents("mcpServers", comments=True), st.permutations(["x", "y", "z"]))
+def test_several_entries_go_in_any_order_without_a_trace(document: Document, order: list[str]) -> None:
+    text, receipts = document.text, dict[str, Receipt]()
+    for name in ("x", "y", "z"):
+        edit = put(text, CURSOR, name, {**ENTRY, "command": name})
+        text, receipts[name] = edit.text, edit.receipt
+    expected = value_of(text, CURSOR)
+    for name in order:
+        text, receipts = take(text, CURSOR, name, receipts)
+        del expected["mcpServers"][name]
+        found = value_of(text, CURSOR) or {}
+        assert found.get("mcpServers", {}) == expected["mcpServers"]
+    assert text == document.text
+
+
+@pytest.mark.slow
+@LONG
+@given(documents("mcpServers", comments=True))
+def test_an_entry_without_a_receipt_goes_alone(document: Document) -> None:
+    before = document.value or {}
+    for name in before.get("mcpServers", {}):
+        text, _ = take(document.text, CURSOR, name, {})
+        others = {other: entry for other, entry in before["mcpServers"].items() if other != name}
+        assert value_of(text, CURSOR) == {**before, "mcpServers": others}
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("a", '    "b": 2, // b\n    "c": 3\n'),
+        ("b", '    "a": 1,\n     // b\n    "c": 3\n'),
+        ("c", '    "a": 1,\n    "b": 2 // b\n'),
+    ],
+)
+def test_with_an_entry_without_a_receipt_one_comma_goes(name: str, left: str) -> None:
+    text = '{\n  "mcpServers": {\n    "a": 1,\n    "b": 2, // b\n    "c": 3\n  }\n}\n'
+    taken, _ = take(text.encode(), CURSOR, name, {})
+    assert taken.decode() == f'{{\n  "mcpServers": {{\n{left}  }}\n}}\n'
+
+
+def test_an_entry_that_is_replaced_keeps_its_place() -> None:
+    text = b'{"servers": {"a": {"command": "x"}, "b": 1}}'
+    edit = put(text, CODE, "a", {"command": "y"})
+    assert edit.text == b'{"servers": {"a": {"command": "y"}, "b": 1}}'
+
+
+def test_an_entry_that_was_updated_goes_without_a_trace() -> None:
+    text = b'{\n  "theme": 1\n}\n'
+    first = put(text, DESKTOP, "new", {"command": "x"})
+    second = put(first.text, DESKTOP, "new", ENTRY, first.receipt)
+    assert take(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
+
+
+def test_an_entry_that_came_later_stays_as_its_user_has_laid_it_out() -> None:
+    text = b'{\n  "mcpServers": {\n    "old": {}\n  }\n}'
+    first = put(text, DESKTOP, "new", ENTRY)
+    second = put(first.text, DESKTOP, "later", {"command": "x"})
+    own = second.text.replace(b'{\n      "command": "x"\n    }', b'{"command":   "x"}')
+    left, _ = take(own, DESKTOP, "new", {"new": first.receipt, "later": second.receipt})
+    assert left == b'{\n  "mcpServers": {\n    "old": {},\n    "later": {"command":   "x"}\n  }\n}'
+
+
+def test_what_came_beside_the_entry_stays() -> None:
+    edit = put(b"{}", DESKTOP, "new", ENTRY)
+    grown = edit.text.replace(b'"mcpServers"', b'"theme": 1,\n  "mcpServers"')
+    text, _ = take(grown, DESKTOP, "new", {"new": edit.receipt})
+    assert value_of(text, DESKTOP) == {"theme": 1}
+
+
+def test_a_comment_that_came_into_the_key_keeps_it() -> None:
+    edit = put(b"{}", CURSOR, "new", ENTRY)
+    grown = edit.text.replace(b'"new"', b'// mine\n    "new"')
+    text, _ = take(grown, CURSOR, "new", {"new": edit.receipt})
+    assert b"// mine" in text
+    assert value_of(text, CURSOR) == {"mcpServers": {}}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b'{"a": 1', "is not JSON: line 1, column 8"),
+        (b'{"mcpServers": {}, "mcpServers": {}}', "the key 'mcpServers' is there twice"),
+        (b'{"mcpServers": 1}', "'mcpServers' is not an object"),
+        (b"{} // mine", "is not JSON: line 1, column 4"),
+        (b"1", "is not a JSON object"),
+    ],
+)
+def test_what_can_not_be_read_is_refused(text: bytes, reason: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        put(text, DESKTOP, "new", ENTRY)
+    assert str(refused.value).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [,]}',
+        '{"a": 1,,}',
+        "{,}",
+        "{} /* mine",
+        "{} /*/",
+        "{} // mine\u2028{}",
+        "{'a': 1}",
+        '{"a": +1}',
+        '{"a": 1\xa0}',
+    ],
+)
+def test_what_is_javascript_alone_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not JSON with comments: line 1, column "):
+        put(text.encode(), CURSOR, "new", ENTRY)
+
+
+def test_an_entry_that_is_not_there_can_not_be_taken() -> None:
+    with pytest.raises(ValueError, match="has no server 'new'"):
+        take(b"{}", DESKTOP, "new", {})

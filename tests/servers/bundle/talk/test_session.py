@@ -1,0 +1,135 @@
+"""A session with a server at a URL, from the command line: its token, calls that become tasks of the server, and what
+there is no connection to."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.program import main
+
+ROOT = Path(__file__).resolve().parents[4]
+TOKEN = "a-token-of-the-test"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """A server that wants a token, and has tools that run as tasks."""
+    command = [sys.executable, "-m", "servers.everything", "--transport", "http", "--port", "0"]
+    env = {**os.environ, "MCP_TOKEN": TOKEN}
+    with subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        yield server.stderr.readline().removeprefix("listening on ").strip()
+        server.terminate()
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> tuple[str, str]:
+    """The words that have its token sent from a file."""
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    return "--token-file", str(tmp_path / "token")
+
+
+@pytest.mark.slow
+def test_a_token_is_sent_from_a_file(
+    url: str, sent: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And from a variable, and as a header of any name."""
+    assert main(["call", url, "echo", "text=hi", *sent]) == 0
+    assert capsys.readouterr().out == "hi\n"
+    monkeypatch.setenv("TOKEN", TOKEN)
+    assert main(["read", url, "test://static-text", "--token-variable", "TOKEN", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["contents"]
+    assert main(["read", url, "test://static-text", "--header", f"X-API-Key: {TOKEN}"]) == 0
+
+
+@pytest.mark.slow
+def test_without_its_token_there_is_no_connection(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["inspect", url]) == 3
+    said = capsys.readouterr().err
+    assert said.startswith(f"python -m servers inspect: no connection to {url}: ")
+    assert said.endswith("; --token-file or --token-variable has a token sent, and `login` logs in\n")
+    # Who has sent one is not told to.
+    monkeypatch.setenv("TOKEN", "another")
+    assert main(["inspect", url, "--token-variable", "TOKEN"]) == 3
+    assert "--token-file" not in capsys.readouterr().err
+
+
+def test_where_nobody_listens_there_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "http://127.0.0.1:9/mcp"]) == 3
+    assert "no connection to http://127.0.0.1:9/mcp: " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_call_waits_for_its_task(url: str, sent: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["call", url, "failing_job", *sent]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("python -m servers call: task working")
+    assert shown.err.endswith("the job has failed\n")
+    assert main(["call", url, "--task", "none", *sent]) == 1
+    assert "the server has no such task any more" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_detached_call_is_waited_for_later(
+    url: str, sent: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["call", url, "slow_compute", "seconds=1", "label=tea", "--detach", "--json", *sent]) == 0
+    id_ = json.loads(capsys.readouterr().out)["taskId"]
+    assert main(["call", url, "--task", id_, *sent]) == 0
+    assert capsys.readouterr().out == "tea took 1 seconds.\n"
+    # What is answered at once is shown.
+    assert main(["call", url, "greet", "name=Ada", "--detach", *sent]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "Hello, Ada!\n"
+    assert "made no task of it" in shown.err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no Ctrl+C for one process")
+def test_ctrl_c_leaves_the_task_of_another_call_at_work(
+    url: str, sent: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["call", url, "slow_compute", "seconds=3600", "--detach", *sent]) == 0
+    command = [sys.executable, "-m", "servers", "call", url, "--task", capsys.readouterr().out.strip(), *sent]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as waiting:
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline().startswith("python -m servers call: task working")
+        waiting.send_signal(signal.SIGINT)
+        assert "the task works on" in waiting.stderr.read()
+    assert waiting.returncode == 130
+
+
+NOBODY = "http://127.0.0.1:9/mcp"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["inspect", NOBODY, "--header", "a"], "--header takes NAME:VALUE"),
+        (["inspect", NOBODY, "--token-variable", "NOT_SET_HERE"], "--token-variable: NOT_SET_HERE is not set"),
+        (["inspect", NOBODY, "--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
+        (["inspect", NOBODY, "--header", "a b:c"], "not the name of an HTTP header that can be set: 'a b'"),
+        (["inspect", NOBODY, "--env", "A=b"], "a server with a URL is started elsewhere: give it its arguments and"),
+        (["call", "everything", "greet", "--detach"], "its tasks with it: give a URL"),
+        (["call", "everything", "--task", "one"], "its tasks with it: give a URL"),
+        (["call", "everything"], "takes a TOOL, or --task ID in its place"),
+        (["call", NOBODY, "greet", "--task", "one"], "takes a TOOL, or --task ID in its place"),
+        (["call", NOBODY, "--task", "one", "--detach"], "it takes neither arguments nor --detach"),
+    ],
+)
+def test_what_can_not_be_done_is_wrong_usage(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code: object = main(words)
+    except SystemExit as end:
+        code = end.code
+    assert code == 2
+    assert why in capsys.readouterr().err

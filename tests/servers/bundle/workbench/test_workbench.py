@@ -1,0 +1,220 @@
+"""The workbench as it is served, and `mcp-server-bundle open`; tests/checks/browser has what it does in a browser."""
+
+import json
+import os
+import re
+import sys
+import webbrowser
+from pathlib import Path
+
+import httpx
+import pytest
+
+from servers.bundle.commands import open as opening
+from servers.bundle.workbench.front import INDEX, Workbench
+from servers.web.pages import assemble
+from shared.transports.http.app import HttpApp, HttpOptions
+from shared.transports.http.mount import Mount
+from tests.checks.faults.raw import Raw
+from tests.servers.bundle.commands.test_serve import serving
+from tests.shared.transports.http.http_wire import PATIENCE, envelope, make_server, merged, routing
+
+OPEN = [sys.executable, "-m", "servers", "open"]
+
+
+def client(**options: object) -> httpx.AsyncClient:
+    """A client of a listener with the page."""
+    http = HttpOptions(**options)  # type: ignore[arg-type]
+    app = HttpApp([Mount(make_server(), "/one/mcp", http.limits)], http, Workbench().answer)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
+
+
+async def test_the_page_may_do_nothing_but_talk_to_its_server() -> None:
+    async with client() as http:
+        headers = (await http.get("/")).headers
+    policy = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
+    hashed = {name: policy.pop(name).split() for name in ("script-src", "style-src")}
+    assert all(re.fullmatch(r"'sha256-[\w+/]{43}='", one) for several in hashed.values() for one in several)
+    assert policy == {
+        "default-src": "'none'",
+        "connect-src": "'self'",
+        "img-src": "data: blob: 'self'",
+        "media-src": "data: blob:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "'none'",
+    }
+    said = {name: headers[name] for name in ("referrer-policy", "x-content-type-options", "x-frame-options")}
+    assert said == {"referrer-policy": "no-referrer", "x-content-type-options": "nosniff", "x-frame-options": "DENY"}
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+
+
+async def test_the_page_is_sent_once_while_it_is_the_same() -> None:
+    async with client() as http:
+        first = await http.get("/")
+        again = await http.get("/", headers={"if-none-match": first.headers["etag"]})
+        other = await http.get("/", headers={"if-none-match": '"other"'})
+    assert first.headers["cache-control"] == "no-cache"
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    assert "content-security-policy" in again.headers
+    assert other.text == first.text == assemble(INDEX).html
+
+
+async def test_who_takes_no_gzip_gets_none() -> None:
+    async with client() as http:
+        answers = [await http.get("/", headers={"accept-encoding": coding}) for coding in ("gzip", "identity")]
+    assert [answer.headers.get("content-encoding") for answer in answers] == ["gzip", None]
+    assert answers[0].text == answers[1].text
+
+
+async def test_a_head_has_the_headers_of_the_page() -> None:
+    async with client() as http:
+        head, page = await http.head("/"), await http.get("/")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-security-policy"] == page.headers["content-security-policy"]
+
+
+async def test_nothing_can_be_sent_to_the_page() -> None:
+    async with client() as http:
+        for method in ("POST", "PUT", "DELETE"):
+            assert (await http.request(method, "/", data={"a": "b"})).status_code == 405
+
+
+async def test_without_a_token_the_page_is_shown_and_nothing_else() -> None:
+    async with client(tokens=("hunter2",)) as http:
+        page, told, answer = await http.get("/"), await http.get("/metrics"), await http.post("/one/mcp")
+    assert (page.status_code, told.status_code, answer.status_code) == (200, 401, 401)
+    assert page.text == assemble(INDEX).html
+    assert "hunter2" not in page.text + json.dumps(dict(page.headers))
+
+
+@pytest.mark.parametrize("headers", [{"host": "evil.example"}, {"origin": "https://evil.example"}])
+async def test_the_page_is_for_nobody_else(headers: dict[str, str]) -> None:
+    async with client() as http:
+        assert (await http.get("/", headers=headers)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [("http://localhost", 200), ("http://127.0.0.1:8000", 200), ("https://evil.example", 403), ("null", 403)],
+)
+async def test_only_pages_of_this_machine_reach_the_servers(origin: str, status: int) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": envelope()}}
+    http = HttpOptions()
+    mount = Mount(make_server(), "/one/mcp", http.limits)
+    app = HttpApp([mount], http, Workbench().answer)
+    async with (
+        mount.server.open() as running,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as asking,
+    ):
+        del running
+        headers = merged({**routing("tools/list", None), "origin": origin})
+        told = await asking.get("/metrics", headers={"origin": origin})
+        answer = await asking.post("/one/mcp", content=json.dumps(message), headers=headers)
+    assert told.status_code == status
+    assert (answer.status_code == 403) == (status == 403)
+
+
+async def test_without_scripts_the_page_says_how_to_connect() -> None:
+    said = re.search("<noscript>(.*)</noscript>", assemble(INDEX).html, re.DOTALL)
+    assert said is not None
+    for part in ("/NAME/mcp", "Bearer YOUR_TOKEN", "login URL", "/healthz", "/readyz", "/metrics"):
+        assert part in said[1], part
+
+
+async def test_the_page_is_small_as_it_is_sent() -> None:
+    async with client() as http, http.stream("GET", "/", headers={"accept-encoding": "gzip"}) as answer:
+        sent = b"".join([chunk async for chunk in answer.aiter_raw()])
+    assert len(sent) <= 150 * 1024
+
+
+@pytest.mark.slow
+def test_the_page_can_be_left_away(tmp_path: Path) -> None:
+    with serving(tmp_path, "--no-page", "prompts") as (process, url):
+        found = [httpx.get(f"{url}{path}", timeout=PATIENCE, trust_env=False) for path in ("/", "/healthz")]
+        process.process.terminate()
+        assert process.wait() == 0
+    assert [one.status_code for one in found] == [404, 200]
+    assert found[1].json().keys() == {"status", "version", "sessions", "streams"}
+
+
+# open
+
+
+def opened(*arguments: str, **variables: str) -> Raw:
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("MCP_", "BROWSER"))}
+    return Raw([*OPEN, *arguments], env={**env, **variables})
+
+
+def url_of(process: Raw) -> str:
+    """What `open` says when it serves."""
+    assert process.process.stderr is not None
+    line = process.process.stderr.readline().decode()
+    found = re.fullmatch(r"the workbench is at (http://127\.0\.0\.1:\d+/); Ctrl\+C ends it\n", line)
+    assert found is not None, line
+    return found[1]
+
+
+@pytest.mark.slow
+def test_open_serves_to_this_machine_and_opens_the_browser(tmp_path: Path) -> None:
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    os.mkfifo(seen)
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
+    browser.chmod(0o700)
+    config = tmp_path / "bundle.yaml"
+    config.write_text("host: 0.0.0.0\nport: 1\nworkers: 2\ntoken: hunter2\nservers: {prompts: {}}")
+    config.chmod(0o600)
+    with opened("--config", str(config), BROWSER=str(browser)) as process:
+        url = url_of(process)
+        assert seen.read_text().strip() == url
+        told = httpx.get(f"{url}metrics", timeout=PATIENCE, trust_env=False)
+        process.process.terminate()
+        assert process.wait() == 0
+        assert "hunter2" not in process.stderr()
+    assert told.status_code == 401
+
+
+@pytest.mark.slow
+def test_open_takes_the_port_that_is_given_and_leaves_the_browser_alone(tmp_path: Path) -> None:
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f"#!/bin/sh\ntouch {seen}\n")
+    browser.chmod(0o700)
+    with opened("--no-browser", "prompts", BROWSER=str(browser)) as process:
+        url = url_of(process)
+        process.process.terminate()
+        assert process.wait() == 0
+    port = url.rstrip("/").rpartition(":")[2]
+    with opened("--no-browser", "--port", port, "prompts", BROWSER=str(browser)) as process:
+        assert url_of(process) == url
+        process.process.terminate()
+        assert process.wait() == 0
+    assert not seen.exists()
+
+
+def test_where_there_is_no_browser_open_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda _url: False)
+    opening._browse("http://127.0.0.1:8000/")
+    assert capsys.readouterr().err == "no browser could be opened here: open http://127.0.0.1:8000/ in one\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["fech"], "there is no server 'fech' in the catalog; there are: filesystem, "),
+        (["--host", "0.0.0.0"], "unrecognized arguments: --host"),
+        (["--port", "65536"], "--port: Input should be less than or equal to 65535"),
+        (["--config", "/there/is/none"], "/there/is/none: No such file or directory"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_one_line(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        opening.main(arguments)
+    said = capsys.readouterr().err
+    assert (end.value.code, len(said.splitlines())) == (2, 1)
+    assert said.startswith(f"python -m servers open: {reason}")
