@@ -1,4 +1,5 @@
-"""A server that crashes is started again when that is wanted, and nothing is left of those that it was before."""
+"""A server that crashes is started again when that is wanted, at once the first time and then ever later, and nothing
+is left of those that it was before."""
 
 import os
 import sys
@@ -14,6 +15,7 @@ from shared.client.changes import Change
 from shared.client.client import Client
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
+from shared.client.restart import LONGEST_SECONDS, STEADY_SECONDS, Pauses
 from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import text_of
 
@@ -45,15 +47,11 @@ the methods that it was asked for, and does not answer those that it does not kn
 there is a file whose name ends in `.mute`."""
 
 
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The process id of each start, a line each; starts follow one another soon."""
     monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
     monkeypatch.setattr("shared.client.restart.LONGEST_SECONDS", 0.001)
-
-
-@pytest.fixture
-def starts(tmp_path: Path) -> Path:
-    """The process id of each start, a line each."""
     return tmp_path / "starts"
 
 
@@ -198,3 +196,35 @@ async def test_nothing_is_left_of_many_servers(starts: Path) -> None:
     for one in starts.read_text().split():
         with pytest.raises(ProcessLookupError):
             os.kill(int(one), 0)
+
+
+# How long a start waits
+
+
+def starts_at(pauses: Pauses, *lives: float) -> list[float]:
+    """How long each start waits that follows a server which lived so long."""
+    now, waits = 1_000.0, list[float]()
+    for life in lives:
+        waits.append(pauses.left(now + life))
+        now += life + waits[-1]
+        pauses.started(now)
+    return waits
+
+
+def test_a_server_that_goes_on_crashing_is_started_ever_more_rarely() -> None:
+    assert starts_at(Pauses(), *[0.0] * 9) == [0, 0.5, 1, 2, 4, 8, 16, 30, 30]
+
+
+def test_the_life_of_a_server_counts_for_its_pause() -> None:
+    assert starts_at(Pauses(), 0, 0.25, 5, 0) == [0, 0.25, 0, 2]
+
+
+def test_a_long_life_is_forgiven() -> None:
+    assert starts_at(Pauses(), *[0.0] * 9, STEADY_SECONDS, 0)[-3:] == [LONGEST_SECONDS, 0, 0.5]
+
+
+def test_who_gives_up_waiting_makes_no_pause_longer() -> None:
+    pauses = Pauses()
+    starts_at(pauses, *[0.0] * 9)
+    last = 1_000.0 + 0.5 + 1 + 2 + 4 + 8 + 16 + 30 + 30
+    assert [pauses.left(last + after) for after in (0, 10, 20, 30)] == [30, 20, 10, 0]

@@ -14,19 +14,17 @@ import pytest
 from shared.client.client import Client
 from shared.client.connect import connect_http, connect_sse, connect_stdio, connect_websocket
 from shared.client.options import ClientOptions
-from tests.shared.client.faults.hostile import CHUNKED, STREAM, Exchange, Hostile, chunk, hostile, response
-from tests.shared.client.faults.hostile_sockets import HostileSse, HostileWebSocket
-from tests.shared.client.faults.leavings import nothing_left
+from tests.checks.client_faults.hostile import CHUNKED, STREAM, Exchange, Hostile, chunk, hostile, response
+from tests.checks.client_faults.hostile_sockets import HostileSse, HostileWebSocket
+from tests.checks.client_faults.leavings import nothing_left
 from tests.shared.client.small import text_of
 
 MORE = b"x" * 2**20
 PIECES = 1024
 MOST = 512 * 2**20
 """Bytes of memory: half of what is sent, and eight times what one message may have."""
-CHILD = Path(__file__).with_name("child_messages.py")
+CHILD = Path(__file__).with_name("child.py")
 HANDSHAKE = ClientOptions(mode="handshake")
-
-pytestmark = pytest.mark.slow
 
 
 @contextmanager
@@ -141,10 +139,10 @@ async def test_an_event_of_http_with_sse() -> None:
 
 
 async def test_a_line() -> None:
-    command = [sys.executable, "-S", "-E", str(CHILD), "too_long"]
+    command = [sys.executable, "-S", "-E", str(CHILD)]
     async with nothing_left():
         with memory_bounded(), anyio.fail_after(60):
             async with connect_stdio(command, HANDSHAKE) as client:
                 with pytest.raises(ConnectionError):
-                    await client.plain.call_tool("work", {"size": PIECES * len(MORE)})
-                assert text_of(await client.plain.call_tool("rest")) == "done"
+                    await client.plain.call_tool("work", {"fault": "too_long", "size": PIECES * len(MORE)})
+                assert text_of(await client.plain.call_tool("work")) == "done"

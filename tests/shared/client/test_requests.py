@@ -1,22 +1,64 @@
-"""Values of a shape that nobody expects: what is said beside an answer takes neither call nor client along."""
+"""Requests to servers that want more than a call first, or say odd things beside their answers: these take neither
+call nor client along."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import pytest
+from pydantic import Field
 
 from shared.client.client import Client
+from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
+from shared.errors import PeerError, RpcError
 from shared.kit.tasks import background
 from shared.protocol.session.events import Outgoing
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm
-from shared.protocol.wire.codec import decode, encode
 from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response
 from shared.transports.memory import MemoryTransport, memory_pair
-from tests.shared.client.small import End, text_of
+from tests.shared.client.small import End, Small, listening, text_of
+
+# A tool whose arguments headers repeat is called although nobody has listed it
+
+MISMATCH = -32020
+
+
+class Marked(Small):
+    """A server with a tool of which headers repeat an argument, and one that is never satisfied."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+        for function in (self.forecast, self.insist):
+            self.app.tool()(function)
+
+    async def forecast(self, city: Annotated[str, Field(json_schema_extra={"x-mcp-header": "City"})]) -> str:
+        """Foretell."""
+        return f"rain in {city}"
+
+    async def insist(self) -> str:
+        """Want another header."""
+        self.calls += 1
+        raise RpcError("a header is missing", code=MISMATCH)
+
+
+async def test_a_tool_that_was_not_listed_is_called_once_more_and_no_oftener(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    small = Marked()
+    async with (
+        listening(small) as (address, _),
+        connect_http(f"http://{address}/mcp", ClientOptions(mode="stateless")) as client,
+    ):
+        assert (await client.call_tool("forecast", {"city": "Zürich"})).text == "rain in Zürich"
+        with pytest.raises(PeerError) as refusal:
+            await client.call_tool("insist")
+        assert (refusal.value.code, small.calls) == (MISMATCH, 2)
+
+
+# Values of a shape that nobody expects
 
 DESCRIBED = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "odd"}}
 DONE = {"content": [{"type": "text", "text": "done"}]}
@@ -43,9 +85,7 @@ async def _serve(theirs: MemoryTransport, said: Sequence[Message]) -> None:
                 if isinstance(message, Request):
                     result = DESCRIBED if message.method == "initialize" else DONE
                     before = said if message.method == "tools/call" else ()
-                    # As it comes over a wire.
-                    sent = [decode(encode(one)) for one in (*before, Response(message.id, result))]
-                    await theirs.send([Outgoing(one) for one in sent])
+                    await theirs.send([Outgoing(one) for one in (*before, Response(message.id, result))])
     except anyio.EndOfStream:
         theirs.close()
 
@@ -54,17 +94,15 @@ async def _elicit(form: ElicitForm) -> ElicitResult:
     return ElicitResult(action="accept", content={})
 
 
-@pytest.mark.parametrize("mode", [{}, [], 1])
-async def test_a_question_of_a_mode_that_is_none(mode: Any) -> None:
-    question = Request("q", "elicitation/create", {"mode": mode, "message": "?"})
-    async with connected(question, elicit=_elicit) as client:
-        assert text_of(await client.plain.call_tool("work")) == "done"
-
-
-async def test_a_form_whose_schema_is_none() -> None:
-    schema = {"type": "object", "properties": {}, "patternProperties": 5}
-    question = Request("q", "elicitation/create", {"message": "?", "requestedSchema": schema})
-    async with connected(question, elicit=_elicit) as client:
+@pytest.mark.parametrize(
+    "question",
+    [
+        *({"mode": mode, "message": "?"} for mode in ({}, [], 1)),
+        {"message": "?", "requestedSchema": {"type": "object", "properties": {}, "patternProperties": 5}},
+    ],
+)
+async def test_a_question_that_is_none(question: dict[str, Any]) -> None:
+    async with connected(Request("q", "elicitation/create", question), elicit=_elicit) as client:
         for _ in range(3):
             assert text_of(await client.plain.call_tool("work")) == "done"
 

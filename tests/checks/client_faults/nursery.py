@@ -25,7 +25,7 @@ from shared.server.context import Context
 from shared.server.server import Server
 from shared.transports.http.server import HttpOptions, run_http
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def app() -> Server[None]:

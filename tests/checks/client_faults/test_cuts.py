@@ -1,5 +1,6 @@
-"""Event streams of HTTP that are cut at every byte: what was numbered is resumed without a gap, and nothing comes
-twice; what was not ends with an error.
+"""Answers that are cut at every byte. Of event streams of HTTP, what was numbered is resumed without a gap, and
+nothing comes twice; what was not ends with an error. Of connections that are a session, the call is lost, and the
+next opens another.
 """
 
 import json
@@ -9,10 +10,11 @@ import anyio
 import pytest
 
 from shared.client.client import Client
-from shared.client.connect import connect_http
+from shared.client.connect import connect_http, connect_sse, connect_websocket
 from shared.client.options import ClientOptions
-from tests.shared.client.faults.hostile import STREAM, Exchange, Json, chunk, hostile, result_for
-from tests.shared.client.faults.leavings import nothing_left
+from tests.checks.client_faults.hostile import STREAM, Exchange, Hostile, Json, chunk, hostile, result_for
+from tests.checks.client_faults.hostile_sockets import Framed, HostileSse, HostileWebSocket
+from tests.checks.client_faults.leavings import nothing_left
 from tests.shared.client.small import text_of
 
 End = Callable[[Exchange], Awaitable[None]]
@@ -32,8 +34,6 @@ async def ends(exchange: Exchange) -> None:
 
 
 ENDS = pytest.mark.parametrize("end", [closes, resets, ends])
-AT = pytest.mark.parametrize("step", [13, pytest.param(1, marks=[pytest.mark.slow])])
-"""Bytes from one cut to the next: all are tried in the long form."""
 TOGETHER = 16
 """Calls at once."""
 
@@ -96,10 +96,9 @@ async def outcome(client: Client, size: int) -> tuple[bool, list[float]]:
     return text_of(result) == "done", seen
 
 
-@AT
 @ENDS
 @pytest.mark.parametrize("mode", ["handshake", "stateless"])
-async def test_an_answer_cut_anywhere(mode: str, end: End, step: int) -> None:
+async def test_an_answer_cut_anywhere(mode: str, end: End) -> None:
     cuts, outcomes = Cuts(end, mode), dict[int, tuple[bool, list[float]]]()
     turn = anyio.Semaphore(TOGETHER)
 
@@ -114,17 +113,16 @@ async def test_an_answer_cut_anywhere(mode: str, end: End, step: int) -> None:
             async with connect_http(server.url, ClientOptions(mode=mode)) as client:
                 await call(0)
                 async with anyio.create_task_group() as tasks:
-                    for size in range(step, cuts.length + step, step):
+                    for size in range(1, cuts.length + 1):
                         tasks.start_soon(call, size)
     assert {size: answered for size, (answered, _) in outcomes.items()} == cuts.curable
     assert all(seen == [1, 2] if answered else seen == [1, 2][: len(seen)] for answered, seen in outcomes.values())
 
 
-@AT
 @ENDS
-async def test_the_stream_of_notifications_cut_anywhere(end: End, step: int) -> None:
+async def test_the_stream_of_notifications_cut_anywhere(end: End) -> None:
     """Each connection brings one event more, and a byte more of the next one."""
-    sizes = range(1, len(numbered("0000", told(100))[0]), step)
+    sizes = range(1, len(numbered("0000", told(100))[0]))
     events = numbered("0000", *(told(100 + n) for n in range(len(sizes) + 1)))
     seen: list[int] = []
     heard = anyio.Event()
@@ -150,3 +148,35 @@ async def test_the_stream_of_notifications_cut_anywhere(end: End, step: int) -> 
             async with connect_http(server.url, ClientOptions(mode="handshake", on_notification=take)):
                 await heard.wait()
     assert seen == list(range(len(events)))
+
+
+# Sessions
+
+CONNECT = {HostileWebSocket: connect_websocket, HostileSse: connect_sse}
+
+
+@pytest.mark.parametrize("end", [closes, resets])
+@pytest.mark.parametrize("kind", CONNECT)
+async def test_a_session_cut_anywhere(kind: type[Hostile], end: End, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.restart.LONGEST_SECONDS", 0.001)
+
+    async def cut(exchange: Exchange) -> None:
+        assert isinstance(exchange, Framed)
+        await exchange.send(exchange.text()[: exchange.message["params"]["arguments"]["size"]])
+        await end(exchange)
+
+    async with nothing_left(), hostile(kind) as server:
+        server.on("tools/call", cut)
+        with anyio.fail_after(60):
+            async with CONNECT[kind](server.url, ClientOptions(mode="handshake")) as client:
+                for size in range(160):
+                    try:
+                        result = await client.plain.call_tool("work", {"size": size})
+                    except ConnectionError:
+                        continue
+                    assert text_of(result) == "done"
+                    break
+                assert size > 100
+                assert server.seen.count("initialize") == server.seen.count("tools/call") > 1

@@ -13,8 +13,8 @@ from shared.client.changes import Change
 from shared.client.client import Client
 from shared.client.connect import connect_http, connect_sse, connect_websocket
 from shared.client.options import ClientOptions
-from tests.shared.client.faults.leavings import nothing_left
-from tests.shared.client.faults.nursery import Victim, nursery
+from tests.checks.client_faults.leavings import nothing_left
+from tests.checks.client_faults.nursery import Victim, nursery
 from tests.shared.client.small import text_of
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]

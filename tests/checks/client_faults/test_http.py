@@ -1,6 +1,7 @@
 """What becomes of a call whose HTTP answer is none: it ends with a typed error, and the next call is served."""
 
 import gzip
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,8 +13,8 @@ from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
-from tests.shared.client.faults.hostile import CHUNKED, STREAM, Exchange, Fault, Hostile, chunk, hostile, response
-from tests.shared.client.faults.leavings import nothing_left
+from tests.checks.client_faults.hostile import CHUNKED, STREAM, Exchange, Fault, Hostile, chunk, hostile, response
+from tests.checks.client_faults.leavings import nothing_left
 from tests.shared.client.small import text_of
 
 
@@ -116,68 +117,60 @@ NO_ANSWER: dict[str, Fault] = {
 
 
 @ERAS
-@pytest.mark.parametrize("fault", NO_ANSWER)
-async def test_an_answer_that_is_none(fault: str, mode: str) -> None:
+async def test_an_answer_that_is_none(mode: str) -> None:
     async with connected(mode) as (server, client):
-        server.on("tools/call", NO_ANSWER[fault], times=1)
-        with pytest.raises(ConnectionError):
-            await client.plain.call_tool("work")
-        assert text_of(await client.plain.call_tool("work")) == "done"
+        for fault in NO_ANSWER.values():
+            server.on("tools/call", fault, times=1)
+            with pytest.raises(ConnectionError):
+                await client.plain.call_tool("work")
+            assert text_of(await client.plain.call_tool("work")) == "done"
 
 
-@pytest.mark.parametrize("fault", NO_ANSWER)
-async def test_a_list_is_asked_for_again(fault: str) -> None:
+async def test_a_list_is_asked_for_again() -> None:
     async with connected() as (server, client):
-        server.on("tools/list", NO_ANSWER[fault], times=1)
-        assert [tool["name"] for tool in await client.plain.list_tools()] == ["work"]
+        for fault in NO_ANSWER.values():
+            server.on("tools/list", fault, times=1)
+            assert [tool["name"] for tool in await client.plain.list_tools()] == ["work"]
 
 
 @ERAS
-@pytest.mark.parametrize("fault", NO_ANSWER)
-async def test_a_server_that_can_not_be_opened(fault: str, mode: str) -> None:
+async def test_a_server_that_can_not_be_opened(mode: str) -> None:
     async with nothing_left(), hostile() as server:
-        server.on("initialize", NO_ANSWER[fault])
-        server.on("server/discover", NO_ANSWER[fault])
-        with anyio.fail_after(30), pytest.raises((ConnectionError, McpError)):
-            async with connect_http(server.url, ClientOptions(mode=mode)):
-                pass
+        for fault in NO_ANSWER.values():
+            server.on("initialize", fault)
+            server.on("server/discover", fault)
+            with anyio.fail_after(30), pytest.raises((ConnectionError, McpError)):
+                async with connect_http(server.url, ClientOptions(mode=mode)):
+                    pass
 
 
-STATUSES = ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect", "400 Bad Request"]
-STATUSES += [
-    "404 Not Found",
-    "410 Gone",
-    "429 Too Many Requests",
-    "500 Oops",
-    "502 Bad Gateway",
-    "503 Busy",
-    "504 Late",
-]
+STATUSES = (301, 302, 307, 308, 400, 404, 410, 429, 500, 502, 503, 504)
 
 
-@pytest.mark.parametrize("status", STATUSES)
-async def test_a_status_is_told(status: str) -> None:
+async def test_a_status_is_told() -> None:
     async with connected("stateless") as (server, client):
-        more = f"Location: {server.url}\r\n"
-        server.on("tools/call", says(response(HTML, status, "text/html", more), kept=True), times=1)
-        with pytest.raises(PeerError) as caught:
-            await client.plain.call_tool("work")
-        assert caught.value.code == int(status[:3])
-        assert text_of(await client.plain.call_tool("work")) == "done"
+        for status in STATUSES:
+            more = f"Location: {server.url}\r\n"
+            server.on("tools/call", says(response(HTML, f"{status} Status", "text/html", more), kept=True), times=1)
+            with pytest.raises(PeerError) as caught:
+                await client.plain.call_tool("work")
+            assert caught.value.code == status
+            assert text_of(await client.plain.call_tool("work")) == "done"
 
 
-BUSY = ["429 Slow Down", "502 Bad Gateway", "503 Busy", "504 Late"]
+BUSY = (429, 502, 503, 504)
 PAST, FUTURE = "Wed, 21 Oct 2015 07:28:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"
 
 
-@pytest.mark.parametrize("status", BUSY)
 @pytest.mark.parametrize("after", ["0", PAST, "soon", "-5", "1e3", "", "9" * 5_000, "31 Feb 2030"])
-async def test_a_server_that_is_busy_is_asked_again(status: str, after: str) -> None:
+async def test_a_server_that_is_busy_is_asked_again(after: str) -> None:
     """At once, or after a pause of ours where it names none that can be kept."""
     async with connected() as (server, client):
-        server.on("tools/list", says(response(b"", status, more=f"Retry-After: {after}\r\n"), kept=True), times=3)
-        assert [tool["name"] for tool in await client.plain.list_tools()] == ["work"]
-        assert server.seen.count("tools/list") == 4
+        for status in BUSY:
+            busy = says(response(b"", f"{status} Busy", more=f"Retry-After: {after}\r\n"), kept=True)
+            server.on("tools/list", busy, times=3)
+            assert [tool["name"] for tool in await client.plain.list_tools()] == ["work"]
+        assert server.seen.count("tools/list") == 4 * len(BUSY)
 
 
 @pytest.mark.parametrize("after", ["99999", FUTURE])
@@ -202,3 +195,37 @@ async def test_an_answer_that_never_comes(fault: str, mode: str) -> None:
         with pytest.raises(TimeoutError):
             await client.plain.call_tool("work", timeout=0.05)
         assert text_of(await client.plain.call_tool("work")) == "done"
+
+
+PINGS = 50
+
+
+async def pings(exchange: Exchange) -> None:
+    asked = [{"jsonrpc": "2.0", "id": f"p{number}", "method": "ping"} for number in range(PINGS)]
+    await exchange.send(STREAM + chunk(b"".join(b"data: %b\n\n" % json.dumps(one).encode() for one in asked)))
+    await exchange.hang()
+
+
+async def test_answers_that_are_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server asks on and on, and each answer that it does not accept takes a connection."""
+    monkeypatch.setattr("shared.transports.http.client.MAX_TOLD_AT_ONCE", 5)
+    monkeypatch.setattr("shared.transports.http.client.MAX_TOLD", 8)
+    accepts = anyio.Event()
+
+    async def wait(exchange: Exchange) -> None:
+        await accepts.wait()
+        await exchange.send(response(b"", "202 Accepted"))
+        exchange.kept = True
+
+    async with nothing_left(), hostile() as server:
+        server.on("GET", pings)
+        server.on("POST", wait)
+        with anyio.fail_after(30):
+            async with connect_http(server.url, ClientOptions(mode="handshake")) as client:
+                for expected in (5, 8):
+                    while server.seen.count("POST") < expected:
+                        await anyio.sleep(0.001)
+                    for _ in range(10):
+                        assert text_of(await client.plain.call_tool("work")) == "done"
+                    assert server.seen.count("POST") == expected
+                    accepts.set()

@@ -11,11 +11,11 @@ import pytest
 from shared.client.connect import connect_http, connect_sse, connect_stdio, connect_websocket
 from shared.client.options import ClientOptions
 from shared.errors import McpError
-from tests.shared.client.faults.hostile import CHUNKED, STREAM, Exchange, Fault, Hostile, chunk, hostile
-from tests.shared.client.faults.hostile_sockets import HostileSse, HostileWebSocket, frame
-from tests.shared.client.faults.leavings import nothing_left
+from tests.checks.client_faults.hostile import CHUNKED, STREAM, Exchange, Fault, Hostile, chunk, hostile
+from tests.checks.client_faults.hostile_sockets import HostileSse, HostileWebSocket, frame
+from tests.checks.client_faults.leavings import nothing_left
 
-ROUNDS = pytest.mark.parametrize("rounds", [20, pytest.param(1_000, marks=[pytest.mark.slow])])
+ROUNDS = 1_000
 KINDS = {Hostile: connect_http, HostileSse: connect_sse, HostileWebSocket: connect_websocket}
 OPENED = (
     """read a; echo '{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}'"""
@@ -73,21 +73,20 @@ FAULTS: dict[type[Hostile], list[Fault]] = {
 }
 
 
-async def many(rounds: int, one: Callable[[int], Awaitable[None]]) -> None:
+async def many(one: Callable[[int], Awaitable[None]]) -> None:
     """Runs `one` so often; the first makes what stays as long as the loop."""
     with suppress(ConnectionError):
         await one(0)
     gc.collect()
     async with nothing_left():
         with anyio.fail_after(110):
-            for number in range(rounds):
+            for number in range(ROUNDS):
                 with suppress(McpError, ConnectionError, TimeoutError):
                     await one(number)
 
 
-@ROUNDS
 @pytest.mark.parametrize("kind", KINDS)
-async def test_servers_at_a_url(kind: type[Hostile], rounds: int) -> None:
+async def test_servers_at_a_url(kind: type[Hostile]) -> None:
     faults = itertools.product(("tools/call", "initialize", "tools/list"), FAULTS[kind])
     every = itertools.cycle([(None, serves), *faults])
 
@@ -104,11 +103,10 @@ async def test_servers_at_a_url(kind: type[Hostile], rounds: int) -> None:
                         await client.plain.call_tool("work", timeout=0.01)
                     await client.request("tools/list", timeout=1)
 
-        await many(rounds, one)
+        await many(one)
 
 
-@ROUNDS
-async def test_children(rounds: int) -> None:
+async def test_children() -> None:
     async def one(number: int) -> None:
         fault = [*CHILDREN][number % len(CHILDREN)]
         with anyio.move_on_after(
@@ -117,4 +115,4 @@ async def test_children(rounds: int) -> None:
             async with connect_stdio(["sh", "-c", CHILDREN[fault]], ClientOptions(mode="handshake")) as client:
                 await client.plain.call_tool("work")
 
-    await many(rounds, one)
+    await many(one)

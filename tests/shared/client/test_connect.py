@@ -1,0 +1,280 @@
+"""A client of a server that is somewhere else: over HTTP and on a WebSocket, in both eras, with credentials, and
+where the server does what none should. `tests/checks/client_faults` has more of the last, over all transports."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.client.auth import AuthorizationCode, OAuth
+from shared.client.changes import Change
+from shared.client.client import Client
+from shared.client.connect import connect, connect_http, connect_sse, connect_stdio, connect_websocket
+from shared.client.options import ClientOptions
+from shared.errors import AuthError, LoginRequired, McpError, PeerError
+from shared.protocol.types.client import Root
+from shared.transports.http.client_authorized import MAX_SENT
+from tests.checks.client_faults import child
+from tests.checks.client_faults.hostile import STREAM, Exchange, Hostile, hostile
+from tests.checks.client_faults.hostile_sockets import HostileSse, HostileWebSocket
+from tests.checks.client_faults.leavings import nothing_left
+from tests.shared.client.auth.world import Person
+from tests.shared.client.small import Small, listening, text_of
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+# All that a client does
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+@pytest.mark.parametrize("mode", ["auto", "handshake", "2025-03-26"])
+async def test_a_server_at_a_url_is_used(scheme: str, mode: str) -> None:
+    small, seen = Small(), list[float]()
+    options = ClientOptions(mode=mode, roots=[Root(uri="file:///a")])
+    async with listening(small) as (address, _), connect(f"{scheme}://{address}/mcp", options) as client:
+        assert client.stateless == (mode == "auto")
+        assert len(await client.plain.list_tools()) == 7
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        with pytest.raises(PeerError, match="method not found") as caught:
+            await client.request("no/such")
+        assert caught.value.code == -32601
+        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
+        assert seen == [1, 2, 3]
+        assert text_of(await client.plain.call_tool("roots")) == "file:///a"
+        async with client.changes(["memo://one"]) as changes:
+            small.running.changes.resource("memo://one")
+            assert await anext(changes) == Change("resource", "memo://one")
+        await small.released.wait()
+        while not small.started.is_set():
+            with pytest.raises(TimeoutError):
+                await client.plain.call_tool("wait", timeout=0.05)
+        await small.cancelled.wait()
+        assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+
+
+# What is sent with each request
+
+
+@pytest.mark.parametrize("token", ["s3cret\n", "s3cret\r\nx: y", " s3cret ", "s3crét", "s3cret\0"])
+async def test_a_token_that_can_not_be_sent_is_not_told(token: str) -> None:
+    for scheme in ("http", "https", "ws", "wss"):
+        with pytest.raises(ValueError, match="header authorization has") as caught:
+            async with connect(f"{scheme}://127.0.0.1:9/", token=token):
+                pass
+        assert "s3cr" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a:", "a\n", "é", "Content-Length", "Transfer-Encoding"])
+async def test_a_header_without_a_proper_name(name: str) -> None:
+    for scheme in ("http", "ws"):
+        with pytest.raises(ValueError, match="not the name of an HTTP header that can be set"):
+            async with connect(f"{scheme}://127.0.0.1:9/", headers={name: "x"}):
+                pass
+
+
+async def test_each_header_is_sent_once() -> None:
+    heads: list[str] = []
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.close()
+
+    given = {"User-Agent": "me", "Accept": "x/y", "AUTHORIZATION": "no", "X-Mine": "1"}
+    async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
+        host, port = server.sockets[0].getsockname()
+        with pytest.raises(ConnectionError):
+            async with connect(f"http://{host}:{port}/", token="s3cret", headers=given):
+                pass
+    lines = [line.partition(": ")[::2] for line in heads[0].lower().split("\r\n")[1:-2]]
+    sent = dict(lines)
+    assert len(sent) == len(lines)
+    assert sent["authorization"] == "bearer s3cret"
+    assert (sent["user-agent"], sent["x-mine"]) == ("me", "1")
+    assert "text/event-stream" in sent["accept"]
+
+
+# Credentials: asked for with each HTTP request, and shown each answer
+
+WAYS = {
+    "stateless": (connect_http, "http://{}/mcp", "stateless"),
+    "handshake": (connect_http, "http://{}/mcp", "handshake"),
+    "sse": (connect_sse, "http://{}/sse", "handshake"),
+    "websocket": (connect_websocket, "ws://{}/mcp", "auto"),
+}
+
+
+class Renewed:
+    """Has an old token until a server has refused it."""
+
+    def __init__(self, *tokens: str, error: AuthError | None = None) -> None:
+        self.tokens = list(tokens)
+        self.error = error
+        self.seen: list[tuple[str, str, int]] = []
+
+    async def headers(self, method: str, url: str) -> Mapping[str, str]:
+        if self.error is not None:
+            raise self.error
+        return {"authorization": f"Bearer {self.tokens[0]}"}
+
+    async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
+        self.seen.append((method, url, status))
+        if status != 401:
+            return False
+        assert headers["WWW-Authenticate"] == headers["www-authenticate"]
+        if len(self.tokens) > 1:
+            del self.tokens[0]
+        return True
+
+
+Connecting = Callable[[Renewed], AbstractAsyncContextManager[Client]]
+
+
+@asynccontextmanager
+async def served(way: str) -> AsyncIterator[tuple[Connecting, str]]:
+    """What connects to a server that knows one token, and the URL that a token is for."""
+    connects, url, mode = WAYS[way]
+    async with listening(Small(), "new") as (address, _):
+        place = url.format(address)
+        yield lambda auth: connects(place, ClientOptions(mode=mode), auth=auth), place.replace("ws:", "http:")
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_request_is_sent_again_with_other_credentials(way: str) -> None:
+    auth, refused, none = Renewed("old", "new"), Renewed("old"), Renewed(error=LoginRequired("run login"))
+    async with served(way) as (connecting, url):
+        async with connecting(auth) as client:
+            assert text_of((await client.call_tool("add", {"a": 1, "b": 2})).to_wire()) == "3"
+        assert auth.seen[0][1:] == (url, 401)
+        assert [status for *_, status in auth.seen].count(401) == 1
+        with pytest.raises(PeerError) as given_up:
+            async with connecting(refused):
+                pass
+        assert (given_up.value.code, len(refused.seen)) == (401, MAX_SENT)
+        with pytest.raises(LoginRequired, match="run login"):
+            async with connecting(none):
+                pass
+
+
+@pytest.mark.parametrize(("way", "status"), [("sse", 200), ("websocket", 101)])
+async def test_a_token_that_opens_a_stream_is_seen_to_be_accepted(way: str, status: int) -> None:
+    auth = Renewed("new")
+    async with served(way) as (connecting, url), connecting(auth):
+        assert auth.seen[0] == ("GET", url, status)
+
+
+class Slow(Renewed):
+    """Has somebody log in first, who takes longer than a server that answers nothing is waited for."""
+
+    waiting = 0
+
+    def __init__(self, *tokens: str, may_wait_for_person: bool) -> None:
+        super().__init__(*tokens)
+        self.may_wait_for_person = may_wait_for_person
+
+    async def headers(self, method: str, url: str) -> Mapping[str, str]:
+        if not self.seen:
+            self.waiting += 1
+            logged_in = asyncio.Event()
+            asyncio.get_running_loop().call_later(0.2, logged_in.set)
+            await logged_in.wait()
+        return await super().headers(method, url)
+
+
+async def test_a_login_is_waited_for_where_somebody_is_there() -> None:
+    options = ClientOptions(probe_seconds=0.01, opening_seconds=0.05)
+    async with listening(Small(), "new") as (address, _):
+        patient = Slow("new", may_wait_for_person=True)
+        async with connect_http(f"http://{address}/mcp", options, auth=patient) as client:
+            assert await client.list_tools()
+        assert patient.waiting == 1
+        with pytest.raises(TimeoutError):
+            async with connect_http(f"http://{address}/mcp", options, auth=Slow("new", may_wait_for_person=False)):
+                pass
+
+
+def test_a_login_waits_for_a_person_where_it_has_a_way_to_one() -> None:
+    for redirect in (Person(), None):
+        login = OAuth("http://127.0.0.1/mcp", AuthorizationCode(redirect))
+        assert login.may_wait_for_person == (redirect is not None)
+
+
+# Servers that do what none should
+
+UNUSABLE = (
+    *("of_another_version", "of_no_version", "without_a_result", "with_a_result_and_an_error", "with_a_list"),
+    *("with_an_error_that_is_none", "no_utf8", "half_a_character", "no_number"),
+    *("too_deep", "too_deep_without_an_end"),
+)
+UNKNOWN = ("of_an_unknown_type", "of_a_type_that_is_none", "with_questions_that_are_none")
+
+
+async def outcomes(mode: str, faults: Sequence[str]) -> dict[str, str]:
+    """What comes of a call at a child whose answer has the fault, and of the call after it."""
+    found: dict[str, str] = {}
+    command = [sys.executable, "-I", "-S", str(Path(child.__file__))]
+    async with nothing_left():
+        with anyio.fail_after(30):
+            async with connect_stdio(command, ClientOptions(mode=mode)) as client:
+                for fault in faults:
+                    try:
+                        found[fault] = text_of(await client.plain.call_tool("work", {"fault": fault}, timeout=5))
+                    except (ConnectionError, McpError):
+                        found[fault] = "an error"
+                    assert text_of(await client.plain.call_tool("work")) == "done", fault
+    return found
+
+
+async def test_an_answer_that_is_of_no_use_fails_its_call_alone() -> None:
+    assert await outcomes("handshake", UNUSABLE) == dict.fromkeys(UNUSABLE, "an error")
+    assert await outcomes("stateless", UNKNOWN) == dict.fromkeys(UNKNOWN, "an error")
+
+
+async def test_an_answer_that_comes_twice_or_to_others_counts_once() -> None:
+    faults = ("twice", "twice_in_two_ways", "to_all_before")
+    assert await outcomes("handshake", faults) == dict.fromkeys(faults, "done")
+
+
+async def test_an_answer_to_others_alone_is_none() -> None:
+    async with connect_stdio([sys.executable, "-I", "-S", str(Path(child.__file__))]) as client:
+        with anyio.fail_after(30), pytest.raises(TimeoutError):
+            await client.plain.call_tool("work", {"fault": "to_another"}, timeout=0.1)
+        assert text_of(await client.plain.call_tool("work")) == "done"
+
+
+async def _reset(exchange: Exchange) -> None:
+    exchange.reset()
+
+
+async def _break_off(exchange: Exchange) -> None:
+    await exchange.send(STREAM if exchange.method == "POST" else b"\x81\x70{")
+
+
+@pytest.mark.parametrize(
+    ("kind", "connects"),
+    [(Hostile, connect_http), (HostileSse, connect_sse), (HostileWebSocket, connect_websocket)],
+)
+async def test_a_server_that_breaks_off_is_connected_to_again(
+    kind: type[Hostile], connects: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is seen of these pauses is that they end.
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
+    async with nothing_left(), hostile(kind) as server:
+        with anyio.fail_after(30):
+            async with connects(server.url, ClientOptions(mode="handshake")) as client:
+                for fault in (_reset, _break_off):
+                    server.on("tools/call", fault, times=1)
+                    with pytest.raises(ConnectionError):
+                        await client.plain.call_tool("work")
+                    assert text_of(await client.plain.call_tool("work")) == "done"
+                    server.on("tools/list", fault, times=1)
+                    assert len(await client.plain.list_tools()) == 1
