@@ -1,7 +1,7 @@
 """Lists in pages show each entry once, and cursors are good for the list that gave them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import InvalidParams
@@ -20,6 +20,7 @@ def pages(items, size, name="tools"):
             return found
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 30), st.integers(1, 12))
 def test_every_entry_is_shown_once_in_order(count, size):
     found = pages(range(count), size)
@@ -27,11 +28,8 @@ def test_every_entry_is_shown_once_in_order(count, size):
     assert all(len(part) == size for part in found[:-1])
 
 
-def test_an_empty_list_is_one_empty_page():
+def test_an_empty_list_is_one_empty_page_and_a_full_last_page_is_the_last():
     assert pages([], 5) == [[]]
-
-
-def test_a_full_last_page_is_the_last():
     assert pages(range(4), 2) == [[0, 1], [2, 3]]
 
 
@@ -39,12 +37,10 @@ def cursor_of(name, signer=SIGNER):
     return page(range(9), None, name=name, size=2, signer=signer)[1]
 
 
-@pytest.mark.parametrize(
-    "cursor", ["", "0", "Mg", "Mg.Mg", "2", cursor_of("prompts"), cursor_of("tools", Signer(b"other"))]
-)
-def test_a_cursor_that_was_not_issued_for_this_list_is_refused(cursor):
-    with pytest.raises(InvalidParams):
-        page(range(9), cursor, name="tools", size=2, signer=SIGNER)
+def test_a_cursor_that_was_not_issued_for_this_list_is_refused():
+    for cursor in ("", "0", "Mg", "Mg.Mg", "2", cursor_of("prompts"), cursor_of("tools", Signer(b"other"))):
+        with pytest.raises(InvalidParams):
+            page(range(9), cursor, name="tools", size=2, signer=SIGNER)
 
 
 def test_a_list_that_has_become_shorter_ends():

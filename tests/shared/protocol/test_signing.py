@@ -1,7 +1,7 @@
 """Signed text comes back unchanged or not at all."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import InvalidParams
@@ -11,9 +11,8 @@ SIGNER = Signer(b"key")
 VALUES = [0, "", None, [1, "é"], {"a": {"b": [True]}}]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_what_is_signed_is_verified(value):
-    assert SIGNER.verify("state", SIGNER.sign("state", value)) == value
+def test_what_is_signed_is_verified():
+    assert [SIGNER.verify("state", SIGNER.sign("state", value)) for value in VALUES] == VALUES
 
 
 def test_signed_text_is_fit_for_a_url():
@@ -51,13 +50,12 @@ def test_a_purpose_that_holds_the_border_is_no_other_one():
     refused("a", f"b\0{payload}.{tag}")
 
 
-@pytest.mark.parametrize(
-    "text", ["", ".", "..", "Mg", "Mg.", ".Mg", "Mg.Mg", "é.é", "\ud800", "a" * 10_000, "\0", "Mg==.x"]
-)
-def test_what_was_never_signed_is_refused(text):
-    refused("state", text)
+def test_what_was_never_signed_is_refused():
+    for text in ("", ".", "..", "Mg", "Mg.", ".Mg", "Mg.Mg", "é.é", "\ud800", "a" * 10_000, "\0", "Mg==.x"):
+        refused("state", text)
 
 
+@settings(max_examples=50)
 @given(st.data())
 def test_no_character_can_be_changed(data):
     text = SIGNER.sign("state", {"round": 1})
@@ -66,6 +64,7 @@ def test_no_character_can_be_changed(data):
     refused("state", text[:place] + other + text[place + 1 :])
 
 
+@settings(max_examples=50)
 @given(st.text(max_size=30))
 def test_opening_never_raises_anything_else(text):
     refused("state", text)
@@ -80,6 +79,6 @@ def test_a_digest_does_not_depend_on_the_order_of_keys():
     assert digest({"a": 1, "b": [{"c": 2, "d": 3}]}) == digest({"b": [{"d": 3, "c": 2}], "a": 1})
 
 
-@pytest.mark.parametrize("other", [{"a": "1"}, {"a": 1.5}, {"a": [1]}, {"b": 1}, {"a": 1, "b": None}, {"a": True}])
-def test_a_digest_depends_on_every_value_and_its_type(other):
-    assert digest({"a": 1}) != digest(other)
+def test_a_digest_depends_on_every_value_and_its_type():
+    others = [{"a": "1"}, {"a": 1.5}, {"a": [1]}, {"b": 1}, {"a": 1, "b": None}, {"a": True}]
+    assert digest({"a": 1}) not in [digest(other) for other in others]

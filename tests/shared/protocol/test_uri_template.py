@@ -10,143 +10,87 @@ def match(template, uri):
     return UriTemplate(template).match(uri)
 
 
-@pytest.mark.parametrize(
-    ("template", "uri", "found"),
-    [
-        ("a:b", "a:b", {}),
-        ("a:b", "a:c", None),
-        ("a:///{x}", "a:///one", {"x": "one"}),
-        ("a:///{x}", "a:///", None),
-        ("a:///{x}", "a:///one/two", None),
-        ("a:///{x}", "a:///one?two", None),
-        ("a:///{x}", "a:///one#two", None),
-        ("a:///{x}", "b:///one", None),
-        ("a:///{x}", "A:///one", None),
-        ("a:///{x}", " a:///one", None),
-        ("a:///{x}", "a:///one\n", {"x": "one\n"}),
-        ("a:///{x}/{y}", "a:///1/2", {"x": "1", "y": "2"}),
-        ("a:///{x}/end", "a:///1/end", {"x": "1"}),
-        ("a:///{x}/end", "a:///1/end/", None),
-        ("a:///{+x}", "a:///one/two?three#four", {"x": "one/two?three#four"}),
-        ("a:///{+x}/{y}", "a:///1/2/3", {"x": "1/2", "y": "3"}),
-        ("a:///{x}/{+y}", "a:///1/2/3", {"x": "1", "y": "2/3"}),
-        ("a:///{x}.txt", "a:///a.b.txt", {"x": "a.b"}),
-        ("a:///.*", "a:///bc", None),
-    ],
-)
-def test_a_template_matches_the_whole_uri_or_nothing(template, uri, found):
-    assert match(template, uri) == found
+MATCHES: dict[str, dict[str, dict[str, str] | None]] = {
+    "a:b": {"a:b": {}, "a:c": None},
+    "a:///{x}": {
+        "a:///one": {"x": "one"},
+        "a:///one\n": {"x": "one\n"},
+        **dict.fromkeys(("a:///", "a:///one/two", "a:///one?two", "a:///one#two"), None),
+        **dict.fromkeys(("b:///one", "A:///one", " a:///one"), None),
+    },
+    "a:///{x}/{y}": {"a:///1/2": {"x": "1", "y": "2"}},
+    "a:///{x}/end": {"a:///1/end": {"x": "1"}, "a:///1/end/": None},
+    "a:///{+x}": {
+        "a:///one/two?three#four": {"x": "one/two?three#four"},
+        "a:///a%20b/%2e%2e/c": {"x": "a%20b/%2e%2e/c"},
+    },
+    "a:///{+x}/{y}": {"a:///1/2/3": {"x": "1/2", "y": "3"}},
+    "a:///{x}/{+y}": {"a:///1/2/3": {"x": "1", "y": "2/3"}},
+    "a:///{x}.txt": {"a:///a.b.txt": {"x": "a.b"}},
+    "a:///.*": {"a:///bc": None},
+    # Two variables in a segment are parted at the first place.
+    "a:///{x}.{y}": {"a:///a.gz": {"x": "a", "y": "gz"}, "a:///a.tar.gz": {"x": "a", "y": "tar.gz"}, "a:///a": None},
+    # A query as a whole stays as it is written.
+    "a:{x}{?all*}": {
+        "a:b": {"x": "b"},
+        "a:b?": {"x": "b"},
+        "a:b?y=1&z=%202": {"x": "b", "all": "y=1&z=%202"},
+        "a:b?all=1": {"x": "b", "all": "all=1"},
+    },
+    # The variables of a query are optional and in any order.
+    "a:///s{?q,n}": {
+        "a:///s": {},
+        "a:///s?q=1": {"q": "1"},
+        "a:///s?n=2&q=a%20b+c": {"q": "a b c", "n": "2"},
+        "a:///s?q=": {"q": ""},
+        "a:///s?other=1": {},
+        "a:///s/?q=1": None,
+    },
+}
 
 
-@pytest.mark.parametrize(
-    ("uri", "found"),
-    [("a:///a.gz", {"x": "a", "y": "gz"}), ("a:///a.tar.gz", {"x": "a", "y": "tar.gz"}), ("a:///a", None)],
-)
-def test_two_variables_in_a_segment_are_parted_at_the_first_place(uri, found):
-    assert match("a:///{x}.{y}", uri) == found
+@pytest.mark.parametrize("template", MATCHES)
+def test_a_template_matches_the_whole_uri_or_nothing(template):
+    assert {uri: match(template, uri) for uri in MATCHES[template]} == MATCHES[template]
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [("a%20b", "a b"), ("%C3%A9", "é"), ("a%2Fb", "a/b"), ("%2525", "%25"), ("100%", "100%"), ("a+b", "a+b")],
-)
-def test_a_variable_is_decoded_once(written, meant):
-    assert match("a:///{x}", f"a:///{written}") == {"x": meant}
-
-
-@pytest.mark.parametrize(
-    ("uri", "found"),
-    [
-        ("a:b", {"x": "b"}),
-        ("a:b?", {"x": "b"}),
-        ("a:b?y=1&z=%202", {"x": "b", "all": "y=1&z=%202"}),
-        ("a:b?all=1", {"x": "b", "all": "all=1"}),
-    ],
-)
-def test_a_whole_query_stays_as_it_is_written(uri, found):
-    assert match("a:{x}{?all*}", uri) == found
-
-
-def test_a_reserved_variable_stays_as_it_is_written():
-    assert match("a:///{+x}", "a:///a%20b/%2e%2e/c") == {"x": "a%20b/%2e%2e/c"}
-
-
-@pytest.mark.parametrize(
-    ("uri", "found"),
-    [
-        ("a:///s", {}),
-        ("a:///s?q=1", {"q": "1"}),
-        ("a:///s?n=2&q=a%20b+c", {"q": "a b c", "n": "2"}),
-        ("a:///s?q=", {"q": ""}),
-        ("a:///s?other=1", {}),
-        ("a:///s/?q=1", None),
-    ],
-)
-def test_a_query_is_optional_and_in_any_order(uri, found):
-    assert match("a:///s{?q,n}", uri) == found
+def test_a_variable_is_decoded_once():
+    meant = {"a%20b": "a b", "%C3%A9": "é", "a%2Fb": "a/b", "%2525": "%25", "100%": "100%", "a+b": "a+b"}
+    assert {written: match("a:///{x}", f"a:///{written}")["x"] for written in meant} == meant
 
 
 def test_the_names_are_in_the_order_of_the_template():
     assert UriTemplate("a:///{x}/{+y}{?z,w}").names == ["x", "y", "z", "w"]
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "a:{",
-        "a:}",
-        "a:{}",
-        "a:{x",
-        "a:{x}}",
-        "a:{#x}",
-        "a:{/x}",
-        "a:{&x}",
-        "a:{x*}",
-        "a:{x:3}",
-        "a:{1x}",
-        "a:{x-y}",
-        "a:{x,y}",
-        "a:{x}{y}",
-        "a:{x}{+y}",
-        "a:{+x}/{+y}",
-        "a:{+x}-{y}",
-        "a:{x}/{x}",
-        "a:{x}{?x}",
-        "a:{?x}/b",
-        "a:{?x}{?y}",
-        "a:{?x}/{y}",
-        "a:{+x*}",
-        "a:{?x,y*}",
-        "a:{?x*,y}",
-    ],
-)
-def test_what_can_not_be_served_is_refused_when_it_is_declared(template):
-    with pytest.raises(DeclarationError, match="a:"):
-        UriTemplate(template)
+def test_what_can_not_be_served_is_refused_when_it_is_declared():
+    for template in (
+        *("a:{", "a:}", "a:{}", "a:{x", "a:{x}}", "a:{#x}", "a:{/x}", "a:{&x}", "a:{x*}", "a:{x:3}", "a:{1x}"),
+        *("a:{x-y}", "a:{x,y}", "a:{x}{y}", "a:{x}{+y}", "a:{+x}/{+y}", "a:{+x}-{y}", "a:{x}/{x}", "a:{x}{?x}"),
+        *("a:{?x}/b", "a:{?x}{?y}", "a:{?x}/{y}", "a:{+x*}", "a:{?x,y*}", "a:{?x*,y}"),
+    ):
+        with pytest.raises(DeclarationError, match="a:"):
+            UriTemplate(template)
 
 
-@pytest.mark.parametrize(
-    ("template", "part", "end"),
-    [
+def test_a_hostile_uri_takes_linear_time():
+    # Were it quadratic, this would take minutes: the test's own time limit is the assertion.
+    for template, part, end in (
         ("a:{x}-{y}", "-", "/"),
         ("a:{x}-{y}-{z}!", "-", ""),
         ("a:{x}.{y}.txt/{z}", ".", ""),
         ("a:{+x}/{y}", "-/", "/"),
         ("a:{x}/{+y}/{z}!", "a/", ""),
         ("a:{+x}!", "!", "/"),
-    ],
-)
-def test_a_hostile_uri_takes_linear_time(template, part, end):
-    # Were it quadratic, this would take minutes: the test's own time limit is the assertion.
-    UriTemplate(template).match("a:" + part * 100_000 + end)
+    ):
+        UriTemplate(template).match("a:" + part * 100_000 + end)
 
 
 # Expanding
 
 
-@pytest.mark.parametrize(
-    ("template", "values", "uri"),
-    [
+def test_a_template_becomes_the_uri_of_its_values():
+    expanded = [
         ("a:b", {"x": "1"}, "a:b"),
         ("a:///{x}", {"x": "a b/é?"}, "a:///a%20b%2F%C3%A9%3F"),
         ("a:///{x}/{y}.txt", {"x": "1", "y": "2"}, "a:///1/2.txt"),
@@ -157,10 +101,8 @@ def test_a_hostile_uri_takes_linear_time(template, part, end):
         ("a:b{?q,n}", {"n": "a b&c", "other": "1"}, "a:b?n=a%20b%26c"),
         ("a:b{?all*}", {"all": "x=1&y"}, "a:b?x=1&y"),
         ("a:b{?all*}", {}, "a:b"),
-    ],
-)
-def test_a_template_becomes_the_uri_of_its_values(template, values, uri):
-    assert UriTemplate(template).expand(values) == uri
+    ]
+    assert [row for row in expanded if UriTemplate(row[0]).expand(row[1]) != row[2]] == []
 
 
 @pytest.mark.parametrize("values", [{}, {"y": "1"}, {"x": ""}])

@@ -52,25 +52,24 @@ MISMATCH = (400, -32020)
 LATER = {"mcp_method": "wrong", "mcp_name": "wrong"}
 
 
-@pytest.mark.parametrize(
-    ("params", "headers", "expected"),
-    [
-        ({"_meta": None}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
-        ({"_meta": {}}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
-        ({"_meta": {**META, "io.modelcontextprotocol/clientCapabilities": 1}}, LATER, (400, -32602)),
-        ({"name": "x"}, {**LATER, "mcp_protocol_version": "-"}, MISMATCH),
-        ({"name": "x"}, {**LATER, "mcp_protocol_version": "2025-11-25"}, MISMATCH),
-        ({"name": "x"}, {"mcp_method": "TOOLS/CALL", "mcp_name": "wrong"}, MISMATCH),
-        ({"name": "x"}, {"mcp_method": "-", "mcp_name": "x"}, MISMATCH),
-        ({"name": "x"}, {"mcp_name": "X"}, MISMATCH),
-        ({"name": "x"}, {}, MISMATCH),
-        ({"name": "x"}, {"mcp_name": "x"}, None),
-        ({"name": 5}, {}, None),
-        ({}, {}, None),
-    ],
-)
-def test_the_ladder(params: dict[str, Any], headers: dict[str, str], expected: tuple[int, int] | None) -> None:
-    assert code(check("tools/call", params, **headers)) == expected
+LADDER: list[tuple[dict[str, Any], dict[str, str], tuple[int, int] | None]] = [
+    ({"_meta": None}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
+    ({"_meta": {}}, {**LATER, "mcp_protocol_version": "wrong"}, (400, -32602)),
+    ({"_meta": {**META, "io.modelcontextprotocol/clientCapabilities": 1}}, LATER, (400, -32602)),
+    ({"name": "x"}, {**LATER, "mcp_protocol_version": "-"}, MISMATCH),
+    ({"name": "x"}, {**LATER, "mcp_protocol_version": "2025-11-25"}, MISMATCH),
+    ({"name": "x"}, {"mcp_method": "TOOLS/CALL", "mcp_name": "wrong"}, MISMATCH),
+    ({"name": "x"}, {"mcp_method": "-", "mcp_name": "x"}, MISMATCH),
+    ({"name": "x"}, {"mcp_name": "X"}, MISMATCH),
+    ({"name": "x"}, {}, MISMATCH),
+    ({"name": "x"}, {"mcp_name": "x"}, None),
+    ({"name": 5}, {}, None),
+    ({}, {}, None),
+]
+
+
+def test_the_ladder() -> None:
+    assert [row for row in LADDER if code(check("tools/call", row[0], **row[1])) != row[2]] == []
 
 
 def test_a_repeated_header_comes_first() -> None:
@@ -111,102 +110,80 @@ def test_names(method: str, params: dict[str, Any], name: str) -> None:
     assert code(check(method, params)) == MISMATCH
 
 
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
-def test_the_name_of_a_task_may_be_left_out(method: str) -> None:
-    assert check(method, {"taskId": "a"}) is None
-    assert check(method, {"taskId": "a"}, mcp_name="a") is None
-    assert code(check(method, {"taskId": "a"}, mcp_name="b")) == MISMATCH
+def test_the_name_of_a_task_may_be_left_out_and_other_methods_have_none() -> None:
+    for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+        assert check(method, {"taskId": "a"}) is None
+        assert check(method, {"taskId": "a"}, mcp_name="a") is None
+        assert code(check(method, {"taskId": "a"}, mcp_name="b")) == MISMATCH
+    for method in ("tools/list", "tasks/result", "nonsense"):
+        assert check(method, {"name": "x"}, mcp_name="whatever") is None
 
 
-@pytest.mark.parametrize("method", ["tools/list", "tasks/result", "nonsense"])
-def test_other_methods_have_no_name(method: str) -> None:
-    assert check(method, {"name": "x"}, mcp_name="whatever") is None
-
-
-@pytest.mark.parametrize(
-    ("text", "meaning"),
-    [
-        ("plain", "plain"),
-        ("", ""),
-        ("=?base64?SGVsbG8=?=", "Hello"),
-        ("=?base64??=", ""),
-        ("=?base64?SGVsbG8?=", None),
-        ("=?base64?SGVs!G8=?=", None),
-        ("=?base64?SGVsbG9=?=", None),
-        ("=?base64?/w==?=", None),
-        ("=?base64?é?=", None),
-        ("=?BASE64?SGVsbG8=?=", "=?BASE64?SGVsbG8=?="),
-        ("=?base64?SGVsbG8=", "=?base64?SGVsbG8="),
-        ("SGVsbG8=?=", "SGVsbG8=?="),
-    ],
-)
-def test_sentinels(text: str, meaning: str | None) -> None:
-    assert decode_value(text) == meaning
+def test_sentinels() -> None:
+    plain = ("plain", "", "=?BASE64?SGVsbG8=?=", "=?base64?SGVsbG8=", "SGVsbG8=?=")
+    invalid = ("SGVsbG8", "SGVs!G8=", "SGVsbG9=", "/w==", "é")
+    meant = {**{text: text for text in plain}, "=?base64?SGVsbG8=?=": "Hello", "=?base64??=": ""}
+    meant |= {f"=?base64?{text}?=": None for text in invalid}
+    assert {text: decode_value(text) for text in meant} == meant
 
 
 # Parameters
 
 
-@pytest.mark.parametrize(
-    ("arguments", "headers", "fine"),
-    [
-        ({}, {}, True),
-        ({"plain": "x"}, {}, True),
-        ({"region": None}, {}, True),
-        ({"region": "eu"}, {"mcp_param_region": "eu"}, True),
-        ({"region": "eu"}, {"mcp_param_region": "EU"}, False),
-        ({"region": "eu"}, {}, False),
-        ({}, {"mcp_param_region": "eu"}, False),
-        ({"region": ""}, {"mcp_param_region": ""}, True),
-        ({"region": "é"}, {"mcp_param_region": "=?base64?w6k=?="}, True),
-        ({"region": "é"}, {"mcp_param_region": "=?base64?w6k?="}, False),
-        ({"region": "=?base64?SGVsbG8="}, {"mcp_param_region": "=?base64?SGVsbG8="}, True),
-        ({"count": 42}, {"mcp_param_count": "42"}, True),
-        ({"count": 42}, {"mcp_param_count": "42.0"}, True),
-        ({"count": 42.0}, {"mcp_param_count": "42"}, True),
-        ({"count": 42}, {"mcp_param_count": "43"}, False),
-        ({"count": 42}, {"mcp_param_count": "0x2a"}, False),
-        ({"count": 42}, {"mcp_param_count": "42 "}, False),
-        ({"count": 0}, {"mcp_param_count": "9e999"}, False),
-        ({"dry": True}, {"mcp_param_dry": "true"}, True),
-        ({"dry": False}, {"mcp_param_dry": "false"}, True),
-        ({"dry": True}, {"mcp_param_dry": "1"}, False),
-        ({"nested": {"zone": "a"}}, {"mcp_param_zone": "a"}, True),
-        ({"nested": {"zone": "a"}}, {"mcp_param_zone": "b"}, False),
-        ({"nested": {"zone": "a"}}, {}, False),
-        ({"nested": "a"}, {}, True),
-        ({"region": ["eu"]}, {"mcp_param_region": "eu"}, True),
-        ({}, {"mcp_param_unknown": "x"}, True),
-        ("no object", {}, True),
-    ],
-)
-def test_parameters(arguments: Any, headers: dict[str, str], fine: bool) -> None:
-    refusal = check("tools/call", {"name": "routed", "arguments": arguments}, mcp_name="routed", **headers)
-    assert code(refusal) == (None if fine else MISMATCH)
+PARAMETERS: list[tuple[Any, dict[str, str], bool]] = [
+    ({}, {}, True),
+    ({"plain": "x"}, {}, True),
+    ({"region": None}, {}, True),
+    ({"region": "eu"}, {"region": "eu"}, True),
+    ({"region": "eu"}, {"region": "EU"}, False),
+    ({"region": "eu"}, {}, False),
+    ({}, {"region": "eu"}, False),
+    ({"region": ""}, {"region": ""}, True),
+    ({"region": "é"}, {"region": "=?base64?w6k=?="}, True),
+    ({"region": "é"}, {"region": "=?base64?w6k?="}, False),
+    ({"region": "=?base64?SGVsbG8="}, {"region": "=?base64?SGVsbG8="}, True),
+    *(({"count": 42}, {"count": text}, True) for text in ("42", "42.0")),
+    ({"count": 42.0}, {"count": "42"}, True),
+    *(({"count": 42}, {"count": text}, False) for text in ("43", "0x2a", "42 ")),
+    ({"count": 0}, {"count": "9e999"}, False),
+    ({"dry": True}, {"dry": "true"}, True),
+    ({"dry": False}, {"dry": "false"}, True),
+    ({"dry": True}, {"dry": "1"}, False),
+    ({"nested": {"zone": "a"}}, {"zone": "a"}, True),
+    ({"nested": {"zone": "a"}}, {"zone": "b"}, False),
+    ({"nested": {"zone": "a"}}, {}, False),
+    ({"nested": "a"}, {}, True),
+    ({"region": ["eu"]}, {"region": "eu"}, True),
+    ({}, {"unknown": "x"}, True),
+    ("no object", {}, True),
+]
+"""Arguments, the headers for them, and whether that is fine."""
+
+
+def test_parameters() -> None:
+    def told(arguments: Any, headers: dict[str, str]) -> tuple[int, int] | None:
+        sent = {f"mcp_param_{name}": value for name, value in headers.items()}
+        return code(check("tools/call", {"name": "routed", "arguments": arguments}, mcp_name="routed", **sent))
+
+    assert [row for row in PARAMETERS if told(row[0], row[1]) != (None if row[2] else MISMATCH)] == []
 
 
 def test_an_unknown_tool_has_no_parameters() -> None:
     assert check("tools/call", {"name": "other", "arguments": {"region": "x"}}, mcp_name="other") is None
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
+def test_unusable_marks() -> None:
+    schemas: list[dict[str, Any]] = [
         {},
         {"properties": 5},
         {"properties": {"a": True}},
-        {"properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
-        {"properties": {"a": {"type": ["string", "null"], "x-mcp-header": "A"}}},
-        {"properties": {"a": {"type": "string", "x-mcp-header": ""}}},
-        {"properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
-        {"properties": {"a": {"type": "string", "x-mcp-header": 5}}},
+        *({"properties": {"a": {"type": kind, "x-mcp-header": "A"}}} for kind in ("number", ["string", "null"])),
+        *({"properties": {"a": {"type": "string", "x-mcp-header": mark}}} for mark in ("", "a b", 5)),
         {"properties": {"a": {"items": {"type": "string", "x-mcp-header": "A"}}}},
         {"$defs": {"a": {"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}}},
         {"anyOf": [{"properties": {"b": {"type": "string", "x-mcp-header": "A"}}}]},
-    ],
-)
-def test_unusable_marks(schema: dict[str, Any]) -> None:
-    assert list(parameter_headers(schema)) == []
+    ]
+    assert [schema for schema in schemas if list(parameter_headers(schema))] == []
 
 
 def test_marks_may_be_nested() -> None:
@@ -218,9 +195,8 @@ def test_marks_may_be_nested() -> None:
 # Bodies
 
 
-@pytest.mark.parametrize(
-    ("message", "code_"),
-    [
+def test_bodies() -> None:
+    codes: list[tuple[Message, int | None]] = [
         (Request(1, "x"), None),
         (Notification("x"), None),
         (Response(1, {}), -32600),
@@ -228,8 +204,6 @@ def test_marks_may_be_nested() -> None:
         (decode(b"nonsense"), -32700),
         (decode(b"[]"), -32600),
         (decode(b'{"jsonrpc": "2.0", "id": null, "method": "x"}'), -32600),
-    ],
-)
-def test_bodies(message: Message, code_: int | None) -> None:
-    refusal = check_stateless_body(message)
-    assert (refusal.failure.code if refusal is not None else None) == code_
+    ]
+    told = [(message, check_stateless_body(message)) for message, _ in codes]
+    assert [(message, refusal and refusal.failure.code) for message, refusal in told] == codes

@@ -1,7 +1,5 @@
 """The rules of HTTP by table."""
 
-import pytest
-
 from shared.errors import InternalError, RpcError
 from shared.protocol.http.rules import (
     EVENT_STREAM,
@@ -22,9 +20,9 @@ from shared.protocol.http.rules import (
     request_ids,
     stateless_status,
 )
-from shared.protocol.versions import V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28, Version
+from shared.protocol.versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from shared.protocol.wire.codec import decode
-from shared.protocol.wire.jsonrpc import Batch, Malformed, Message, Notification, Request, Response, failure
+from shared.protocol.wire.jsonrpc import Batch, Message, Notification, Request, Response, failure
 
 ENVELOPE = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
 
@@ -51,27 +49,15 @@ def test_lists_are_joined_and_single_values_are_not() -> None:
     assert headers.repeated == {"mcp-name"}
 
 
-@pytest.mark.parametrize(
-    ("name", "always"),
-    [
-        ("Host", True),
-        ("Origin", True),
-        ("Authorization", True),
-        ("X-API-Key", True),
-        ("Content-Type", True),
-        ("Mcp-Session-Id", False),
-        ("MCP-Protocol-Version", False),
-        ("Mcp-Method", False),
-        ("Mcp-Param-Region", False),
-    ],
-)
-def test_what_may_come_once(name: str, always: bool) -> None:
-    headers = read_headers([(name.encode(), b"a"), (name.lower().encode(), b"b")])
-    assert (check_single(headers, all_of_them=False) is not None) is always
-    refusal = check_single(headers, all_of_them=True)
-    assert refusal is not None
-    assert refusal.status == 400
-    assert name.lower() not in refusal.failure.message
+def test_what_may_come_once() -> None:
+    always = ["Host", "Origin", "Authorization", "X-API-Key", "Content-Type"]
+    for name in (*always, "Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Param-Region"):
+        headers = read_headers([(name.encode(), b"a"), (name.lower().encode(), b"b")])
+        assert (check_single(headers, all_of_them=False) is not None) is (name in always), name
+        refusal = check_single(headers, all_of_them=True)
+        assert refusal is not None
+        assert refusal.status == 400
+        assert name.lower() not in refusal.failure.message
 
 
 def test_refusals_carry_headers() -> None:
@@ -81,59 +67,35 @@ def test_refusals_carry_headers() -> None:
 # Media types
 
 
-@pytest.mark.parametrize(
-    ("accept", "media_type", "taken"),
-    [
-        (None, JSON, False),
-        ("", JSON, False),
-        (JSON, JSON, True),
-        ("Application/JSON", JSON, True),
-        (JSON, EVENT_STREAM, False),
-        ("application/json, text/event-stream", EVENT_STREAM, True),
-        ("application/json ; charset=utf-8,text/event-stream", JSON, True),
-        ("*/*", JSON, True),
-        ("application/*", JSON, True),
-        ("application/*", EVENT_STREAM, False),
-        ("text/*", EVENT_STREAM, True),
-        ("*/*;q=0", JSON, False),
-        ("application/json;q=0, */*", JSON, False),
-        ("application/json;q=0.000, application/*", JSON, False),
-        ("application/*;q=0, application/json", JSON, True),
-        ("*/*, application/*;q=0", JSON, False),
-        ("application/json; q = 0.5", JSON, True),
-        ("application/json;q=0.001", JSON, True),
-        ("application/json;q=high", JSON, False),
-        ("application/json;q=2", JSON, False),
-        ("application/jsonp", JSON, False),
-        ("text/html, image/*", JSON, False),
+TAKEN: dict[str, list[str | None]] = {
+    JSON: [
+        *(JSON, "Application/JSON", "application/json ; charset=utf-8,text/event-stream", "*/*", "application/*"),
+        *("application/*;q=0, application/json", "application/json; q = 0.5", "application/json;q=0.001"),
     ],
-)
-def test_accept(accept: str | None, media_type: str, taken: bool) -> None:
-    assert accepts(accept, media_type) is taken
+    EVENT_STREAM: ["application/json, text/event-stream", "text/*"],
+}
+NOT_TAKEN: dict[str, list[str | None]] = {
+    JSON: [
+        *(None, "", "*/*;q=0", "application/json;q=0, */*", "application/json;q=0.000, application/*"),
+        *("*/*, application/*;q=0", "application/json;q=high", "application/json;q=2", "application/jsonp"),
+        "text/html, image/*",
+    ],
+    EVENT_STREAM: [JSON, "application/*"],
+}
 
 
-@pytest.mark.parametrize(
-    ("accept_encoding", "taken"),
-    [
-        (None, False),
-        ("", False),
-        ("gzip", True),
-        ("GZip, deflate", True),
-        ("deflate, br, zstd", False),
-        ("identity", False),
-        ("*", True),
-        ("gzip;q=0", False),
-        ("gzip;q=0, *", False),
-        ("*;q=0, gzip;q=0.1", True),
-        ("br;q=1.0, gzip;q=0.001", True),
-        ("gzip; q = 0.000", False),
-        ("gzip;q=much", False),
-        ("x-gzip", True),
-        ("gzipped", False),
-    ],
-)
-def test_accept_encoding(accept_encoding: str | None, taken: bool) -> None:
-    assert accepts_gzip(accept_encoding) is taken
+def test_accept() -> None:
+    assert [one for kind, all_ in TAKEN.items() for one in all_ if not accepts(one, kind)] == []
+    assert [one for kind, all_ in NOT_TAKEN.items() for one in all_ if accepts(one, kind)] == []
+
+
+def test_accept_encoding() -> None:
+    taken = ["gzip", "GZip, deflate", "*", "*;q=0, gzip;q=0.1", "br;q=1.0, gzip;q=0.001", "x-gzip"]
+    others = [
+        *(None, "", "deflate, br, zstd", "identity", "gzip;q=0", "gzip;q=0, *", "gzip; q = 0.000", "gzip;q=much"),
+        "gzipped",
+    ]
+    assert [one for one in [*taken, *others] if accepts_gzip(one)] == taken
 
 
 def test_accept_must_list_all() -> None:
@@ -143,27 +105,20 @@ def test_accept_must_list_all() -> None:
     assert refusal.status == 406
 
 
-@pytest.mark.parametrize(
-    ("headers", "taken"),
-    [
-        (of(content_type="application/json"), True),
-        (of(content_type="Application/Json; charset=utf-8"), True),
-        (of(content_type="application/json", content_encoding="identity"), True),
-        (of(content_type="application/json", content_encoding="gzip"), True),
-        (of(content_type="application/json", content_encoding="X-Gzip"), True),
-        (of(content_type="application/json", content_encoding="br"), False),
-        (of(content_type="application/json", content_encoding="gzip, gzip"), False),
-        (of(content_type="text/plain", content_encoding="gzip"), False),
-        (of(content_type="application/json-rpc"), False),
-        (of(content_type="text/plain"), False),
-        (of(content_type=""), False),
-        (of(), False),
-    ],
-)
-def test_content(headers: Headers, taken: bool) -> None:
-    refusal = check_content(headers)
-    assert (refusal is None) is taken
-    assert refusal is None or refusal.status == 415
+def test_content() -> None:
+    taken = [
+        *(of(content_type=kind) for kind in ("application/json", "Application/Json; charset=utf-8")),
+        *(of(content_type=JSON, content_encoding=coding) for coding in ("identity", "gzip", "X-Gzip")),
+    ]
+    refused = [
+        *(of(content_type=JSON, content_encoding=coding) for coding in ("br", "gzip, gzip")),
+        of(content_type="text/plain", content_encoding="gzip"),
+        *(of(content_type=kind) for kind in ("application/json-rpc", "text/plain", "")),
+        of(),
+    ]
+    assert [check_content(headers) for headers in taken] == [None] * len(taken)
+    told = [(headers, check_content(headers)) for headers in refused]
+    assert [headers for headers, refusal in told if refusal is None or refusal.status != 415] == []
 
 
 def test_a_refused_coding_is_told_which_one_is_taken() -> None:
@@ -175,46 +130,42 @@ def test_a_refused_coding_is_told_which_one_is_taken() -> None:
 # Eras
 
 
-@pytest.mark.parametrize(
-    ("version", "message", "stateless"),
-    [
-        (None, None, False),
-        (None, Request(1, "tools/list"), False),
-        (None, Request(1, "tools/list", ENVELOPE), True),
-        (None, Request(1, "tools/list", {"_meta": {"progressToken": 1}}), False),
-        (None, Notification("notifications/x", ENVELOPE), True),
-        ("2026-07-28", None, True),
-        ("2026-07-28", Request(1, "initialize"), True),
-        ("2026-07-28", Response(1, {}), True),
-        ("2025-11-25", None, False),
-        ("2025-11-25", Request(1, "tools/list", ENVELOPE), True),
-        ("2099-01-01", None, False),
-        ("2099-01-01", Request(1, "tools/list", ENVELOPE), True),
-        ("2099-01-01", Request(1, "tools/list"), False),
-    ],
-)
-def test_the_era_of_a_request(version: str | None, message: Message | None, stateless: bool) -> None:
-    headers = of() if version is None else of(mcp_protocol_version=version)
-    assert is_stateless(headers, message) is stateless
+ERAS: list[tuple[str | None, Message | None, bool]] = [
+    (None, None, False),
+    (None, Request(1, "tools/list"), False),
+    (None, Request(1, "tools/list", ENVELOPE), True),
+    (None, Request(1, "tools/list", {"_meta": {"progressToken": 1}}), False),
+    (None, Notification("notifications/x", ENVELOPE), True),
+    ("2026-07-28", None, True),
+    ("2026-07-28", Request(1, "initialize"), True),
+    ("2026-07-28", Response(1, {}), True),
+    ("2025-11-25", None, False),
+    ("2025-11-25", Request(1, "tools/list", ENVELOPE), True),
+    ("2099-01-01", None, False),
+    ("2099-01-01", Request(1, "tools/list", ENVELOPE), True),
+    ("2099-01-01", Request(1, "tools/list"), False),
+]
+"""The version header, the message, and whether that is stateless."""
 
 
-@pytest.mark.parametrize(
-    ("sent", "version", "fine"),
-    [
-        (None, V2025_11_25, True),
-        ("2025-11-25", V2025_11_25, True),
-        ("2025-11-25", None, True),
-        ("2025-06-18", V2025_11_25, False),
-        ("2026-07-28", None, False),
-        ("2099-01-01", None, False),
-        ("2025-11-25x", V2025_11_25, False),
-    ],
-)
-def test_the_version_header_of_a_session(sent: str | None, version: Version | None, fine: bool) -> None:
-    headers = of() if sent is None else of(mcp_protocol_version=sent)
-    refusal = check_version_header(headers, version)
-    assert (refusal is None) is fine
-    assert refusal is None or refusal.status == 400
+def versioned(version: str | None) -> Headers:
+    return of() if version is None else of(mcp_protocol_version=version)
+
+
+def test_the_era_of_a_request() -> None:
+    assert [row for row in ERAS if is_stateless(versioned(row[0]), row[1]) is not row[2]] == []
+
+
+def test_the_version_header_of_a_session() -> None:
+    fine = [(None, V2025_11_25), ("2025-11-25", V2025_11_25), ("2025-11-25", None)]
+    assert [check_version_header(versioned(sent), version) for sent, version in fine] == [None] * 3
+    for sent, version in (
+        *(("2025-06-18", V2025_11_25), ("2025-11-25x", V2025_11_25)),
+        *(("2026-07-28", None), ("2099-01-01", None)),
+    ):
+        refusal = check_version_header(versioned(sent), version)
+        assert refusal is not None
+        assert refusal.status == 400
 
 
 def test_an_unsupported_version_is_told_the_versions_and_not_repeated() -> None:
@@ -224,60 +175,42 @@ def test_an_unsupported_version_is_told_the_versions_and_not_repeated() -> None:
     assert "2099" not in refusal.failure.message
 
 
-@pytest.mark.parametrize(
-    ("text", "fine"), [("a", True), ("!~", True), ("", False), ("a b", False), ("é", False), ("a" * 257, False)]
-)
-def test_session_ids(text: str, fine: bool) -> None:
-    assert is_session_id(text) is fine
+def test_session_ids() -> None:
+    fine = {"a": True, "!~": True, "": False, "a b": False, "é": False, "a" * 257: False}
+    assert {text: is_session_id(text) for text in fine} == fine
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("0a_1", ("0a", 1)),
-        ("0123456789abcdef_0", ("0123456789abcdef", 0)),
-        ("_1", None),
-        ("0a_", None),
-        ("0a", None),
-        ("0a_-1", None),
-        ("0a_1\n", None),
-        ("0a_١", None),
-        ("0A_1", None),
-        ("0a_1_2", None),
-        ("0a_" + "9" * 16, None),
-        ("a" * 65 + "_1", None),
-    ],
-)
-def test_event_ids(text: str, named: tuple[str, int] | None) -> None:
-    assert read_event_id(text) == named
+def test_event_ids() -> None:
+    named: dict[str, tuple[str, int] | None] = {"0a_1": ("0a", 1), "0123456789abcdef_0": ("0123456789abcdef", 0)}
+    others = ("_1", "0a_", "0a", "0a_-1", "0a_1\n", "0a_١", "0A_1", "0a_1_2", "0a_" + "9" * 16, "a" * 65 + "_1")
+    named.update(dict.fromkeys(others))
+    assert {text: read_event_id(text) for text in named} == named
 
 
 # Bodies
 
 
 ONE = Request(1, "ping")
-BAD = decode(b"[1, 2]")
 
 
-@pytest.mark.parametrize(
-    ("message", "version", "code"),
-    [
-        (ONE, V2025_11_25, None),
-        (Response(1, {}), V2025_11_25, None),
-        (decode(b"{"), V2025_11_25, -32700),
-        (decode(b"{}"), V2025_11_25, -32600),
-        (Batch((ONE,)), None, -32600),
-        (Batch((ONE,)), V2025_06_18, -32600),
-        (Batch((ONE,)), V2025_03_26, None),
-        (Batch((Notification("x"),)), V2025_03_26, None),
-        (Batch((Notification("x"),) * 1_001), V2025_03_26, -32600),
-        (BAD, V2025_03_26, -32600),
-    ],
-)
-def test_bodies_for_a_session(message: Message, version: Version | None, code: int | None) -> None:
-    refusal = check_handshake_body(message, version)
-    assert (refusal.failure.code if refusal is not None else None) == code
-    assert refusal is None or refusal.status == 400
+BODIES: list[tuple[Message, Version | None, int | None]] = [
+    (ONE, V2025_11_25, None),
+    (Response(1, {}), V2025_11_25, None),
+    (decode(b"{"), V2025_11_25, -32700),
+    (decode(b"{}"), V2025_11_25, -32600),
+    (Batch((ONE,)), None, -32600),
+    (Batch((ONE,)), V2025_06_18, -32600),
+    (Batch((ONE,)), V2025_03_26, None),
+    (Batch((Notification("x"),)), V2025_03_26, None),
+    (Batch((Notification("x"),) * 1_001), V2025_03_26, -32600),
+    (decode(b"[1, 2]"), V2025_03_26, -32600),
+]
+
+
+def test_bodies_for_a_session() -> None:
+    refusals = [check_handshake_body(message, version) for message, version, _ in BODIES]
+    assert [one and one.failure.code for one in refusals] == [code for *_, code in BODIES]
+    assert {one.status for one in refusals if one} == {400}
 
 
 def test_a_batch_of_good_and_bad_is_the_sessions() -> None:
@@ -292,27 +225,9 @@ def test_request_ids() -> None:
     assert request_ids(Batch((ONE, Notification("x"), Request("1", "ping")))) == (1, "1")
 
 
-@pytest.mark.parametrize(
-    ("code", "status"),
-    [
-        (-32700, 400),
-        (-32600, 400),
-        (-32601, 404),
-        (-32602, 400),
-        (-32603, 200),
-        (-32020, 400),
-        (-32021, 400),
-        (-32022, 400),
-        (1, 200),
-    ],
-)
-def test_the_status_of_an_answer(code: int, status: int) -> None:
-    assert stateless_status(failure(1, RpcError("x", code=code))) == status
-    assert stateless_status(RpcError("x", code=code)) == status
-
-
-def test_a_result_is_200() -> None:
-    assert stateless_status(Response(1, {})) == 200
-    assert stateless_status(InternalError("x")) == 200
-    assert V2026_07_28.stateless
-    assert isinstance(decode(b"{"), Malformed)
+def test_the_status_of_an_answer() -> None:
+    wrong = dict.fromkeys((-32700, -32600, -32602, -32020, -32021, -32022), 400)
+    statuses = {**wrong, -32601: 404, -32603: 200, 1: 200}
+    assert {code: stateless_status(RpcError("x", code=code)) for code in statuses} == statuses
+    assert {code: stateless_status(failure(1, RpcError("x", code=code))) for code in statuses} == statuses
+    assert stateless_status(Response(1, {})) == stateless_status(InternalError("x")) == 200
