@@ -21,6 +21,7 @@ from shared.kit.program import exit_with_error, needs_extra, plain
 from ..remote import connect_as_user
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse
 from .targets import Asked, Target, find_target
+from .waking import woken_by_signals
 
 Answer = TypeVar("Answer")
 Work = Callable[[Client], Awaitable[int]]
@@ -73,7 +74,7 @@ class Talk:
         # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
-            with log.taken():
+            with log.taken(), woken_by_signals():
                 async with self._opened(server.connect, options, phase) as client:
                     return await work(client)
         except BrokenPipeError:  # nobody reads on; a pipe of the server's that breaks is a ConnectionError
