@@ -32,6 +32,7 @@ AREAS = {
         (
             "tests/shared/transports",
             "tests/shared/stores",
+            "tests/checks/stores",
             "tests/shared/server",
             "tests/shared/kit/test_expiry.py",
             "tests/checks/faults/test_amounts.py",

@@ -1,10 +1,22 @@
-"""`--store URL`: what is none is refused at once, in words that show nothing of a password."""
+"""`--store URL`: what is none is refused at once, in words that show nothing of a password; and ways to a real Redis,
+over TLS and by Sentinels, which say where it is when another one takes its place."""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from shared.stores.redis.address import connecting
+from shared.stores.redis.stores import RedisReplica, Stores
+from tests.ports import free_port
+from tests.redis_server import RedisServer
+from tests.shared.stores.redis.breaking import until
 
 SECRET = "geheim"
+PASSWORD = "p@ss/word"  # with what has a meaning in a URL
 
 
 @pytest.mark.parametrize(
@@ -43,3 +55,75 @@ def test_where_it_is() -> None:
     assert (found["host"], found["port"]) == ("::1", 1)
     assert (found["username"], found["password"], found["db"]) == ("ada", "p@ss", 2)
     assert connecting("unix:///run/redis.sock?db=3", None)().connection_pool.connection_kwargs["db"] == 3
+
+
+@asynccontextmanager
+async def joined(url: str, password: str | None = None) -> AsyncIterator[RedisReplica]:
+    async with Stores(connecting(url, password), "mcp:", 30.0, b"secret").join() as replica:
+        yield replica
+
+
+async def test_a_redis_with_tls_and_a_password(tmp_path: Path) -> None:
+    from tests.checks.interop.authorization.certificates import make  # loads much of a library
+
+    made, port = make(tmp_path), free_port()
+    options = ["--tls-port", str(port), "--tls-cert-file", str(made.certificate), "--tls-key-file", str(made.key)]
+    options += ["--tls-ca-cert-file", str(made.authority), "--tls-auth-clients", "no", "--requirepass", PASSWORD]
+    server = RedisServer(tmp_path, *options)
+    server.start()
+    try:
+        async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={made.authority}", PASSWORD) as replica:
+            assert await replica.blobs.claim("name", 60.0)
+        async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={made.authority}", "another") as replica:
+            assert replica.reason == "Redis can't be reached (AuthenticationError)"
+        async with joined(f"rediss://localhost:{port}/0", PASSWORD) as replica:  # nobody vouches for it
+            assert replica.reason == "Redis can't be reached (ConnectionError)"
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def sentinel(tmp_path: Path) -> Iterator[tuple[int, list[RedisServer]]]:
+    """The port of a Sentinel, and the two of which one is the primary."""
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+    one, other, port = free_port(), free_port(), free_port()
+    servers = [
+        RedisServer(folders[0], port=one),
+        RedisServer(folders[1], "--replicaof", f"127.0.0.1 {one}", port=other),
+    ]
+    for server in servers:
+        server.start()
+    settings = tmp_path / "sentinel.conf"
+    settings.write_text(
+        f"port {port}\ndir {tmp_path}\nsentinel monitor mymaster 127.0.0.1 {one} 1\n"
+        "sentinel down-after-milliseconds mymaster 300\nsentinel failover-timeout mymaster 3000\n"
+    )
+    process = subprocess.Popen(["redis-server", str(settings), "--sentinel"], stdout=subprocess.DEVNULL)
+    yield port, servers
+    process.terminate()
+    process.wait(10)
+    for server in servers:
+        server.stop(kill=True)
+
+
+@pytest.mark.slow
+async def test_another_redis_takes_the_place_of_one_that_is_killed(sentinel: tuple[int, list[RedisServer]]) -> None:
+    port, servers = sentinel
+    async with joined(f"redis+sentinel://127.0.0.1:{port}/mymaster") as replica:
+        await until(lambda: replica.reason is None)
+        assert await replica.blobs.claim("name", 60.0)
+        await until(lambda: b"name" in replicated(servers[1]))
+        servers[0].stop(kill=True)
+        while True:
+            try:
+                assert not await replica.blobs.claim("name", 60.0)
+                break
+            except OSError:
+                await asyncio.sleep(0)
+
+
+def replicated(server: RedisServer) -> bytes:
+    """What another one has of it."""
+    return subprocess.run(["redis-cli", "-p", str(server.port), "keys", "*"], capture_output=True, check=True).stdout

@@ -1,15 +1,16 @@
-"""What a limiter in Redis does besides: it takes a part ahead, and counts alone where Redis is away."""
-
-import pytest
+"""What a limiter in Redis does besides: it takes a part ahead, and counts alone where Redis is away; limits.lua."""
 
 from shared.contracts import Rate
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.redis_server import RedisServer
 from tests.shared.stores.redis.breaking import fresh, plain, until
+from tests.shared.stores.redis.scripted import Scripted, scripted
 
 WIDE = Rate(per_second=1 / 3_600, burst=640)
 NARROW = Rate(per_second=1 / 3_600, burst=5)
+HOUR = 3_600_000_000
+"""The interval, in microseconds, of a rate so low that none comes back within a test."""
 
 
 def trips(server: RedisServer) -> int:
@@ -57,11 +58,39 @@ async def test_one_that_is_lost_counts_alone_and_then_together_again(redis_serve
         assert await two.limiter.take("bob", NARROW) == 0
 
 
-@pytest.mark.parametrize("cost", [0.25, 7.5])
-async def test_costs_need_not_be_whole(redis_server: RedisServer, cost: float) -> None:
-    stores = fresh(redis_server)
-    async with stores.join() as one, stores.join() as two:
-        allowed = 0.0
-        while not (await one.limiter.take("ada", WIDE, cost) and await two.limiter.take("ada", WIDE, cost)):
-            allowed += cost
-        assert allowed <= WIDE.burst
+# The script
+
+
+async def take(one: Scripted, least: float = 1, most: float = 1, *, name: str = "a", interval: float = HOUR) -> float:
+    """How many were taken of a burst of 10; where none, minus the microseconds to wait."""
+    taken, wait = await one.do("take", name, interval, 10, least, most)
+    assert (float(taken) == 0) or (int(wait) == 0)
+    return float(taken) or -int(wait)
+
+
+async def test_what_is_asked_for_at_most_is_given_as_far_as_it_goes(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        assert [round(await take(one, 1, most), 3) for most in (6, 6)] == [6, 4]
+        assert await take(one, 0, 0) <= 0
+
+
+async def test_what_is_refused_takes_nothing_and_says_when(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        await take(one, 10, 10)
+        waits = [-await take(one, cost, cost) for cost in (2, 2, 1)]
+        assert [round(wait / HOUR, 2) for wait in waits] == [2, 2, 1]
+
+
+async def test_a_name_is_forgotten_when_it_is_at_rest(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        await one.batch(("take", "a", 1_000_000, 10, 2, 2), ("spend", "b", 1_000_000, 5))
+        assert 1_000 < await one.left("l:a") <= 2_001
+        assert 4_000 < await one.left("l:b") <= 5_001
+
+
+async def test_a_refusal_is_one_however_fast_the_rate(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        for interval in (1, 0.01, 0.000001):
+            for _ in range(10):
+                replies = await one.batch(*[("take", f"b{interval}", interval, 10, 9.5, 9.5)] * 10)
+                assert all(float(taken) > 0 or int(wait) > 0 for taken, wait in replies)

@@ -51,7 +51,7 @@ def news(method: object) -> News:
 
 async def under_way(replica: RedisReplica) -> None:
     """Waits until a batch is on its way."""
-    while not replica.link._under_way:
+    while not replica.link._under_way:  # no event says that it was sent
         await asyncio.sleep(0)
 
 
@@ -392,7 +392,7 @@ class Held(UnixDomainSocketConnection):
     go_on: ClassVar[asyncio.Event]
     said = 0
 
-    async def _send_packed_command(self, command: Any) -> None:
+    async def _send_packed_command(self, command: Any) -> None:  # the library says it without any other door
         if b"LIB-VER" in b"".join(command):
             self.said += 1
             if Held.holds and self.said == 2:

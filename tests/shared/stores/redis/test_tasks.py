@@ -1,7 +1,9 @@
-"""Tasks of replicas that are gone, and of those that come back."""
+"""Tasks of replicas that are gone, and of those that come back; and tasks.lua: what is said of all tasks has an end,
+as they have. What a `TaskStore` promises besides is in tests/shared/stores/test_memory_tasks.py, for every store."""
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,8 +12,11 @@ from shared.stores.redis.records import write_task
 from tests.redis_server import RedisServer
 from tests.shared.stores.conftest import rest
 from tests.shared.stores.redis.breaking import Watching, fresh, until
+from tests.shared.stores.redis.scripted import Scripted, scripted
 
 LIMITS = TaskLimits()
+NOW = 1_000_000
+LIVES = 60_000
 
 
 def task(id_: str = "t", status: str = "working") -> TaskRecord:
@@ -47,7 +52,7 @@ async def test_a_task_of_a_dead_replica_has_failed_though_somebody_has_answered_
             stale = write_task(task())
             changed = replace(task(), answers={"q": {"result": {}}}, revision=1)
             assert await there.tasks(LIMITS).replace(task(), changed)
-        found = await there.tasks(LIMITS)._current(stale, 0)
+        found = await there.tasks(LIMITS)._current(stale, 0)  # as if the other came between: a race otherwise
         assert (found.status, found.revision) == ("failed", 2)
 
 
@@ -85,8 +90,97 @@ async def test_one_that_comes_back_hears_of_its_tasks_as_before_and_does_not_run
 async def test_a_task_that_was_begun_for_nobody_is_given_up(redis_server: RedisServer) -> None:
     async with fresh(redis_server).join() as here:
         making = asyncio.create_task(here.tasks(LIMITS).create(task()))
-        while not here.link._under_way:
+        while not here.link._under_way:  # no event says that it was sent
             await asyncio.sleep(0)
         making.cancel()
         await rest(here)
         assert await here.tasks(LIMITS).get("t") is None
+
+
+# The script
+
+
+async def create(
+    one: Scripted,
+    id_: str,
+    client: str = "",
+    principal: str = "",
+    *,
+    moment: int = NOW,
+    limits: tuple[int, int] = (9, 9),
+) -> int:
+    made: int = await one.do("create_task", id_, id_, client, principal, moment, LIVES, *limits)
+    return made
+
+
+async def put(one: Scripted, id_: str, known: int = 0, size: int = 0, *, small: int = 0, most: int = 100) -> int:
+    done: int = await one.do("replace_task", id_, known, f"{id_} {known + 1}", size, small, most)
+    return done
+
+
+async def get(one: Scripted, id_: str, moment: int = NOW) -> Any:
+    return await one.do("get_task", id_, moment)
+
+
+async def test_whoever_asks_is_told_that_the_replica_of_a_task_is_gone(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 2) as (one, two):
+        await create(one, "t")
+        await one.die()
+        assert await get(two, "t") == [b"t", 0]
+
+
+async def test_sizes_are_those_of_the_results_that_are_there(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        for id_ in "tu":
+            await create(one, id_, "a")
+        for known, size in enumerate((10, 30, 20)):
+            await put(one, "t", known, size)
+        await put(one, "u", size=5)
+        assert await one.key("sizes") == {b"all": b"25", b"=a": b"25"}
+        await one.batch(("forget_task", "t"), ("forget_task", "t"))
+        assert (await one.key("sizes"), await one.key("results")) == ({b"all": b"5", b"=a": b"5"}, {b"u": b"5 a"})
+        await put(one, "u", 1, 0)
+        assert (await one.key("sizes"), await one.key("results")) == ({b"all": b"0"}, {})
+
+
+async def test_what_has_expired_counts_no_more_where_room_is_needed(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        for id_ in "tu":
+            await create(one, id_)
+        await put(one, "t", size=90)
+        await one.expire("t:t")
+        assert await put(one, "u", size=90) == 1
+
+
+async def test_what_is_said_of_all_tasks_is_there_as_long_as_the_last(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        await create(one, "t", "a", "ada")
+        await put(one, "t", size=10)
+        await one.do("hear_task", "t", NOW)
+        keys = ("tasks", "results", "sizes", "tc:a", "tp:ada", "t:t")
+        for key in keys:
+            await one.client.pexpire(f"{one.prefix}{key}", 1_000)
+        await create(one, "u", "a", "ada")
+        left = {key: await one.left(key) for key in keys}
+        assert all(LIVES - 1_000 < left[key] <= LIVES for key in keys[:-1])
+        assert left["t:t"] <= 1_000 < LIVES < await one.left("th:t")
+
+
+async def test_who_hears_of_a_task_is_told_until_it_is_gone(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 3) as (one, two, three):
+        await create(one, "t")
+        assert await two.do("hear_task", "t", NOW + 1_000) == LIVES - 1_000
+        await three.batch(("hear_task", "t", NOW), ("unhear_task", "t"))
+        await put(one, "t")
+        await one.do("forget_task", "t")
+        assert [await each.inbox() for each in (one, two, three)] == [[], [[b"task", b"t"]] * 2, []]
+        assert await two.do("hear_task", "t", NOW) == 0
+
+
+async def test_who_heard_of_a_task_and_is_gone_is_forgotten(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 2) as (one, two):
+        await create(one, "t")
+        await two.do("hear_task", "t", NOW)
+        await two.die()
+        await put(one, "t")
+        assert await one.left("th:t") == -2

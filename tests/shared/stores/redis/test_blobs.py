@@ -1,4 +1,4 @@
-"""blobs.lua: data are there for their time, and a name is claimed once."""
+"""Data in Redis are there for their time, and a name is claimed once: blobs.lua."""
 
 from tests.redis_server import RedisServer
 from tests.shared.stores.redis.scripted import scripted
@@ -13,14 +13,6 @@ async def test_data_are_there_for_their_time(redis_server: RedisServer) -> None:
         assert data == b"\0\xff"
         assert 59 * SECOND < left <= 60 * SECOND
         assert await two.do("get_blob", "b") is None
-
-
-async def test_what_is_put_again_takes_the_place(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 2) as (one, two):
-        await one.do("put_blob", "a", "1", SECOND)
-        await two.do("put_blob", "a", "2", 60 * SECOND)
-        data, left = await one.do("get_blob", "a")
-        assert (data, left > SECOND) == (b"2", True)
 
 
 async def test_a_name_is_claimed_once(redis_server: RedisServer) -> None:

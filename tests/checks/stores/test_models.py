@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from shared.contracts import Replica, SessionRecord, TaskRecord, TaskStore
 from shared.protocol.session.handshake import NEW
 from shared.stores import memory
-from tests.shared.stores.redis.calls import LIMITS, OF_SESSION, after, seen_of
-from tests.shared.stores.redis.histories import IDS
-from tests.shared.stores.redis.linearizing import History, Operation, is_linearizable
-from tests.shared.stores.redis.models import Sessions, Tasks, after_session, after_task
-from tests.shared.stores.redis.test_linearizable import CHANGING, CLAIMING, ENDING, OF_TASKS
+from tests.checks.stores.calls import LIMITS, OF_SESSION, after, seen_of
+from tests.checks.stores.histories import IDS
+from tests.checks.stores.linearizing import History, Operation, is_linearizable
+from tests.checks.stores.models import Sessions, Tasks, after_session, after_task
+from tests.checks.stores.test_linearizable import CHANGING, CLAIMING, ENDING, OF_TASKS
 
 DIE = st.tuples(st.just(0), st.just("die"), st.just(()))
 
@@ -47,7 +47,7 @@ class InOrder:
 
 async def may(replica: Any, name: str, key: str, arguments: list[Any]) -> bool:
     """Whether this is something that a replica does: only with sessions that it has, and requests that it serves."""
-    session = replica._stores.sessions.get(key)
+    session = replica._stores.sessions.get(key)  # who has it is no question of the contract
     if name == "leave":
         return {await replica.sessions.owner(key, id_) for id_ in arguments[0]} <= {None, replica.number}
     return name not in {"update", "watch", "release"} or (session is not None and replica.number in session.holders)

@@ -11,12 +11,12 @@ from shared.contracts import SessionRecord, TaskRecord
 from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.stores.redis.stores import RedisReplica
+from tests.checks.stores.calls import LIMITS, OF_SESSION, after, seen_of
+from tests.checks.stores.linearizing import UNKNOWN, History, Operation
 from tests.clock import forward
 from tests.redis_server import RedisServer
 from tests.shared.stores.conftest import rest
 from tests.shared.stores.redis.breaking import Proxy, fresh, plain, proxied, until
-from tests.shared.stores.redis.calls import LIMITS, OF_SESSION, after, seen_of
-from tests.shared.stores.redis.linearizing import UNKNOWN, History, Operation
 
 __all__ = ["IDS", "Plan", "SessionsAtWork", "Step", "TasksAtWork", "run"]
 
@@ -133,7 +133,7 @@ class SessionsAtWork(AtWork):
     async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
         key, *rest_ = arguments
         if name in {"update", "watch", "release"} and key not in replica.sessions._known:
-            return  # it does not have the session
+            return  # it does not have the session, which no question of the contract tells
         if name == "cancelled enter":
             await self._cancel(replica, key, rest_[0])
         else:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.checks.stores.histories import IDS, Plan, SessionsAtWork, TasksAtWork, run
+from tests.checks.stores.linearizing import History, Operation, is_linearizable
+from tests.checks.stores.models import Sessions, Tasks, after_session, after_task
 from tests.redis_server import RedisServer
-from tests.shared.stores.redis.histories import IDS, Plan, SessionsAtWork, TasksAtWork, run
-from tests.shared.stores.redis.linearizing import UNKNOWN, History, Operation, is_linearizable
-from tests.shared.stores.redis.models import Sessions, Tasks, after_session, after_task
 
 ID = st.sampled_from([IDS[0], *IDS])
 REQUESTS = st.sampled_from([(1,), (1,), (2,), (1, 2)])
@@ -91,21 +91,18 @@ def check_tasks(history: History) -> None:
         assert is_linearizable(seen, Tasks(), after_task), history.text(key)
 
 
-@pytest.mark.slow
 @few(24)
 @given(plan=st.one_of(plans(CLAIMING), plans(CHANGING), plans(ENDING)))
 def test_sessions_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
     check_sessions(asyncio.run(run(SessionsAtWork, redis_server, plan)))
 
 
-@pytest.mark.slow
 @few(12)
 @given(plan=plans(OF_TASKS))
 def test_tasks_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
     check_tasks(asyncio.run(run(TasksAtWork, redis_server, plan)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("operations", [CLAIMING, CHANGING, ENDING], ids=["claiming", "changing", "ending"])
 @many(60)
 @given(data=st.data())
@@ -115,7 +112,6 @@ def test_sessions_are_linearizable_at_length(
     check_sessions(asyncio.run(run(SessionsAtWork, redis_server, data.draw(plans(operations)))))
 
 
-@pytest.mark.slow
 @many(60)
 @given(plan=plans(OF_TASKS))
 def test_tasks_are_linearizable_at_length(redis_server: RedisServer, plan: Plan) -> None:
@@ -137,26 +133,6 @@ class TestChecker:
         assert not is_linearizable(seen(self.CREATE, *claims), Sessions(), after_session)
         died = ("die", 1, (), None, 3.0, 4.0)
         assert is_linearizable(seen(self.CREATE, *claims, died), Sessions(), after_session)
-
-    def test_what_nobody_heard_of_may_have_happened_or_not(self) -> None:
-        unknown = Operation("enter", 2, ((1,),), 2.0)
-        for is_free in (True, False):
-            entered = ("enter", 1, ((1,),), (0, is_free), 8.0, 9.0)
-            history = [*seen(self.CREATE, entered), unknown]
-            assert is_linearizable(history, Sessions(), after_session)
-        assert unknown.result is UNKNOWN
-
-    def test_what_a_dead_replica_did_after_its_death_is_seen(self) -> None:
-        rows = (self.CREATE, ("die", 2, (), None, 2.0, 3.0), ("enter", 2, ((1,),), (0, True), 4.0, 5.0))
-        assert not is_linearizable(seen(*rows), Sessions(), after_session)
-
-    def test_a_claim_that_was_not_taken_back_is_seen(self) -> None:
-        (cancelled,) = seen(("cancelled enter", 1, ((1,),), None, 2.0, 5.0))
-        back = Operation("take back", 1, (cancelled,), 2.0, None, 5.0)
-        for owner in (None, 1):
-            looked = seen(("owner", 2, (1,), owner, 6.0, 7.0))
-            history = [*seen(self.CREATE), cancelled, back, *looked]
-            assert is_linearizable(history, Sessions(), after_session) is (owner is None)
 
     def test_a_read_of_what_was_replaced_before_is_seen(self) -> None:
         replaced = ("replace", 2, (0, "x", False), True, 2.0, 3.0)

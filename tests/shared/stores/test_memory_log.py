@@ -1,7 +1,6 @@
-"""What an EventLog promises: the messages of a stream in order, to one reader over all replicas, bounded.
-
-How much is kept, and what goes first, is tested where streams are served: tests/shared/transports/http/test_replay.py
-"""
+"""What an EventLog promises, in memory and in Redis: the messages of a stream in order, to one reader over all
+replicas, bounded. How much is kept, and what goes first, is tested where streams are served:
+tests/shared/transports/http/test_streams.py"""
 
 from shared.contracts import EventReader, EventStream, Replica, SessionEvents, SessionRecord
 from shared.protocol.http.rules import refuse

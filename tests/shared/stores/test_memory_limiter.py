@@ -1,5 +1,6 @@
 """Counts by name: what may be done now, how long to wait, and who is remembered."""
 
+import asyncio
 import time
 import tracemalloc
 
@@ -102,15 +103,15 @@ async def test_who_is_not_at_rest_is_remembered_among_many() -> None:
     assert await made.take("ada", RATE) > 0
 
 
-async def test_10_000_names_take_little_memory() -> None:
+async def test_many_names_take_little_memory() -> None:
     made, _ = limiter()
     tracemalloc.start()
-    for number in range(10_000):
+    for number in range(2_000):
         await made.take(f"https://issuer.example/#person-{number}", RATE)
         made.spend(f"bytes https://issuer.example/#person-{number}", RATE, 1_000)
     taken = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert taken < 6 * 1_048_576
+    assert taken < 2_000 * 630
 
 
 async def taken(replicas: list[Replica], rate: Rate, cost: float = 1, *, times: int = 2_000) -> float:
@@ -158,12 +159,10 @@ class TestLimiter:
             assert round(await two.limiter.take("ada", SLOW, 0) / 3_600) == 20
 
     async def test_at_the_rate_it_comes_back_for_all_together(self, stores: Kind) -> None:
-        fast = Rate(per_second=1_000, burst=64)
-        async with joined(stores, 2) as replicas:
-            begun, ends = time.monotonic(), time.monotonic() + 0.1
-            allowed = 0
-            while time.monotonic() < ends:
+        fast, allowed = Rate(per_second=1_000, burst=64), 0
+        async with joined(stores, 2) as replicas, asyncio.timeout(30):
+            begun = time.monotonic()
+            while allowed < 100:
                 for one in replicas:
                     allowed += not await one.limiter.take("ada", fast)
             assert allowed <= 64 + 1_000 * (time.monotonic() - begun)
-            assert allowed > 64

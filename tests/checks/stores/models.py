@@ -1,11 +1,11 @@
 """What a session, and a task, may look like after an operation: the contract of their stores, as plain functions of a
-state that never changes. tests/shared/stores/test_models.py holds the stores in memory to the same."""
+state that never changes. test_models.py holds the stores in memory to the same."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.shared.stores.redis.linearizing import UNKNOWN, Operation
+from tests.checks.stores.linearizing import UNKNOWN, Operation
 
 __all__ = ["Session", "Sessions", "Task", "Tasks", "after_session", "after_task"]
 

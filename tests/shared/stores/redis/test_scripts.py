@@ -1,4 +1,6 @@
-"""batch_begin.lua and batch_end.lua: a batch takes effect once, and only that of a replica that has its lease."""
+"""What all replicas send to Redis goes by: a batch takes effect once, and only that of a replica that has its lease
+(batch_begin.lua, batch_end.lua); numbers are leased once, and given back by whoever has them (join.lua, leave.lua);
+who there is, and what one tells others (replicas.lua)."""
 
 import secrets
 from pathlib import Path
@@ -31,15 +33,6 @@ async def test_a_batch_that_is_sent_again_takes_effect_once_and_is_answered_the_
         assert first[1][0] == 1
         assert await one.send(1, *batch) == first
         assert (await one.send(2, CLAIM))[1] == [0]
-
-
-async def test_a_batch_that_comes_late_changes_nothing(redis_server: RedisServer) -> None:
-    async with scripted(redis_server) as (one,):
-        await one.send(1, ("look",))
-        await one.send(2, PUT)
-        with pytest.raises(ResponseError, match="LATE"):
-            await one.send(1, ("put_blob", "a", "0", 60_000))
-        assert (await one.send(3, ("get_blob", "a")))[1][0][0] == b"1"
 
 
 @pytest.mark.parametrize(
@@ -80,14 +73,6 @@ async def test_a_number_of_another_lease_changes_nothing(redis_server: RedisServ
         assert await again.do("get_blob", "a") is None
 
 
-async def test_what_is_in_the_inbox_comes_once_and_in_order(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 2) as (one, two):
-        for text in "abc":
-            assert await two.do("deliver", one.number, "news", text) == 1
-        assert [entry[1] for entry in await one.inbox()] == [b"a", b"b", b"c"]
-        assert await one.inbox() == []
-
-
 async def test_who_has_nothing_in_the_inbox_is_woken_by_the_first(redis_server: RedisServer) -> None:
     async with scripted(redis_server, 2) as (one, two), one.client.pubsub() as woken:
         await woken.subscribe(f"{one.prefix}wake:{one.number}")
@@ -123,3 +108,91 @@ async def test_where_memory_is_short_nothing_changes_at_all(tmp_path: Path) -> N
 
 async def _all(client: Redis) -> dict[bytes, bytes]:
     return {key: await client.dump(key) async for key in client.scan_iter()}
+
+
+# Leases
+
+
+async def test_numbers_go_up(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 2) as (one, two):
+        await two.leave()
+        await one.die()
+        later = Scripted(one.client, one.prefix)
+        assert [one.number, two.number, await later.join()] == [1, 2, 3]
+
+
+async def test_after_a_million_numbers_begin_again_but_for_those_that_are_leased(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 2) as (one, two):
+        await one.client.set(f"{one.prefix}numbers", 2**20 - 1)
+        later = [Scripted(one.client, one.prefix) for _ in range(2)]
+        assert [await made.join() for made in later] == [0, 3]
+        assert (one.number, two.number) == (1, 2)
+
+
+async def test_a_lease_has_an_end(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        short = Scripted(one.client, one.prefix)
+        await short.join(1_000)
+        assert 0 < await one.left(f"replica:{short.number}") <= 1_000
+
+
+async def test_who_joins_finds_an_empty_inbox(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 2) as (one, two):
+        await one.do("deliver", two.number, "news", "old")
+        await one.client.delete(f"{one.prefix}numbers")
+        await two.die()
+        await one.die()
+        again = [Scripted(one.client, one.prefix) for _ in range(2)]
+        assert [await made.join() for made in again] == [one.number, two.number]
+        assert await again[1].inbox() == []
+
+
+async def test_who_has_left_is_told_nothing_and_leaves_nothing_behind(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 2) as (one, two):
+        await one.do("deliver", two.number, "news", "s")
+        assert await two.leave() == 1
+        assert await one.do("deliver", two.number, "news", "s") == 0
+        assert [await one.left(f"{kind}:{two.number}") for kind in ("replica", "inbox")] == [-2, -2]
+        assert await one.do("renew", 60_000) == [b"2", b"1"]
+        assert await two.leave() == 0
+
+
+async def test_a_renewal_lengthens_the_lease_and_says_who_there_is(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 3) as (one, two, three):
+        await three.die()
+        newest, *alive = await one.do("renew", 90_000)
+        assert (newest, sorted(alive)) == (b"3", [b"1", b"2"])
+        assert 60_000 < await one.left(f"replica:{one.number}") <= 90_000
+        assert await one.left(f"replica:{two.number}") <= 60_000
+
+
+async def test_who_is_gone_is_forgotten(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 2) as (one, two):
+        await two.die()
+        await one.do("renew", 60_000)
+        members = await one.client.smembers(f"{one.prefix}replicas")
+        assert members == {b"1"}
+
+
+async def test_redis_that_forgets_the_last_number_is_endured(redis_server: RedisServer) -> None:
+    async with scripted(redis_server) as (one,):
+        await one.expire("numbers")
+        assert await one.do("renew", 60_000) == [b"0", b"1"]
+
+
+async def test_news_reach_one_replica_and_a_dead_one_gets_none(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 3) as (one, two, three):
+        assert await one.do("deliver", two.number, "news", "s", "m") == 1
+        await three.die()
+        assert await one.do("deliver", three.number, "news", "s", "m") == 0
+        assert await two.inbox() == [[b"news", b"s", b"m"]]
+        assert await one.left(f"inbox:{three.number}") == -2
+
+
+async def test_a_change_reaches_all_that_are_alive_but_for_the_teller(redis_server: RedisServer) -> None:
+    async with scripted(redis_server, 4) as (one, two, three, four):
+        await four.die()
+        await one.do("publish", "change", "run", "[]")
+        told = [b"change", b"run", b"[]"]
+        assert [await each.inbox() for each in (one, two, three)] == [[], [told], [told]]
+        assert await one.left(f"inbox:{four.number}") == -2

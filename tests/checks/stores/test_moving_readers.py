@@ -14,11 +14,11 @@ from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.stores.redis.stores import RedisReplica
 from shared.transports.http.limits import SessionLimits
+from tests.checks.stores.histories import AtWork, Plan, run
+from tests.checks.stores.test_linearizable import WRONG, few, many
 from tests.redis_server import RedisServer
 from tests.shared.stores.conftest import rest
 from tests.shared.stores.redis.breaking import Proxy, plain
-from tests.shared.stores.redis.histories import AtWork, Plan, run
-from tests.shared.stores.redis.test_linearizable import WRONG, few, many
 
 KEPT = 5
 WIDE, NARROW = SessionLimits(), SessionLimits(replay_events=KEPT)
@@ -189,7 +189,6 @@ def plans(draw: st.DrawFn) -> Plan:
     return [*writers, (0, draw(st.lists(VISIT, max_size=6))), (-1, wrong)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @few(3)
 @given(plan=plans())
@@ -199,7 +198,6 @@ def test_a_client_gets_every_message_once_and_in_order(
     asyncio.run(run(kind, redis_server, plan))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @many(25)
 @given(plan=plans())

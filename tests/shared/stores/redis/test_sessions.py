@@ -1,5 +1,5 @@
 """sessions.lua: an id is claimed once, a resource told of once, a record changed by compare and set, and all has an
-end. What a `SessionStore` promises besides is in tests/shared/stores/test_sessions.py, for every store."""
+end. What a `SessionStore` promises besides is in tests/shared/stores/test_memory.py, for every store."""
 
 from tests.redis_server import RedisServer
 from tests.shared.stores.redis.scripted import Scripted, scripted
@@ -16,30 +16,6 @@ async def test_the_record_comes_where_it_is_not_known(redis_server: RedisServer)
         await create(one)
         assert await two.do("enter", "s", "=ada", "") == [b"1", b"record", 1]
         assert await two.do("enter", "s", "=ada", "1") == [b"1", None, 1]
-
-
-async def test_a_session_is_unknown_to_all_but_its_owner(redis_server: RedisServer) -> None:
-    async with scripted(redis_server) as (one,):
-        await create(one)
-        for id_, owner in (("s", ""), ("s", "=bob"), ("s", "ada"), ("t", "=ada")):
-            assert await one.do("enter", id_, owner, "", "1") is None
-        assert await one.do("owner", "s", "1") is None
-
-
-async def test_of_several_ids_all_are_claimed_or_none(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 2) as (one, two):
-        await create(one)
-        assert (await one.do("enter", "s", "=ada", "1", "1", '"1"'))[2] == 1
-        assert (await two.do("enter", "s", "=ada", "1", "2", "1"))[2] == 0
-        replies = await two.batch(*[("owner", "s", claimed) for claimed in ("1", '"1"', "2")])
-        assert replies == [b"1", b"1", None]
-
-
-async def test_who_has_claimed_an_id_can_not_claim_it_again(redis_server: RedisServer) -> None:
-    async with scripted(redis_server) as (one,):
-        await create(one)
-        claims = [(await one.do("enter", "s", "=ada", "1", "1"))[2] for _ in range(2)]
-        assert claims == [1, 0]
 
 
 async def test_what_a_dead_replica_has_claimed_is_free(redis_server: RedisServer) -> None:
@@ -73,29 +49,6 @@ async def test_a_record_changes_by_compare_and_set(redis_server: RedisServer) ->
         assert await one.inbox() == [[b"snapshot", b"s", b"3", b"other"]]
 
 
-async def test_one_replica_tells_of_a_resource(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 2) as (one, two):
-        await create(one)
-        await one.do("watch", "s", "file:///a", 1)
-        await two.do("watch", "s", "file:///a", 1)
-        assert await one.inbox() == [[b"unwatch", b"s", b"file:///a"]]
-        await one.do("watch", "s", "file:///a", 0)
-        assert await two.inbox() == [[b"unwatch", b"s", b"file:///a"]]
-        assert await two.do("adopt", "s") == []
-
-
-async def test_what_nobody_tells_of_is_adopted_once(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 3) as (one, two, three):
-        await create(one)
-        for each, uri in ((one, "a"), (two, "b"), (three, "c")):
-            await each.do("enter", "s", "=ada", "1")
-            await each.do("watch", "s", uri, 1)
-        await one.do("release", "s")
-        await two.die()
-        assert sorted(await three.do("adopt", "s")) == [b"a", b"b"]
-        assert await three.do("adopt", "s") == []
-
-
 async def test_a_session_is_there_for_twice_as_long_as_one_may_be_idle(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await create(one)
@@ -117,16 +70,6 @@ async def test_a_session_lapses_when_all_that_are_alive_and_have_it_said_so(redi
         assert await two.do("lapse", "s", 0) == 1
         assert await one.inbox() == [[b"ended", b"s"]]
         assert await one.left("s:s") == -2
-        assert await one.do("lapse", "s", 1) == 1
-
-
-async def test_who_asks_for_a_session_keeps_it_from_lapsing(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 2) as (one, two):
-        await create(one)
-        await two.do("enter", "s", "=ada", "")
-        await one.do("lapse", "s", 1)
-        await one.do("enter", "s", "=ada", "")
-        assert await two.do("lapse", "s", 0) == 0
         assert await one.do("lapse", "s", 1) == 1
 
 
