@@ -1,19 +1,17 @@
-"""The bench server, spoken to in one version by a client that answers whatever it is asked."""
+"""A client of the bench server that answers whatever it is asked, in any version."""
 
-import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.wire import Wire
+from servers.everything.server import app
+from tests.shared.server.peer import Json, Peer, talking
+from tests.wire import STATELESS
 
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
-STATELESS = "2026-07-28"
 VERSIONS = [*HANDSHAKES, STATELESS]
-CAPABILITIES = {"sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
+CAPABILITIES: Json = {"sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}, "roots": {}}
 ROUNDS = 5
-
-Json = dict[str, Any]
 
 
 def answer_to(asked: Json) -> Json:
@@ -50,53 +48,51 @@ def _value(field: Json) -> Any:
             return 1
 
 
-class Peer:
-    """A connection in one version."""
+async def settled(
+    peer: Peer, method: str, params: Json | None = None, *, heard: Callable[[Json], None] | None = None, **meta: Any
+) -> Json:
+    """The whole answer to a request, whose questions are answered in as many rounds as it takes.
 
-    def __init__(self, wire: Wire, version: str) -> None:
-        self.wire = wire
-        self.version = version
+    `heard` takes all that the server says until then, the answers too; notices stay in `peer.others`."""
+    for _ in range(ROUNDS):
+        id_ = await peer.begin(method, params, **meta)
+        message: Json = {}
+        while message.get("id") != id_ or "method" in message:
+            message = await peer.receive()
+            if heard is not None:
+                heard(message)
+            if "method" in message and "id" in message:
+                await peer.reply(message["id"], answer_to(message))
+            elif "method" in message:
+                peer.others.append(message)
+        result = message.get("result", {})
+        if result.get("resultType") != "input_required":
+            return message
+        brought = {key: answer_to(asked) for key, asked in result["inputRequests"].items()}
+        params = {**(params or {}), "inputResponses": brought, "requestState": result["requestState"]}
+    raise AssertionError(f"{method} was never settled")
 
-    async def request(self, method: str, params: Json | None = None, **meta: Any) -> Json:
-        """The answer to a request, in the envelope that the version wants. `meta` goes into `_meta`."""
-        if self.version == STATELESS:
-            return await self.wire.stateless(method, params, capabilities=CAPABILITIES, **meta)
-        return await self.wire.request(method, {**(params or {}), "_meta": meta} if meta else params)
 
-    async def settle(self, method: str, params: Json, **meta: Any) -> Json:
-        """Like `request`, and answers the questions of as many rounds as it takes."""
-        answer = await self.request(method, params, **meta)
-        for _ in range(ROUNDS):
-            result = answer.get("result", {})
-            if result.get("resultType") != "input_required":
-                return answer
-            brought = {key: answer_to(asked) for key, asked in result["inputRequests"].items()}
-            round_ = {"inputResponses": brought, "requestState": result["requestState"]}
-            answer = await self.request(method, {**params, **round_}, **meta)
-        raise AssertionError("the call was never settled")
+async def called(peer: Peer, tool: str, arguments: Json | None = None, **meta: Any) -> Json:
+    """The whole answer to a call, after all its rounds."""
+    return await settled(peer, "tools/call", {"name": tool, "arguments": arguments or {}}, **meta)
 
-    async def call(self, tool: str, arguments: Json | None = None, **meta: Any) -> Json:
-        """The answer to a call, after all its rounds."""
-        return await self.settle("tools/call", {"name": tool, "arguments": arguments or {}}, **meta)
 
-    async def text(self, tool: str, arguments: Json | None = None) -> str:
-        """The text of a result."""
-        answer = await self.call(tool, arguments)
-        return "".join(block.get("text", "") for block in answer["result"]["content"])
+async def text(peer: Peer, tool: str, **arguments: Any) -> str:
+    """The text of a result."""
+    answer = await called(peer, tool, arguments)
+    return "".join(block.get("text", "") for block in answer["result"]["content"])
 
-    async def listed(self, what: str) -> list[Json]:
-        """All entries of a list, which here fits on one page."""
-        method = {"resourceTemplates": "resources/templates/list"}.get(what, f"{what}/list")
-        entries: list[Json] = (await self.request(method))["result"][what]
-        return entries
+
+async def listed(peer: Peer, what: str) -> list[Json]:
+    """All entries of a list, which here fits on one page."""
+    method = {"resourceTemplates": "resources/templates/list"}.get(what, f"{what}/list")
+    entries: list[Json] = (await settled(peer, method))["result"][what]
+    return entries
 
 
 @asynccontextmanager
-async def bench(version: str = "2025-11-25", *options: str) -> AsyncIterator[Peer]:
-    """A running server, opened in `version`."""
-    questions = ("elicitation/create", "sampling/createMessage", "roots/list")
-    command = [sys.executable, "-m", "servers.everything", *options]
-    async with Wire(command, answers=dict.fromkeys(questions, answer_to)) as wire:
-        if version != STATELESS:
-            await wire.initialize(version, CAPABILITIES)
-        yield Peer(wire, version)
+async def bench(version: str = "2025-11-25", capabilities: Json = CAPABILITIES) -> AsyncIterator[Peer]:
+    """A client of a running server, opened in `version`."""
+    async with talking(app, version, capabilities) as peer:
+        yield peer

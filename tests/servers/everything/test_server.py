@@ -1,19 +1,22 @@
 """The bench server through its front door: every version, every message checked by the official schemas."""
 
 import base64
+import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
 from servers.everything.features.schemas import CONTACT_SCHEMA
-from tests.servers.everything.peer import HANDSHAKES, STATELESS, VERSIONS, Peer, bench
+from tests.servers.everything.peer import HANDSHAKES, VERSIONS, bench, called, listed, settled, text
+from tests.wire import STATELESS, Wire
 
-pytestmark = pytest.mark.slow
-MIDDLE = ("2025-03-26", "2025-06-18")
-"""Versions that are left to the full run: what they have is in the oldest or in the newest as well."""
+README = (Path(__file__).resolve().parents[3] / "servers" / "everything" / "README.md").read_text()
+OLDER = ("2024-11-05", "2025-03-26", "2025-06-18")
+"""Versions that are left to the full run: what they have is in a newer one as well."""
 every_version = pytest.mark.parametrize(
-    "version", [pytest.param(one, marks=pytest.mark.slow) if one in MIDDLE else one for one in VERSIONS]
+    "version", [pytest.param(one, marks=pytest.mark.slow) if one in OLDER else one for one in VERSIONS]
 )
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -49,19 +52,14 @@ def known(name: str, version: str) -> bool:
     return version >= NOT_IN.get(name, "")
 
 
-async def next_notification(peer: Peer, method: str) -> dict[str, Any]:
-    while not any(one["method"] == method for one in peer.wire.notifications):
-        await peer.wire._keep(await peer.wire.receive())
-    return next(one for one in peer.wire.notifications if one["method"] == method)
-
-
 @every_version
 async def test_every_tool_answers(version: str) -> None:
     """With a result, but for tools that fail, run as tasks only, or ask what the version has no question for."""
     async with bench(version) as peer:
-        failed = {}
-        for tool in await peer.listed("tools"):
-            answer = await peer.call(tool["name"], ARGUMENTS.get(tool["name"]))
+        tools, failed = await listed(peer, "tools"), {}
+        assert await text(peer, tools[0]["name"]) == "This is a simple text response for testing."
+        for tool in tools:
+            answer = await called(peer, tool["name"], ARGUMENTS.get(tool["name"]))
             if "error" in answer:
                 failed[tool["name"]] = answer["error"]["code"]
             elif answer["result"].get("isError"):
@@ -74,27 +72,59 @@ async def test_every_tool_answers(version: str) -> None:
 @every_version
 async def test_every_prompt_and_resource_answers(version: str) -> None:
     async with bench(version) as peer:
-        for prompt in await peer.listed("prompts"):
+        for prompt in await listed(peer, "prompts"):
             arguments = {argument["name"]: "a:b" for argument in prompt.get("arguments", [])}
-            answer = await peer.settle("prompts/get", {"name": prompt["name"], "arguments": arguments})
+            answer = await settled(peer, "prompts/get", {"name": prompt["name"], "arguments": arguments})
             assert ("result" in answer) is known(prompt["name"], version), answer
-        for resource in await peer.listed("resources"):
+        for resource in await listed(peer, "resources"):
             answer = await peer.request("resources/read", {"uri": resource["uri"]})
             assert answer["result"]["contents"], resource
         answer = await peer.request("resources/read", {"uri": "test://template/123/data"})
     assert answer["result"]["contents"][0]["text"] == '{"id":"123","templateTest":true,"data":"Data for ID: 123"}'
 
 
-@every_version
-async def test_the_first_tool_takes_nothing_and_succeeds(version: str) -> None:
-    async with bench(version) as peer:
-        first = (await peer.listed("tools"))[0]["name"]
-        assert await peer.text(first) == "This is a simple text response for testing."
+async def test_a_process_of_it_keeps_to_the_operators_limit() -> None:
+    async with Wire([sys.executable, "-m", "servers.everything", "--max-result", "2000"]) as wire:
+        await wire.initialize()
+        call = {"name": "large_answer", "arguments": {"size": 2_000}}
+        result = (await wire.request("tools/call", call))["result"]
+    assert result["isError"]
+    assert "limit of 2,000" in result["content"][0]["text"]
 
 
-async def test_a_list_is_the_same_each_time() -> None:
+# The README
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of all tables under a heading."""
+    section = README.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+async def test_the_readme_says_what_it_lists() -> None:
     async with bench(STATELESS) as peer:
-        assert await peer.listed("tools") == await peer.listed("tools") == await peer.listed("tools")
+        tools, prompts, skills = [await listed(peer, what) for what in ("tools", "prompts", "skills")]
+        resources = [*await listed(peer, "resources"), *await listed(peer, "resourceTemplates")]
+        assert tools == await listed(peer, "tools")
+    assert rows("Tools") == [[f"`{tool['name']}`", tool["description"]] for tool in tools]
+    named = [", ".join(f"`{argument['name']}`" for argument in prompt.get("arguments", [])) for prompt in prompts]
+    assert rows("Prompts") == [
+        [f"`{prompt['name']}`", arguments, prompt["description"]]
+        for prompt, arguments in zip(prompts, named, strict=True)
+    ]
+    assert rows("Resources") == [
+        [f"`{one.get('uri') or one['uriTemplate']}`", one.get("mimeType", ""), one["description"]]
+        for one in resources
+    ]
+    roots = [skill["uri"].removesuffix("SKILL.md") for skill in skills]
+    files = [
+        ", ".join(f"`{one['uri'].removeprefix(root)}`" for one in skill["resources"])
+        for skill, root in zip(skills, roots, strict=True)
+    ]
+    assert rows("Skills") == [
+        [f"`{skill['frontmatter']['name']}`", named] for skill, named in zip(skills, files, strict=True)
+    ]
 
 
 # Answers
@@ -102,45 +132,34 @@ async def test_a_list_is_the_same_each_time() -> None:
 
 async def test_every_kind_of_content_is_there() -> None:
     async with bench() as peer:
-        content = (await peer.call("all_content"))["result"]["content"]
+        content = (await called(peer, "all_content"))["result"]["content"]
+        result = (await called(peer, "structured_answer", {"city": "Oslo"}))["result"]
     assert {block["type"] for block in content} == {"text", "image", "audio", "resource", "resource_link"}
     (image,) = (block for block in content if block["type"] == "image")
     assert base64.b64decode(image["data"]).startswith(b"\x89PNG")
-
-
-async def test_data_and_text_say_the_same() -> None:
-    async with bench() as peer:
-        result = (await peer.call("structured_answer", {"city": "Oslo"}))["result"]
     assert result["structuredContent"] == {"city": "Oslo", "degrees": 21.5, "conditions": ["sunny", "calm"]}
     assert result["content"][0]["text"] == "Oslo: 21.5 degrees, sunny and calm"
 
 
-@pytest.mark.parametrize("size", [0, 1, 16, 17, 500_000])
-async def test_an_answer_has_the_size_asked_for(size: int) -> None:
+async def test_an_answer_has_the_size_asked_for() -> None:
     async with bench() as peer:
-        assert len(await peer.text("large_answer", {"size": size})) == size
-
-
-async def test_an_answer_over_the_operators_limit_is_an_error() -> None:
-    async with bench("2025-11-25", "--max-result", "2000") as peer:
-        result = (await peer.call("large_answer", {"size": 2_000}))["result"]
-    assert result["isError"]
-    assert "limit of 2,000" in result["content"][0]["text"]
+        for size in (0, 1, 16, 17, 500_000):
+            assert len(await text(peer, "large_answer", size=size)) == size
 
 
 async def test_an_input_schema_keeps_every_keyword() -> None:
     async with bench() as peer:
-        schemas = {tool["name"]: tool["inputSchema"] for tool in await peer.listed("tools")}
+        schemas = {tool["name"]: tool["inputSchema"] for tool in await listed(peer, "tools")}
     assert schemas["json_schema_2020_12_tool"] == CONTACT_SCHEMA
     assert schemas["test_x_mcp_header"]["properties"]["region"]["x-mcp-header"] == "Region"
 
 
-@pytest.mark.parametrize(("how", "code"), [("protocol", -31000), ("missing_resource", -32002), ("crash", -32603)])
-async def test_a_failure_is_the_one_asked_for(how: str, code: int) -> None:
+async def test_a_failure_is_the_one_asked_for() -> None:
     async with bench() as peer:
-        error = (await peer.call("fail", {"how": how}))["error"]
-    assert error["code"] == code
-    assert "never sees" not in error["message"]
+        for how, code in (("protocol", -31000), ("missing_resource", -32002), ("crash", -32603)):
+            error = (await called(peer, "fail", {"how": how}))["error"]
+            assert error["code"] == code
+            assert "never sees" not in error["message"]
 
 
 # Notifications
@@ -149,37 +168,29 @@ async def test_a_failure_is_the_one_asked_for(how: str, code: int) -> None:
 @every_version
 async def test_progress_grows_under_the_callers_token(version: str) -> None:
     async with bench(version) as peer:
-        await peer.call("test_tool_with_progress", progressToken="t")
-        reports = [one["params"] for one in peer.wire.notifications]
-    assert [(one["progressToken"], one["progress"], one["total"]) for one in reports] == [
-        ("t", 0, 100),
-        ("t", 50, 100),
-        ("t", 100, 100),
-    ]
+        await called(peer, "test_tool_with_progress", progressToken="t")
+        reports = [one["params"] for one in peer.others]
+    told = [(one["progressToken"], one["progress"], one["total"]) for one in reports]
+    assert told == [("t", 0, 100), ("t", 50, 100), ("t", 100, 100)]
 
 
-@pytest.mark.parametrize("version", HANDSHAKES)
-async def test_log_messages_come_from_the_level_that_was_set(version: str) -> None:
-    async with bench(version) as peer:
-        await peer.request("logging/setLevel", {"level": "error"})
-        await peer.call("test_logging_tool")
-        levels = [one["params"]["level"] for one in peer.wire.notifications]
-    assert levels == ["error", "critical", "alert", "emergency"]
-
-
-@pytest.mark.parametrize("version", HANDSHAKES)
-async def test_who_never_asked_for_log_messages_gets_none(version: str) -> None:
-    async with bench(version) as peer:
-        await peer.call("test_logging_tool")
-        assert not peer.wire.notifications
+async def test_log_messages_come_from_the_level_that_was_set() -> None:
+    for version in HANDSHAKES:
+        async with bench(version) as peer:
+            await called(peer, "test_logging_tool")
+            assert peer.others == [], version  # who never asked for any gets none
+            await peer.request("logging/setLevel", {"level": "error"})
+            await called(peer, "test_logging_tool")
+            levels = [one["params"]["level"] for one in peer.others]
+        assert levels == ["error", "critical", "alert", "emergency"], version
 
 
 async def test_log_messages_come_from_the_level_of_the_call() -> None:
     async with bench(STATELESS) as peer:
-        await peer.call("test_logging_tool")
-        assert not peer.wire.notifications
-        await peer.call("test_logging_tool", **{"io.modelcontextprotocol/logLevel": "alert"})
-    assert [one["params"]["level"] for one in peer.wire.notifications] == ["alert", "emergency"]
+        await called(peer, "test_logging_tool")
+        assert peer.others == []
+        await called(peer, "test_logging_tool", **{"io.modelcontextprotocol/logLevel": "alert"})
+    assert [one["params"]["level"] for one in peer.others] == ["alert", "emergency"]
 
 
 @pytest.mark.parametrize(
@@ -192,24 +203,24 @@ async def test_log_messages_come_from_the_level_of_the_call() -> None:
 )
 async def test_a_list_changes_and_changes_back(tool: str, what: str, name: str) -> None:
     async with bench() as peer:
-        before = await peer.listed(what)
-        await peer.call(tool)
-        await next_notification(peer, f"notifications/{what}/list_changed")
-        changed = await peer.listed(what)
+        before = await listed(peer, what)
+        await called(peer, tool)
+        await peer.other(f"notifications/{what}/list_changed")
+        changed = await listed(peer, what)
         assert [one for one in changed if one["name"] != name] == before
         assert len(changed) == len(before) + 1
-        await peer.call(tool)
-        assert await peer.listed(what) == before
+        await called(peer, tool)
+        assert await listed(peer, what) == before
 
 
 async def test_the_watched_resource_tells_its_subscribers() -> None:
     uri = {"uri": "test://watched-resource"}
     async with bench() as peer:
         await peer.request("resources/subscribe", uri)
-        before = await peer.request("resources/read", uri)
-        await peer.call("trigger_resource_update")
-        assert (await next_notification(peer, "notifications/resources/updated"))["params"] == uri
-        assert await peer.request("resources/read", uri) != before
+        before = (await peer.request("resources/read", uri))["result"]
+        await called(peer, "trigger_resource_update")
+        assert (await peer.other("notifications/resources/updated"))["params"] == uri
+        assert (await peer.request("resources/read", uri))["result"] != before
         answer = await peer.request("resources/subscribe", {"uri": "test://static-text"})
     assert answer["error"]["code"] == -32002
 
@@ -220,26 +231,32 @@ async def test_the_watched_resource_tells_its_subscribers() -> None:
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 async def test_a_form_comes_back_filled_in(version: str) -> None:
     async with bench(version) as peer:
-        told = await peer.text("test_elicitation_sep1034_defaults")
-        chosen = await peer.text("test_elicitation_sep1330_enums")
+        told = await text(peer, "test_elicitation_sep1034_defaults")
+        chosen = await text(peer, "test_elicitation_sep1330_enums")
     assert 'action=accept, content={"name":"John Doe","age":30,"score":95.5' in told
     assert '"untitledSingle":"option1","titledSingle":"value1","legacyEnum":"opt1"' in chosen
 
 
 async def test_a_page_to_visit_has_an_id_of_its_own_each_time() -> None:
+    ids = set()
     async with bench() as peer:
-        assert await peer.text("elicit_visit") == await peer.text("elicit_visit") == "The user has opened the page."
-        ids = {asked["params"]["elicitationId"] for asked in peer.wire.server_requests}
+        for _ in range(2):
+            call = await peer.start("elicit_visit")
+            asked = await peer.other("elicitation/create")
+            ids.add(asked["params"]["elicitationId"])
+            await peer.reply(asked["id"], {"action": "accept"})
+            answer = await peer.answer(call)
+            assert answer["result"]["content"][0]["text"] == "The user has opened the page."
     assert len(ids) == 2
 
 
 async def test_only_what_the_client_can_do_is_asked() -> None:
-    call = {"name": "test_input_required_result_capabilities"}
-    async with bench(STATELESS) as peer:
-        nothing = await peer.wire.stateless("tools/call", call)
-        sampling = await peer.wire.stateless("tools/call", call, capabilities={"sampling": {}})
-    assert nothing["result"]["resultType"] == "complete"
-    assert [one["method"] for one in sampling["result"]["inputRequests"].values()] == ["sampling/createMessage"]
+    tool = "test_input_required_result_capabilities"
+    async with bench(STATELESS, {}) as peer:
+        assert (await peer.call(tool))["result"]["resultType"] == "complete"
+        peer.capabilities = {"sampling": {}}
+        asked = (await peer.call(tool))["result"]["inputRequests"]
+    assert [one["method"] for one in asked.values()] == ["sampling/createMessage"]
 
 
 async def test_a_state_that_was_changed_is_refused() -> None:
@@ -254,32 +271,26 @@ async def test_a_state_that_was_changed_is_refused() -> None:
 
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 async def test_a_missing_capability_is_named(version: str) -> None:
-    call = {"name": "test_missing_capability"}
     async with bench(version) as peer:
+        assert await text(peer, "test_missing_capability") == "The client can sample."
         if version == STATELESS:
-            answer = await peer.wire.stateless("tools/call", call)
-            assert answer["error"]["code"] == -32021
-            assert answer["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
-        assert (await peer.request("tools/call", call))["result"]["content"][0]["text"] == "The client can sample."
+            peer.capabilities = {}
+            error = (await peer.call("test_missing_capability"))["error"]
+            assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"sampling": {}}})
 
 
 async def test_arguments_of_prompts_and_templates_are_completed() -> None:
-    prompt = {"type": "ref/prompt", "name": "test_prompt_with_arguments"}
-    template = {"type": "ref/resource", "uri": "test://template/{id}/data"}
+    prompt = {"ref": {"type": "ref/prompt", "name": "test_prompt_with_arguments"}}
+    template = {"ref": {"type": "ref/resource", "uri": "test://template/{id}/data"}}
     async with bench() as peer:
-        tests = await peer.request(
-            "completion/complete", {"ref": prompt, "argument": {"name": "arg1", "value": "test"}}
-        )
-        ids = await peer.request("completion/complete", {"ref": template, "argument": {"name": "id", "value": "4"}})
+        tests = await peer.request("completion/complete", {**prompt, "argument": {"name": "arg1", "value": "test"}})
+        ids = await peer.request("completion/complete", {**template, "argument": {"name": "id", "value": "4"}})
     assert tests["result"]["completion"]["values"] == ["test1", "test2", "testing"]
     assert ids["result"]["completion"]["values"] == ["456"]
 
 
 async def test_a_long_call_can_be_cancelled() -> None:
     async with bench() as peer:
-        call = {"name": "long_call", "arguments": {"seconds": 1000, "steps": 1000}}
-        await peer.wire.send({"jsonrpc": "2.0", "id": "long", "method": "tools/call", "params": call})
-        await peer.wire.notify("notifications/cancelled", {"requestId": "long"})
+        await peer.cancel(await peer.start("long_call", seconds=1000, steps=1000))
         with anyio.fail_after(30):
             assert await peer.text("test_simple_text")
-    assert "long" not in peer.wire.responses

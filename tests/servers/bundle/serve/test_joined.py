@@ -2,13 +2,29 @@
 
 import json
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from servers.bundle.serve.joined import joined_server, kept_apart, settled
+from servers.filesystem.server import app as filesystem
+from servers.filesystem.settings import Narrowing
+from servers.filesystem.settings import Settings as FilesystemSettings
+from shared import Server
+from shared.auth.policy import Entitlement, Rules
+from shared.ops.supervised import Supervised
+from shared.program.rules import keeping_to
+from shared.protocol.identity import Principal
+from shared.server.running import Running
 from tests.servers.bundle.commands.test_serve import metrics
 from tests.servers.bundle.serve.test_foreign_server import at_work, call, configured, listed, started, text
+from tests.shared.gateway.joined.members import small
+from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
 
 
 @pytest.mark.slow
@@ -54,3 +70,139 @@ async def test_one_that_ends_and_returns_is_missing_meanwhile_and_nothing_else(t
         assert "other__pid" in await listed(http, "")
         process.process.terminate()
         assert process.wait() == 0
+
+
+Member = tuple[Server[Any], Any, Rules]
+
+
+@asynccontextmanager
+async def joined(*members: Member) -> AsyncIterator[Running[Any]]:
+    """Servers with rules, as one."""
+    lives = [
+        Supervised(
+            app.implementation.name,
+            partial(
+                app.open, settings, extensions=keeping_to(rules, app.implementation.name, tokens_have_scopes=True)
+            ),
+        )
+        for app, settings, rules in members
+    ]
+    for life in lives:
+        life.start()
+    try:
+        await settled(lives)
+        app = joined_server(lives, [app for app, _, _ in members], "auto")
+        async with app.open(extensions=kept_apart([rules for _, _, rules in members])) as running:
+            yield running
+    finally:
+        for life in lives:
+            await life.close(5)
+
+
+@asynccontextmanager
+async def as_(
+    running: Running[Any], *names: str, scopes: str | None = None, version: str = ERAS[0]
+) -> AsyncIterator[list[Peer]]:
+    allowed = None if scopes is None else frozenset(scopes.split())
+    async with AsyncExitStack() as stack:
+        yield [
+            await stack.enter_async_context(
+                talking(running, version, principal=Principal(f"key of {name}", name, allowed))
+            )
+            for name in names
+        ]
+
+
+def tools_of(name: str) -> Server[Any]:
+    app = small(name)
+
+    @app.tool(name=f"look_{name}", read_only=True)
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    @app.tool(name=f"change_{name}")
+    async def change() -> str:
+        """Change."""
+        return "changed"
+
+    return app
+
+
+def granting(**scopes: str) -> Rules:
+    return Rules(principals={name: Entitlement((frozenset(text.split()),)) for name, text in scopes.items()})
+
+
+async def names(peer: Peer) -> list[str]:
+    return [tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]]
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_each_is_listed_what_it_could_have_at_each_server(version: str) -> None:
+    a, b = (tools_of("a"), None, granting(ada="a:read")), (tools_of("b"), None, granting(bob="b:read", ada="b:write"))
+    async with joined(a, b) as running, as_(running, "ada", "bob", "eve", version=version) as (ada, bob, eve):
+        for _ in range(2):
+            assert await names(ada) == ["look_a", "look_b", "change_b"]
+            assert await names(bob) == ["look_a", "change_a", "look_b"]
+            assert await names(eve) == ["look_a", "change_a", "look_b", "change_b"]
+        assert "unknown tool" in (await ada.call("change_a"))["error"]["message"]
+        assert await eve.text("change_a") == "changed"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_token_needs_the_scope_of_the_server_that_is_called(version: str) -> None:
+    members: list[Member] = [(tools_of(name), None, Rules()) for name in ("a", "b")]
+    async with joined(*members) as running, as_(running, "ada", scopes="a:write", version=version) as (ada,):
+        assert await ada.text("change_a") == "changed"
+        assert (await ada.call("change_b"))["error"]["data"] == {"scopes": ["b:write"]}
+        assert (await ada.call("look_b"))["error"]["data"] == {"scopes": ["b:read"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("ada", "bob"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file.txt").write_text(f"of {name}")
+    return tmp_path
+
+
+def files(folder: Path) -> Member:
+    settings = FilesystemSettings(roots=[folder], poll=True)
+    narrowed = {name: settings.narrowed(Narrowing(roots=[folder / name])) for name in ("ada", "bob")}
+    return filesystem, settings, Rules(principals={name: Entitlement((), one) for name, one in narrowed.items()})
+
+
+async def test_each_works_in_its_own_directories(folder: Path) -> None:
+    async with joined(files(folder), (tools_of("b"), None, Rules())) as running, as_(running, "ada", "bob") as peers:
+        for peer, own, other in zip(peers, ("ada", "bob"), ("bob", "ada"), strict=True):
+            uri, foreign = (f"file://{folder}/{name}/file.txt" for name in (own, other))
+            assert await peer.text("read_text_file", path=f"{folder}/{own}/file.txt") == f"of {own}"
+            assert "outside" in await peer.text("read_text_file", path=f"{folder}/{other}/file.txt")
+            shown = str((await peer.request("resources/list"))["result"]["resources"])
+            assert other not in shown.replace(str(folder), "")
+            assert "result" in await peer.request("resources/read", {"uri": uri})
+            assert "error" in await peer.request("resources/read", {"uri": foreign})
+            assert "error" in await peer.request("resources/subscribe", {"uri": foreign})
+
+
+@pytest.mark.slow
+async def test_what_changes_for_one_is_told_to_no_other(folder: Path) -> None:
+    async with joined(files(folder)) as running, as_(running, "ada", "bob") as (ada, bob):
+        for peer, name in ((ada, "ada"), (bob, "bob")):
+            await peer.request("resources/list")
+            await peer.request("resources/subscribe", {"uri": f"file://{folder}/{name}/file.txt"})
+        (folder / "ada" / "file.txt").write_text("another text")
+        (folder / "ada" / "new").mkdir()
+        with anyio.fail_after(20):
+            await ada.other("notifications/resources/updated")
+            await ada.other("notifications/resources/list_changed")
+        await bob.text("list_allowed_directories")
+        assert bob.others == []
+
+
+async def test_a_stream_of_one_hears_of_its_own(folder: Path) -> None:
+    async with joined(files(folder)) as running, as_(running, "ada", version=STATELESS) as (ada,):
+        uris = [f"file://{folder}/{name}/file.txt" for name in ("ada", "bob")]
+        await ada.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})
+        told = await ada.other("notifications/subscriptions/acknowledged")
+        assert told["params"]["notifications"]["resourceSubscriptions"] == uris[:1]

@@ -1,4 +1,4 @@
-"""A server that dies when it is told to: `python -m tests.shared.gateway.bridge.dying`."""
+"""A server that dies when it is told to: `python -m tests.checks.gateway.dying`."""
 
 import os
 

@@ -4,7 +4,6 @@ import errno
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from socket import gaierror
 from typing import Any
 
@@ -12,7 +11,6 @@ import anyio
 import pytest
 
 from shared.client.client import Client
-from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import MethodNotFound, RpcError
 from shared.gateway.bridge.base import Base, reason_of
@@ -23,7 +21,7 @@ from shared.protocol.session.client_events import Asked
 from shared.protocol.types.base import Params
 from shared.protocol.versions import NEWEST_HANDSHAKE
 from shared.server.extension import Extension
-from tests.shared.client.small import Small, listening
+from tests.shared.client.small import Small
 from tests.shared.gateway.bridge.upstreams import NEW, OLD, Behind
 from tests.shared.server.peer import PATIENCE, server
 
@@ -153,20 +151,6 @@ async def test_a_reason_is_one_line_of_some_length() -> None:
     assert reason_of(gaierror(-2, "Name or service not known")) == "Name or service not known"
     assert len(reason_of(ValueError("a" * 1_000))) == 200
     assert reason_of(ExceptionGroup("both", [ValueError("first"), ValueError("second")])) == "first"
-
-
-@pytest.mark.slow
-async def test_a_server_over_http_that_is_gone_is_down_when_somebody_doubts_it() -> None:
-    async with listening(Small()) as (host, stop):
-        upstream = Upstream("remote", partial(connect_http, f"http://{host}/mcp"))
-        async with living(upstream) as base:
-            turns = Turns(base)
-            await turns.until(1)
-            stop.set()
-            while base.up:
-                base.doubt()
-                await anyio.lowlevel.checkpoint()
-            assert base.reason
 
 
 async def test_a_server_that_answers_stays_up_whoever_doubts_it() -> None:

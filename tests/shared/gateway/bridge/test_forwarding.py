@@ -2,8 +2,6 @@
 
 from typing import Any, cast
 
-import pytest
-
 from shared.client.errors import SessionLost
 from shared.errors import MissingCapability, PeerError, ResourceNotFound, RpcError, ToolError
 from shared.gateway.bridge.forwarding import error_for, identity_of, lost_error
@@ -53,26 +51,19 @@ async def answer(peer: Peer, method: str, **said: Any) -> Json:
 
 
 @EVERY_PAIR
-@pytest.mark.parametrize("method", REQUESTS)
-async def test_a_request_passes_as_it_came(version: str, mode: str, method: str) -> None:
+async def test_requests_results_and_errors_pass_as_they_came(version: str, mode: str) -> None:
     behind = Recording()
     async with bridged(Behind(behind.app, mode), version) as peer:
-        await answer(peer, method, **TRACE)
-        assert own(behind.params[0]) == REQUESTS[method]
-        assert meta(behind.params[0]) == TRACE
-
-
-@EVERY_PAIR
-@pytest.mark.parametrize("method", REQUESTS)
-async def test_a_result_passes_as_it_came(version: str, mode: str, method: str) -> None:
-    behind = Recording()
-    behind.answers[method]["_meta"] = TRACE
-    async with bridged(Behind(behind.app, mode), version) as peer:
-        result = (await answer(peer, method))["result"]
-        assert meta(result) == TRACE
-        answered = {**own(behind.answers[method])}
-        assert {name: result[name] for name in answered} == answered
-        assert set(result) - {"_meta", "resultType", "ttlMs", "cacheScope"} == set(answered)
+        for method, params in REQUESTS.items():
+            given = dict(behind.answers[method])
+            behind.answers[method] = {**given, "_meta": TRACE}
+            result = (await answer(peer, method, **TRACE))["result"]
+            assert (own(behind.params[-1]), meta(behind.params[-1])) == (params, TRACE)
+            assert (meta(result), {name: result.get(name) for name in given}) == (TRACE, given), method
+            assert set(result) - {"_meta", "resultType", "ttlMs", "cacheScope"} == set(given)
+            behind.answers[method] = RpcError("not this time", code=-31_999, data={"why": [1]})
+            error = (await answer(peer, method))["error"]
+            assert error == {"code": -31_999, "message": "not this time", "data": {"why": [1]}}, method
 
 
 async def test_a_result_for_a_session_has_nothing_of_the_other_era() -> None:
@@ -125,8 +116,7 @@ def test_who_has_no_name_has_that_of_the_bridge() -> None:
     )
 
 
-@EVERY_PAIR
-async def test_what_stands_before_a_bridge_may_change_what_is_asked_for(version: str, mode: str) -> None:
+async def test_what_stands_before_a_bridge_may_change_what_is_asked_for() -> None:
     def around(_row: Method, handler: Handler) -> Handler:
         async def handle(running: Any, context: Context[Any], params: Any) -> Json:
             if hasattr(params, "name"):
@@ -138,7 +128,8 @@ async def test_what_stands_before_a_bridge_may_change_what_is_asked_for(version:
         return handle
 
     behind = Recording()
-    async with bridged(Behind(behind.app, mode), version, extensions=[Extension("names", around=around)]) as peer:
+    names = Extension[Any]("names", around=around)
+    async with bridged(Behind(behind.app), NEWEST_HANDSHAKE, extensions=[names]) as peer:
         for method in ("tools/call", "prompts/get"):
             await answer(peer, method)
             assert own(behind.params[-1]) == {**REQUESTS[method], "name": "another"}
@@ -156,50 +147,33 @@ async def test_a_method_of_what_stands_before_a_bridge_is_not_forwarded() -> Non
         assert (await answer(peer, "vendor/do"))["result"] == {"done": "here"}
 
 
-@EVERY_PAIR
-async def test_a_task_is_not_asked_for(version: str, mode: str) -> None:
+async def test_a_task_is_not_asked_for() -> None:
     behind = Recording()
-    async with bridged(Behind(behind.app, mode), version) as peer:
+    async with bridged(Behind(behind.app), NEWEST_HANDSHAKE) as peer:
         await peer.request("tools/call", {"name": "any", "task": {"ttl": 1}})
         assert own(behind.params[0]) == {"name": "any"}
-
-
-@EVERY_PAIR
-async def test_the_methods_of_tasks_are_refused_by_name(version: str, mode: str) -> None:
-    async with bridged(Behind(Recording().app, mode), version) as peer:
-        id_ = await peer.begin("tasks/get", {"taskId": "1"})
-        assert (await peer.answer(id_))["error"] == {"code": -32601, "message": "method not found: tasks/get"}
 
 
 # Errors
 
 
 @EVERY_PAIR
-@pytest.mark.parametrize("method", REQUESTS)
-async def test_an_error_passes_as_it_came(version: str, mode: str, method: str) -> None:
-    behind = Recording()
-    behind.answers[method] = RpcError("not this time", code=-31_999, data={"why": [1]})
+async def test_each_failure_is_told_in_the_words_of_the_clients_era(version: str, mode: str) -> None:
+    behind, stateless = Recording(), version == STATELESS
     async with bridged(Behind(behind.app, mode), version) as peer:
-        error = (await answer(peer, method))["error"]
-        assert error == {"code": -31_999, "message": "not this time", "data": {"why": [1]}}
-
-
-@EVERY_PAIR
-async def test_a_failed_tool_is_a_result(version: str, mode: str) -> None:
-    behind = Recording()
-    behind.answers["tools/call"] = ToolError("not today")
-    async with bridged(Behind(behind.app, mode), version) as peer:
+        behind.answers["tools/call"] = ToolError("not today")
         result = (await peer.call("any"))["result"]
         assert (result["isError"], result["content"][0]["text"]) == (True, "not today")
-
-
-@EVERY_PAIR
-async def test_a_missing_resource_has_the_code_of_the_clients_era(version: str, mode: str) -> None:
-    behind = Recording()
-    behind.answers["resources/read"] = ResourceNotFound("a:b")
-    async with bridged(Behind(behind.app, mode), version) as peer:
+        behind.answers["tools/call"] = MissingCapability({"sampling": {}})
+        error = (await peer.call("any"))["error"]
+        assert error["code"] == (-32021 if stateless else -32600)
+        assert error["data"] == {"requiredCapabilities": {"sampling": {}}}
+        behind.answers["tools/call"] = {"content": 5}
+        message = "the server behind answered tools/call with a malformed result"
+        assert (await peer.call("any"))["error"] == {"code": -32603, "message": message}
+        behind.answers["resources/read"] = ResourceNotFound("a:b")
         error = (await peer.request("resources/read", {"uri": "a:b"}))["error"]
-        code = -32602 if version == STATELESS else -32002
+        code = -32602 if stateless else -32002
         assert error == {"code": code, "message": "resource not found", "data": {"uri": "a:b"}}
 
 
@@ -209,28 +183,6 @@ async def test_a_missing_resource_without_data_is_the_one_that_was_asked_for() -
     async with bridged(Behind(behind.app, OLD), STATELESS) as peer:
         error = (await peer.request("resources/read", {"uri": "a:b"}))["error"]
         assert error == {"code": -32602, "message": "gone", "data": {"uri": "a:b"}}
-
-
-@EVERY_PAIR
-async def test_a_missing_capability_has_the_code_of_the_clients_era(version: str, mode: str) -> None:
-    behind = Recording()
-    behind.answers["tools/call"] = MissingCapability({"sampling": {}})
-    async with bridged(Behind(behind.app, mode), version) as peer:
-        error = (await peer.call("any"))["error"]
-        assert error["code"] == (-32021 if version == STATELESS else -32600)
-        assert error["data"] == {"requiredCapabilities": {"sampling": {}}}
-
-
-@EVERY_PAIR
-async def test_what_is_no_result_is_one_error_that_names_the_server(version: str, mode: str) -> None:
-    behind = Recording()
-    behind.answers["tools/call"] = {"content": 5}
-    async with bridged(Behind(behind.app, mode), version) as peer:
-        error = (await peer.call("any"))["error"]
-        assert error == {
-            "code": -32603,
-            "message": "the server behind answered tools/call with a malformed result",
-        }
 
 
 def test_a_request_that_never_came_there_is_told_from_one_that_was_lost() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from shared.protocol.identity import Peer as Known
 from tests.shared.gateway.bridge.telling import MODES, Telling, until
-from tests.shared.server.peer import STATELESS, Peer, talking
+from tests.shared.server.peer import Peer, talking
 
 
 def levels(telling: Telling) -> list[str | None]:
@@ -108,9 +108,3 @@ async def test_a_server_that_declares_no_logging_is_not_asked() -> None:
     telling.app.capabilities.clear()
     async with telling.bridged() as running, talking(running) as peer:
         assert (await peer.request("logging/setLevel", {"level": "debug"}))["result"] == {}
-
-
-async def test_where_there_is_no_such_method_it_is_refused_by_name() -> None:
-    async with Telling("handshake").bridged() as running, talking(running, STATELESS) as peer:
-        error = (await peer.request("logging/setLevel", {"level": "debug"}))["error"]
-        assert (error["code"], "logging/setLevel" in error["message"]) == (-32601, True)

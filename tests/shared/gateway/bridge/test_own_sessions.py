@@ -8,22 +8,24 @@ from typing import Any
 import anyio
 import pytest
 
-from shared import list_roots
+from shared import Question, list_roots
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.errors import McpError, RpcError
+from shared.errors import McpError, PeerError
 from shared.gateway.bridge import Bridge, Upstream, bridge
 from shared.kit.tasks import background
-from shared.protocol.session.events import Told
+from shared.protocol.types.resources import Resource
 from shared.protocol.wire.jsonrpc import Failure, Response
 from shared.server.connection import Connection
 from shared.server.context import Context
 from shared.server.running import Running
 from tests.shared.client.small import Small, text_of
 from tests.shared.client.test_link import Played, good, unanswered
-from tests.shared.gateway.bridge.telling import until
+from tests.shared.gateway.bridge.asking import named
+from tests.shared.gateway.bridge.recording import Recording
+from tests.shared.gateway.bridge.telling import Telling, until
 from tests.shared.gateway.bridge.upstreams import Behind, bridged
-from tests.shared.server.peer import PATIENCE, Json, talking
+from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, talking
 
 FORMS: Json = {"elicitation": {"form": {}}, "roots": {"listChanged": True}}
 
@@ -34,10 +36,6 @@ async def open_bridge(behind: Behind) -> AsyncIterator[Running[Bridge]]:
     with anyio.fail_after(3 * PATIENCE):
         async with behind.serving() as upstream, bridge(upstream).open() as running:
             yield running
-
-
-def named(name: str) -> Json:
-    return {"action": "accept", "content": {"name": name}}
 
 
 async def test_each_client_has_a_session_as_soon_as_it_has_shaken_hands() -> None:
@@ -56,18 +54,6 @@ async def test_a_session_ends_when_its_client_leaves() -> None:
             assert len(behind.running.changes._listeners) == 2
         await until(lambda: len(behind.running.changes._listeners) == 1)
         assert running.state.own._by_link == {}
-
-
-async def test_a_session_whose_client_has_left_is_not_opened_again() -> None:
-    behind = Behind(Small().app)
-    async with open_bridge(behind) as running:
-        async with talking(running):
-            await until(lambda: len(behind.lines) == 2)
-            (session,) = running.state.own._by_link.values()
-        await until(lambda: session.client is None)
-        with pytest.raises(RpcError):
-            await session.open()
-        assert len(behind.lines) == 2
 
 
 async def test_each_client_is_asked_about_its_own_calls() -> None:
@@ -139,17 +125,10 @@ async def test_what_is_asked_apart_from_all_calls_is_asked_so() -> None:
         await until(lambda: any(isinstance(one, Response) for one in curious.answers))
         (answer,) = [one for one in curious.answers if isinstance(one, Response)]
         assert answer.result == {"roots": [{"uri": "file:///a"}]}
-
-
-async def test_an_error_for_what_is_asked_apart_is_passed_on() -> None:
-    curious = Curious()
     async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
         question = await peer.other("roots/list")
-        error = {"code": -31_000, "message": "not now"}
-        await peer.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
-        await until(lambda: any(isinstance(one, Failure) for one in curious.answers))
-        (answer,) = [one for one in curious.answers if isinstance(one, Failure)]
-        assert (answer.code, answer.message) == (-31_000, "not now")
+        await peer.send({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -31_000, "message": "not now"}})
+        await until(lambda: any(isinstance(one, Failure) and one.code == -31_000 for one in curious.answers))
 
 
 async def test_a_question_that_the_server_takes_back_is_taken_back() -> None:
@@ -170,6 +149,7 @@ async def test_while_the_client_is_asked_the_time_of_its_calls_stands_still() ->
     async with open_bridge(behind) as running, talking(running, capabilities=FORMS) as peer:
         first, second = await peer.start("wait"), await peer.start("roots")
         question = await peer.other("roots/list")
+        # How long a call may still take is told by nothing else: a clock that is set forward would end the wait too.
         calls = running.calls._tasks
         assert [call.scope.deadline for call in calls] == [float("inf")] * 2
         await peer.reply(question["id"], {"roots": []})
@@ -231,43 +211,50 @@ async def test_a_call_in_a_session_that_the_server_has_forgotten_is_made_in_anot
             assert [one.asked for one in opened[1:]] == [["initialize", "vendor/do"]] * 2
 
 
-@pytest.mark.slow
-async def test_a_session_that_can_not_be_opened_says_why_without_secrets() -> None:
-    behind = Behind(Small().app)
-    async with open_bridge(behind) as running:
-        behind.is_away = True
-        async with talking(running) as peer:
-            error = (await peer.call("add", a=1, b=2))["error"]
-            text = "the server behind is not available: nobody answers at http://…"
-            assert error == {"code": -32603, "message": text}
+QUESTION = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 9}
+
+
+@pytest.mark.parametrize(("version", "refused"), [(NEWEST_HANDSHAKE, False), (STATELESS, True)])
+async def test_a_question_about_a_list_has_no_word_without_sessions(version: str, refused: bool) -> None:
+    telling = Telling("handshake")
+    heard: list[str] = []
+
+    async def ask(ctx: Context[None]) -> list[Resource]:
+        try:
+            heard.append((await ctx.sample("thought", QUESTION)).text)
+        except PeerError as error:
+            heard.append(str(error))
+        return []
+
+    telling.app.lists_resources(ask)
+    async with telling.bridged() as running, talking(running, version, {"sampling": {}}) as peer:
+        id_ = await peer.begin("resources/list")
+        if not refused:
+            asked = await peer.other("sampling/createMessage")
+            answer = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "so"}}
+            await peer.reply(asked["id"], answer)
+        assert "result" in await peer.answer(id_)
+        assert heard == (["the client refused sampling/createMessage"] if refused else ["so"])
+
+
+async def test_a_question_in_a_form_that_is_none_is_refused_and_the_session_goes_on() -> None:
+    async def ask(context: Context[None]) -> Json:
+        answers = await context.inputs({"thought": Question("sampling/createMessage", {"messages": 5})})
+        return {"content": answers}
+
+    recording = Recording()
+    recording.answers["tools/call"] = ask
+    async with bridged(Behind(recording.app), "2025-06-18", {"sampling": {}}) as peer:
+        for _ in range(2):
+            error = (await peer.call("any"))["error"]
+            assert error["message"] == "the client refused sampling/createMessage"
 
 
 async def test_roots_that_have_changed_are_told_to_the_session_of_the_client_alone() -> None:
-    told: list[Connection] = []
-
-    class Watching:
-        def __init__(self, link: Connection) -> None:
-            self.link = link
-
-        def roots_changed(self) -> None:
-            told.append(self.link)
-
-        def told(self, event: Told) -> None:
-            pass
-
-        def left(self) -> None:
-            pass
-
-    behind = Behind(Small().app)
-    async with (
-        open_bridge(behind) as running,
-        talking(running, capabilities=FORMS) as ada,
-        talking(running, capabilities=FORMS),
-    ):
-        await until(lambda: len(behind.lines) == 3)
-        for link in behind.running.changes._listeners:
-            if isinstance(link, Connection):
-                link.watchers = (*link.watchers, Watching(link))
-        await ada.notify("notifications/roots/list_changed")
-        await until(lambda: told)
-        assert len(told) == 1
+    telling = Telling("handshake")
+    roots: Json = {"roots": {"listChanged": True}}
+    async with telling.bridged() as running, talking(running, capabilities=roots) as one, talking(running) as other:
+        await other.call("add", a=1, b=2)
+        await one.call("add", a=1, b=2)
+        await one.notify("notifications/roots/list_changed")
+        await until(lambda: telling.roots_changed == 1)

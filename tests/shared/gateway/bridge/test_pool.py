@@ -11,7 +11,7 @@ from shared import Context, Running
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
-from shared.gateway.bridge import Upstream, bridge
+from shared.gateway.bridge import Upstream
 from shared.gateway.bridge.forwarding import GONE
 from shared.gateway.bridge.parked import Parking
 from shared.gateway.bridge.pool import Pool
@@ -29,13 +29,11 @@ from tests.shared.gateway.bridge.asking import (
     round_of,
     text,
 )
-from tests.shared.gateway.bridge.upstreams import OLD, child
-from tests.shared.server.peer import PATIENCE, Json, Peer, talking
+from tests.shared.server.peer import Json, talking
 from tests.wire import STATELESS
 
 ADA, EVE = Principal("ada"), Principal("eve")
 FORM: Json = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
-_NAME = "test_input_required_result_elicitation"
 
 
 @asynccontextmanager
@@ -195,17 +193,6 @@ async def test_a_lost_session_is_one_error_and_the_next_call_has_another() -> No
         assert await peer.text("add", a=1, b=2) == "3"
 
 
-@pytest.mark.slow
-async def test_two_clients_of_processes_are_apart() -> None:
-    with anyio.fail_after(3 * PATIENCE):
-        async with bridge(child(OLD)).open() as running, _talking(running, ADA) as ada, _talking(running, EVE) as eve:
-            ids = {"Ada": await begun(ada, _NAME), "Eve": await begun(eve, _NAME)}
-            peers: dict[str, Peer] = {"Ada": ada, "Eve": eve}
-            for name, id_ in ids.items():
-                first = await peers[name].answer(id_)
-                assert text(await round_of(peers[name], _NAME, first, q1=named(name))) == f"Hello, {name}!"
-
-
 async def test_no_client_has_all_the_sessions() -> None:
     async with (
         _pooled(most=2) as (_, running, _pool),
@@ -252,21 +239,3 @@ async def test_a_server_that_opens_no_session_in_time_is_named() -> None:
     async with placed(lambda crew: Pool(upstream, crew, ignore)) as running, _talking(running) as peer:
         error = (await peer.request("tools/list"))["error"]
         assert error["message"] == "the server slow is not available: it did not answer in time"
-
-
-@pytest.mark.slow
-async def test_nothing_is_left_of_calls_that_ended_in_every_way() -> None:
-    async with _pooled(parking=Parking(gather_seconds=0)) as (asking, running, pool), _talking(running) as peer:
-        for _ in range(15):
-            first = await round_of(peer, "greet")
-            assert "error" in await round_of(peer, "greet", first, q1={"action": "perhaps"})
-            second = await round_of(peer, "greet", await round_of(peer, "greet"), q1=named("Ada"))
-            assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
-            asking.started = anyio.Event()
-            id_ = await begun(peer, "wait")
-            await asking.started.wait()
-            await peer.cancel(id_)
-        while asking.opened - asking.ended > 1:
-            asking.left = anyio.Event()
-            await asking.left.wait()
-        assert (len(pool), len(pool.parking)) == (asking.opened - asking.ended, 0)

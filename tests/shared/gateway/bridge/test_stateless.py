@@ -8,6 +8,7 @@ from shared.errors import InputRequired
 from shared.gateway.bridge import bridge
 from shared.server.context import Context
 from tests.shared.client.small import Small, text_of
+from tests.shared.gateway.bridge.asking import named
 from tests.shared.gateway.bridge.recording import Recording
 from tests.shared.gateway.bridge.telling import until
 from tests.shared.gateway.bridge.upstreams import NEW, Behind, bridged
@@ -16,10 +17,6 @@ from tests.wire import NEWEST_HANDSHAKE, STATELESS
 
 FORMS: Json = {"elicitation": {"form": {}, "url": {}}}
 CLIENTS = pytest.mark.parametrize("version", ERAS)
-
-
-def named(name: str) -> Json:
-    return {"action": "accept", "content": {"name": name}}
 
 
 async def test_the_rounds_of_a_stateless_client_are_those_of_the_server() -> None:

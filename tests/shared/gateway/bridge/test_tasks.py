@@ -1,7 +1,5 @@
 """Tasks of the server behind a bridge, for clients of every kind: whichever form either side has."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -43,13 +41,6 @@ async def answered(peer: Peer, id: str, answer: Json) -> Json:
     return await outcome(peer, id)
 
 
-@asynccontextmanager
-async def shared_by_all(behind: Behind, version: str) -> AsyncIterator[Peer]:
-    """A client of a bridge with one session for all."""
-    async with behind.serving(shared=True) as way, talking(bridge(way), version, FORMS_TOO) as peer:
-        yield peer
-
-
 async def declared(behind: Behind, version: str) -> Json:
     """What clients of that version are told a bridge can do."""
     spoken = find_version(version)
@@ -62,19 +53,13 @@ async def declared(behind: Behind, version: str) -> Json:
 async def test_a_task_comes_to_its_result(version: str, mode: str) -> None:
     work = Working()
     async with bridged(Behind(work.app, mode), version, OURS) as peer:
+        assert await peer.text("add", a=1, b=2) == "3"
         id_ = await started(peer, "work")
         await work.began.wait()
-        work.go_on.set()
-        assert text_in(await outcome(peer, id_)) == "done"
-
-
-@EVERY_PAIR
-async def test_its_status_is_what_the_server_says(version: str, mode: str) -> None:
-    work = Working()
-    async with bridged(Behind(work.app, mode), version, OURS) as peer:
-        id_ = await started(peer, "work")
         while (task := await looked_at(peer, id_)).get("statusMessage") != "working, 25%":
             assert task["status"] == "working"
+        work.go_on.set()
+        assert text_in(await outcome(peer, id_)) == "done"
 
 
 @EVERY_PAIR
@@ -125,12 +110,6 @@ async def test_what_it_asks_at_once_is_asked_at_once(capabilities: Json) -> None
         assert len(result["inputRequests"]) == 2
 
 
-@pytest.mark.parametrize("version", [NEWEST_HANDSHAKE, STATELESS])
-async def test_the_same_in_a_session_that_all_share(version: str) -> None:
-    async with shared_by_all(Behind(Working().app, OLD), version) as peer:
-        assert text_in(await answered(peer, await started(peer, "paint"), RED)) == "painted red"
-
-
 @EVERY_PAIR
 async def test_to_cancel_it_is_to_cancel_the_work(version: str, mode: str) -> None:
     work = Working()
@@ -166,11 +145,11 @@ async def test_it_goes_on_when_its_client_has_left(version: str, mode: str) -> N
             assert text_in(await outcome(peer, id_)) == "done"
 
 
-@EVERY_PAIR
-async def test_a_server_that_closes_leaves_none_behind(version: str, mode: str) -> None:
+@pytest.mark.parametrize("mode", [OLD, NEW])
+async def test_a_server_that_closes_leaves_none_behind(mode: str) -> None:
     work = Working()
     async with Behind(work.app, mode).serving() as way:
-        async with bridge(way).open() as running, talking(running, version, OURS) as peer:
+        async with bridge(way).open() as running, talking(running, STATELESS, OURS) as peer:
             await started(peer, "work")
             await work.began.wait()
         with anyio.fail_after(PATIENCE):
@@ -205,12 +184,6 @@ async def test_a_client_without_tasks_and_with_a_session_is_asked_during_the_cal
         calling = await peer.start("paint")
         await peer.reply((await peer.other("elicitation/create"))["id"], RED)
         assert text_in((await peer.answer(calling))["result"]) == "painted red"
-
-
-@EVERY_PAIR
-async def test_what_is_no_task_there_is_a_plain_call(version: str, mode: str) -> None:
-    async with bridged(Behind(Working().app, mode), version, OURS) as peer:
-        assert await peer.text("add", a=1, b=2) == "3"
 
 
 async def test_how_long_it_is_to_be_kept_is_said_to_the_server() -> None:
@@ -250,11 +223,6 @@ async def test_the_rules_for_tools_hold_for_tasks() -> None:
     async with bridged(Behind(work.app, NEW), STATELESS, OURS, extensions=[kept]) as peer:
         assert (await peer.call("paint"))["error"]["code"] == -32602
         assert text_in(await outcome(peer, await started(peer, "toil"))) == "done"
-
-
-async def test_the_most_that_a_result_may_have_holds_for_that_of_a_task() -> None:
-    work = Working()
-    work.go_on.set()
     async with bridged(Behind(work.app, NEW), STATELESS, OURS, extensions=[rules(Rules(result_bytes=20))]) as peer:
         assert (await outcome(peer, await started(peer, "work")))["isError"]
 

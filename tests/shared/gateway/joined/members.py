@@ -6,17 +6,25 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import pytest
 from pydantic import BaseModel
 
 from shared import Implementation, Running, Server
 from shared.gateway.joined.directory import Prefix
 from shared.gateway.joined.gateway import gateway
-from tests.shared.server.peer import PATIENCE
+from tests.shared.server.peer import ERAS, PATIENCE, Peer
+
+both_eras = pytest.mark.parametrize("version", ERAS)
 
 
 def small(name: str, **options: Any) -> Server[Any]:
     """A server without features."""
     return Server(Implementation(name=name, version="1"), **options)
+
+
+async def names(peer: Peer, what: str = "tools") -> list[str]:
+    """The names on the first page of a list."""
+    return [one["name"] for one in (await peer.request(f"{what}/list"))["result"][what]]
 
 
 class Door:
@@ -78,3 +86,53 @@ async def joined(*doors: Door, prefix: Prefix = "auto", closed: tuple[Door, ...]
     finally:
         for door in (*doors, *closed):
             await door.close()
+
+
+def with_tools(name: str, *tools: str, **options: Any) -> Door:
+    """A member whose tools say whose they are."""
+    server = small(name, **options)
+    for tool in tools:
+
+        async def say(of: str = f"{name} {tool}") -> str:
+            """Say whose it is."""
+            return of
+
+        server.tool(name=tool)(say)
+    return Door(name, server)
+
+
+def with_resources(name: str, *uris: str) -> Door:
+    """A member with these resources; those of a template take one variable, `id`."""
+    return Door(name, serving(name, *uris))
+
+
+def serving(name: str, *uris: str) -> Server[Any]:
+    """The same, as a server that has no door yet."""
+    server = small(name)
+    for uri in uris:
+        if "{" in uri:
+
+            @server.resource(uri, name=f"{name} {uri}")
+            async def read_one(id: str) -> str:
+                """Read one of many."""
+                return f"{name} {id}"
+
+        else:
+
+            @server.resource(uri, name=f"{name} {uri}")
+            async def read() -> str:
+                """Read it."""
+                return name
+
+    return server
+
+
+def opened(door: Door) -> Running[Any]:
+    """The server behind a door that is open."""
+    assert door.running is not None
+    return door.running
+
+
+async def prompt() -> str:
+    """Say something."""
+    return "something"

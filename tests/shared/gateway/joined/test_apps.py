@@ -1,35 +1,28 @@
 """Pages of several servers behind one door: each is found at its server, whatever others call theirs."""
 
-from typing import Any
-
-import pytest
-
 from shared.gateway.bridge import bridge
 from shared.gateway.joined.apps import own_page, page_of
 from tests.shared.gateway.apps import HOST, PAGE, linked, notes, shown, title
 from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, Behind
 from tests.shared.gateway.joined.members import Door, joined, small
-from tests.shared.server.peer import ERAS, talking
+from tests.shared.server.peer import talking
 
-each_era = pytest.mark.parametrize("version", ERAS)
 OTHER = "ui://others/list"
 
 
-@each_era
-async def test_a_page_stays_what_it_is_where_it_is_the_only_one(version: str) -> None:
+async def test_a_page_stays_what_it_is_where_it_is_the_only_one() -> None:
     async with (
         joined(Door("a", small("a")), Door("b", notes())) as running,
-        talking(running, version, HOST) as peer,
+        talking(running, capabilities=HOST) as peer,
     ):
         assert await linked(peer) == {"read_notes": PAGE}
         assert await title(peer, PAGE) == "a note"
         assert await shown(peer) == {"notes": ["a note"]}
 
 
-@each_era
-async def test_pages_with_one_uri_have_the_names_of_their_servers(version: str) -> None:
+async def test_pages_with_one_uri_have_the_names_of_their_servers() -> None:
     doors = Door("a", notes("of a")), Door("b", notes("of b")), Door("c", notes("of c", page=OTHER))
-    async with joined(*doors) as running, talking(running, version, HOST) as peer:
+    async with joined(*doors) as running, talking(running, capabilities=HOST) as peer:
         links = await linked(peer)
         assert links == {
             "a__read_notes": "ui://a__notes/list",
@@ -41,19 +34,20 @@ async def test_pages_with_one_uri_have_the_names_of_their_servers(version: str) 
             assert await shown(peer, tool) == {"notes": [f"of {tool[0]}"]}
 
 
-@each_era
-async def test_clients_see_what_they_declared_whoever_asks_first(version: str) -> None:
+async def test_clients_see_what_they_declared_whoever_asks_first() -> None:
     async with joined(Door("a", notes("of a")), Door("b", notes("of b", page=OTHER))) as running:
         for capabilities, count in ((HOST, 2), ({}, 0), (HOST, 2)):
-            async with talking(running, version, capabilities) as peer:
+            async with talking(running, capabilities=capabilities) as peer:
                 assert len(await linked(peer)) == count
                 assert (await shown(peer, "a__read_notes") is not None) is bool(count)
 
 
-@each_era
-async def test_a_host_is_told_of_servers_that_come_and_go(version: str) -> None:
+async def test_a_host_is_told_of_servers_that_come_and_go() -> None:
     late = Door("b", notes("of b"))
-    async with joined(Door("a", notes("of a")), closed=(late,)) as running, talking(running, version, HOST) as peer:
+    async with (
+        joined(Door("a", notes("of a")), closed=(late,)) as running,
+        talking(running, capabilities=HOST) as peer,
+    ):
         assert await linked(peer) == {"read_notes": PAGE}
         await late.open()
         assert await linked(peer) == {
@@ -80,20 +74,13 @@ async def test_pages_behind_bridges_are_found_as_well(version: str, mode: str) -
                         assert await shown(peer, tool) == {"notes": [f"of {name}"]}
 
 
-@pytest.mark.parametrize(
-    "meta",
-    [None, 5, {}, {"ui": None}, {"ui": []}, {"ui": {"resourceUri": 5}}, {"ui": {"resourceUri": "https://a/b"}}],
-    ids=str,
-)
-def test_what_names_no_page_has_none(meta: Any) -> None:
-    assert page_of({"name": "a", "_meta": meta}) is None
-
-
-def test_the_older_form_names_a_page_as_well() -> None:
+def test_a_tool_names_its_page_in_either_form() -> None:
+    odd = (None, 5, {}, {"ui": None}, {"ui": []}, {"ui": {"resourceUri": 5}}, {"ui": {"resourceUri": "https://a/b"}})
+    assert [page_of({"name": "a", "_meta": meta}) for meta in odd] == [None] * len(odd)
     assert page_of({"name": "a", "_meta": {"ui/resourceUri": PAGE}}) == PAGE
 
 
-@pytest.mark.parametrize("uri", [PAGE, "ui://c__notes/list", "file://a__notes/list", "a__notes/list", "ui://"])
-async def test_other_uris_are_of_nobody_in_particular(uri: str) -> None:
+async def test_other_uris_are_of_nobody_in_particular() -> None:
     async with joined(Door("a", notes()), Door("b", notes())) as running:
-        assert own_page(running.state.parts, uri) is None
+        for uri in (PAGE, "ui://c__notes/list", "file://a__notes/list", "a__notes/list", "ui://"):
+            assert own_page(running.state.parts, uri) is None, uri

@@ -1,5 +1,7 @@
-"""The tools of several servers as those of one."""
+"""A call that is handed on to one of the servers: what it asks, tells and raises, and what a closed server makes of
+it."""
 
+import logging
 from typing import Any
 
 import anyio
@@ -8,48 +10,29 @@ from pydantic import BaseModel
 
 from shared import Context, ToolError
 from shared.auth.policy import Policy
-from shared.errors import McpError, UnknownTool
+from shared.errors import McpError
 from shared.extensions.access import access
 from shared.extensions.dialects import DIALECTS
 from shared.gateway.joined.gateway import gateway
+from shared.ops.logs import server_name
 from shared.protocol.identity import Principal
 from shared.testing import connected
 from tests.shared.extensions.dialects.test_document_000 import Talk
-from tests.shared.gateway.joined.members import Door, joined, small
-from tests.shared.server.peer import ERAS, PATIENCE, Peer, talking
+from tests.shared.gateway.joined.members import (
+    Door,
+    both_eras,
+    joined,
+    names,
+    opened,
+    small,
+    with_tools,
+)
+from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, talking
 from tests.wire import STATELESS
-
-both_eras = pytest.mark.parametrize("version", ERAS)
 
 
 class Name(BaseModel):
     name: str
-
-
-def with_tools(name: str, *tools: str) -> Door:
-    """A member whose tools say whose they are."""
-    server = small(name)
-    for tool in tools:
-
-        async def say(of: str = f"{name} {tool}") -> str:
-            """Say whose it is."""
-            return of
-
-        server.tool(name=tool)(say)
-    return Door(name, server)
-
-
-async def names(peer: Peer, what: str = "tools") -> list[str]:
-    listed = (await peer.request(f"{what}/list"))["result"][what]
-    return [one["name"] for one in listed]
-
-
-@both_eras
-async def test_only_what_several_have_is_prefixed(version: str) -> None:
-    a, b = with_tools("a", "read", "search"), with_tools("b", "load", "search")
-    async with joined(a, b) as running, talking(running, version) as peer:
-        assert await names(peer) == ["read", "a__search", "load", "b__search"]
-        assert [await peer.text(name) for name in ("read", "b__search")] == ["a read", "b search"]
 
 
 @pytest.mark.parametrize("principal", [None, Principal("a", scopes=frozenset({"a:read"}))], ids=["nobody", "reader"])
@@ -79,43 +62,7 @@ async def test_a_call_in_a_dialect_is_one_call_of_the_tool_by_its_rules(principa
         assert (answer["data"], calls) == ({"scopes": ["a:write"]}, [])
 
 
-async def test_everything_is_prefixed_where_the_operator_wants_it() -> None:
-    async with joined(with_tools("a", "read"), prefix="always") as running, talking(running) as peer:
-        assert await names(peer) == ["a__read"]
-        assert await peer.text("a__read") == "a read"
-
-
-async def test_a_name_that_looks_like_a_full_one_takes_nobodys_place() -> None:
-    a, b, c = with_tools("a", "x"), with_tools("b", "x"), with_tools("c", "a__x")
-    async with joined(a, b, c) as running, talking(running) as peer:
-        assert await names(peer) == ["a__x", "b__x", "c__a__x"]
-        assert [await peer.text(name) for name in await names(peer)] == ["a x", "b x", "c a__x"]
-
-
-async def test_a_full_name_is_always_understood() -> None:
-    async with joined(with_tools("a", "read")) as running, talking(running) as peer:
-        assert await peer.text("a__read") == "a read"
-
-
-@both_eras
-async def test_an_unknown_tool_is_refused(version: str) -> None:
-    async with joined(with_tools("a", "read")) as running, talking(running, version) as peer:
-        assert (await peer.call("write"))["error"]["message"] == "unknown tool: write"
-
-
-@both_eras
-async def test_lists_have_pages_of_our_own(version: str) -> None:
-    tools = [f"tool_{number}" for number in range(130)]
-    a, b = with_tools("a", *tools[:101]), with_tools("b", *tools[101:])
-    async with joined(a, b) as running, talking(running, version) as peer:
-        first = (await peer.request("tools/list"))["result"]
-        second = (await peer.request("tools/list", {"cursor": first["nextCursor"]}))["result"]
-        assert [one["name"] for one in first["tools"] + second["tools"]] == tools
-        assert "nextCursor" not in second
-
-
-@both_eras
-async def test_progress_reaches_who_called(version: str) -> None:
+async def test_progress_reaches_who_called() -> None:
     server = small("a")
 
     @server.tool()
@@ -124,14 +71,13 @@ async def test_progress_reaches_who_called(version: str) -> None:
         await ctx.progress(1, 2, "half")
         return "done"
 
-    async with joined(Door("a", server)) as running, talking(running, version) as peer:
+    async with joined(Door("a", server)) as running, talking(running) as peer:
         id_ = await peer.begin("tools/call", {"name": "work"}, progressToken="mine")
         assert (await peer.other("notifications/progress"))["params"]["progressToken"] == "mine"
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "done"
 
 
-@both_eras
-async def test_a_cancelled_call_ends_at_the_member(version: str) -> None:
+async def test_a_call_that_hangs_keeps_nobody_from_others_and_ends_at_the_member_when_it_is_cancelled() -> None:
     server, begun, ended = small("a"), anyio.Event(), anyio.Event()
 
     @server.tool()
@@ -144,10 +90,11 @@ async def test_a_cancelled_call_ends_at_the_member(version: str) -> None:
             ended.set()
         return "done"
 
-    async with joined(Door("a", server)) as running, talking(running, version) as peer:
+    async with joined(Door("a", server), with_tools("b", "say")) as running, talking(running) as peer:
         id_ = await peer.start("work")
         with anyio.fail_after(PATIENCE):
             await begun.wait()
+            assert await peer.text("say") == "b say"
             await peer.cancel(id_)
             await ended.wait()
 
@@ -202,12 +149,10 @@ async def test_answers_go_to_nobody_but_who_asked() -> None:
     async with joined(door, other) as running, talking(running, STATELESS, {"elicitation": {}}) as peer:
         asked = (await peer.call("say"))["result"]
         # What was the tool of one server is by now that of another.
-        assert door.running is not None
-        assert other.running is not None
-        door.running.features.tools.remove("say")
-        door.running.changes.tools()
-        other.running.features.tool(name="say")(listen)
-        other.running.changes.tools()
+        opened(door).features.tools.remove("say")
+        opened(door).changes.tools()
+        opened(other).features.tool(name="say")(listen)
+        opened(other).changes.tools()
         assert await names(peer) == ["load", "say"]
         brought = {"first": {"action": "accept", "content": {"name": "Ann"}}}
         again = {"name": "say", "arguments": {}, "requestState": asked["requestState"], "inputResponses": brought}
@@ -219,8 +164,7 @@ class Broken(Exception):
     pass
 
 
-@both_eras
-async def test_errors_are_told_as_the_member_tells_them(version: str) -> None:
+async def test_errors_are_told_as_the_member_tells_them() -> None:
     server = small("a")
 
     @server.tool()
@@ -232,14 +176,13 @@ async def test_errors_are_told_as_the_member_tells_them(version: str) -> None:
     def explain(error: Broken) -> McpError:
         return ToolError(f"explained: {error}")
 
-    async with joined(Door("a", server)) as running, talking(running, version) as peer:
+    async with joined(Door("a", server)) as running, talking(running) as peer:
         assert await peer.text("fail") == "explained: no disk"
 
 
-@both_eras
-async def test_a_tool_of_a_member_that_is_closed_says_so(version: str) -> None:
+async def test_a_tool_of_a_member_that_is_closed_says_so() -> None:
     a, b = with_tools("a", "read"), with_tools("b", "load")
-    async with joined(a, b) as running, talking(running, version) as peer:
+    async with joined(a, b) as running, talking(running) as peer:
         assert await names(peer) == ["read", "load"]
         await b.close()
         assert await names(peer) == ["read"]
@@ -248,8 +191,7 @@ async def test_a_tool_of_a_member_that_is_closed_says_so(version: str) -> None:
         assert result["content"][0]["text"] == "the server b is not available: it was closed"
 
 
-@both_eras
-async def test_a_member_that_closes_ends_its_calls_with_an_error(version: str) -> None:
+async def test_a_member_that_closes_ends_its_calls_with_an_error() -> None:
     server, begun = small("a"), anyio.Event()
 
     @server.tool()
@@ -260,7 +202,7 @@ async def test_a_member_that_closes_ends_its_calls_with_an_error(version: str) -
         return "done"
 
     door = Door("a", server)
-    async with joined(door) as running, talking(running, version) as peer:
+    async with joined(door) as running, talking(running) as peer:
         id_ = await peer.start("work")
         with anyio.fail_after(PATIENCE):
             await begun.wait()
@@ -270,31 +212,71 @@ async def test_a_member_that_closes_ends_its_calls_with_an_error(version: str) -
         assert result["content"][0]["text"] == "the server a is not available: it was closed"
 
 
-async def test_a_tool_that_has_moved_is_found_where_it_is() -> None:
-    a, b = with_tools("a", "read"), with_tools("b", "load")
-    async with joined(a, b) as running, talking(running) as peer:
-        assert await names(peer) == ["read", "load"]
-        assert a.running is not None
-        assert b.running is not None
-        a.running.features.tools.remove("read")
-        a.running.changes.tools()
+async def test_they_name_the_server_that_a_call_went_to() -> None:
+    named = list[tuple[str, str | None]]()
 
-        @b.running.features.tool()
-        async def read() -> str:
-            """Read."""
-            return "b read"
+    class Names(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            named.append((record.getMessage(), server_name.get()))
 
-        b.running.changes.tools()
-        assert await peer.text("read") == "b read"
+    doors = []
+    for name in ("a", "b"):
+        server = small(name)
+
+        @server.tool(name=f"fail_{name}")
+        async def fail() -> str:
+            """Fail."""
+            raise RuntimeError("a secret detail")
+
+        doors.append(Door(name, server))
+    handler = Names()
+    logging.getLogger("shared.server").addHandler(handler)
+    try:
+        async with joined(*doors) as running, talking(running) as peer:
+            for name in ("fail_a", "fail_b"):
+                assert (await peer.call(name))["error"]["message"] == "internal error"
+    finally:
+        logging.getLogger("shared.server").removeHandler(handler)
+    assert named == [("a handler failed", "a"), ("a handler failed", "b")]
+    assert server_name.get() is None
 
 
-async def test_a_member_that_can_not_list_leaves_the_others_theirs() -> None:
-    a, b = with_tools("a", "read"), with_tools("b", "load")
+async def test_tools_that_change_in_mid_call_leave_the_call() -> None:
+    server, begun, go_on = small("a"), anyio.Event(), anyio.Event()
 
-    async def fail(*_: Any) -> dict[str, Any]:
-        raise UnknownTool("no list today")
+    @server.tool()
+    async def work() -> str:
+        """Work."""
+        begun.set()
+        await go_on.wait()
+        return "done"
 
-    async with joined(a, b) as running, talking(running) as peer:
-        assert b.running is not None
-        b.running.handlers["tools/list"] = fail
-        assert await names(peer) == ["read"]
+    door = Door("a", server)
+    async with joined(door) as running, talking(running) as peer:
+        id_ = await peer.start("work")
+        with anyio.fail_after(PATIENCE):
+            await begun.wait()
+        opened(door).features.tools.remove("work")
+        opened(door).changes.tools()
+        go_on.set()
+        assert (await peer.answer(id_))["result"]["content"][0]["text"] == "done"
+        assert (await peer.call("work"))["error"]["message"] == "unknown tool: work"
+
+
+@both_eras
+async def test_logs_of_a_call_come_at_the_level_that_was_asked_for(version: str) -> None:
+    server = small("a", capabilities={"logging": {}})
+
+    @server.tool()
+    async def work(ctx: Context[Any]) -> str:
+        """Work."""
+        await ctx.log("debug", "too mild")
+        await ctx.log("error", "grave")
+        return "done"
+
+    async with joined(Door("a", server)) as running, talking(running, version) as peer:
+        meta = {"io.modelcontextprotocol/logLevel": "info"} if version == STATELESS else {}
+        if version == NEWEST_HANDSHAKE:
+            await peer.request("logging/setLevel", {"level": "info"})
+        await peer.request("tools/call", {"name": "work"}, **meta)
+        assert [one["params"]["data"] for one in peer.others if "message" in one["method"]] == ["grave"]

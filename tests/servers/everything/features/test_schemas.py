@@ -26,16 +26,16 @@ def test_a_form_keeps_each_kind_of_choice() -> None:
     assert "anyOf" in fields["titledMulti"]["items"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "named"),
-    [
-        (Annotated[float, Field(gt=0)], "exclusiveMinimum"),
-        (Annotated[int, Field(multiple_of=2)], "multipleOf"),
-        (Annotated[str, Field(pattern="a+")], "pattern"),
-        (UUID, "uuid"),
-    ],
-)
-def test_what_no_form_shows_is_refused_by_its_name(kind: type, named: str) -> None:
-    form = type("Odd", (BaseModel,), {"__annotations__": {"value": kind}})
-    with pytest.raises(DeclarationError, match=rf"Odd\.value: no form shows .*{named}"):
-        form_schema(form)
+ODD = {
+    "exclusiveMinimum": Annotated[float, Field(gt=0)],
+    "multipleOf": Annotated[int, Field(multiple_of=2)],
+    "pattern": Annotated[str, Field(pattern="a+")],
+    "uuid": UUID,
+}
+
+
+def test_what_no_form_shows_is_refused_by_its_name() -> None:
+    for named, kind in ODD.items():
+        form = type("Odd", (BaseModel,), {"__annotations__": {"value": kind}})
+        with pytest.raises(DeclarationError, match=rf"Odd\.value: no form shows .*{named}"):
+            form_schema(form)

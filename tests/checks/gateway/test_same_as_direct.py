@@ -9,43 +9,14 @@ from servers.everything.server import app
 from shared import Running
 from shared.gateway.joined.gateway import gateway
 from shared.protocol.types.base import LOG_LEVEL
-from tests.servers.everything.peer import CAPABILITIES, answer_to
+from tests.servers.everything.peer import CAPABILITIES, settled
 from tests.shared.gateway.joined.members import Door
-from tests.shared.server.peer import ERAS, Json, Peer, talking
+from tests.shared.server.peer import ERAS, Json, talking
 from tests.wire import STATELESS
-
-pytestmark = pytest.mark.slow
 
 ARGUMENTS: dict[str, Json] = {"echo": {"text": "a"}, "long_call": {"seconds": 0.01, "steps": 2}}
 RANDOM = ("requestState", "elicitationId")
 """What is another one each time."""
-ROUNDS = 5
-
-
-async def conversation(peer: Peer, method: str, params: Json) -> list[Json]:
-    """Everything the server says until a request is settled, the answers to whose questions are always the same."""
-    said: list[Json] = []
-    for _ in range(ROUNDS):
-        answer = await exchange(peer, method, params, said)
-        result = answer.get("result", {})
-        if result.get("resultType") != "input_required":
-            return said
-        brought = {key: answer_to(asked) for key, asked in result["inputRequests"].items()}
-        params = {**params, "inputResponses": brought, "requestState": result["requestState"]}
-    raise AssertionError(f"{method} was never settled")
-
-
-async def exchange(peer: Peer, method: str, params: Json, said: list[Json]) -> Json:
-    """The answer to a request; all messages up to it are added to what was `said`."""
-    level = {LOG_LEVEL: "debug"} if peer.version == STATELESS else {}
-    id_ = await peer.begin(method, params, progressToken="token", **level)
-    while True:
-        message = await peer.receive()
-        said.append(without_chance(message))
-        if message.get("id") == id_ and "method" not in message:
-            return message
-        if "id" in message:
-            await peer.reply(message["id"], answer_to(message))
 
 
 def without_chance(value: Any) -> Any:
@@ -65,7 +36,10 @@ async def everything_said(running: Running[Any], version: str) -> dict[str, list
     async with talking(running, version, CAPABILITIES) as peer:
 
         async def say(method: str, **params: Any) -> list[Json]:
-            said[f"{method} {params}"] = told = await conversation(peer, method, params)
+            told = said[f"{method} {params}"] = list[Json]()
+            level = {LOG_LEVEL: "debug"} if version == STATELESS else {}
+            await settled(peer, method, params, heard=told.append, progressToken="token", **level)
+            told[:] = map(without_chance, told)
             return told
 
         if version != STATELESS:

@@ -8,12 +8,17 @@ import pytest
 
 from shared import Context, RpcError, Running
 from shared.gateway.joined import roll
-from tests.shared.gateway.joined.members import Door, joined, small
-from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, Peer, talking
+from tests.shared.gateway.joined.members import (
+    Door,
+    joined,
+    names,
+    opened,
+    small,
+)
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, talking
 
 ODD: list[dict[str, Any]] = [{"nextCursor": 5}, {"nextCursor": {"a": [1]}}, {"ttlMs": "long"}, {"ttlMs": None}]
 """What no page says of itself."""
-both_eras = pytest.mark.parametrize("version", ERAS)
 
 
 def member(name: str, tool: str, state: Any = None) -> Door:
@@ -32,15 +37,6 @@ def member(name: str, tool: str, state: Any = None) -> Door:
     return Door(name, server)
 
 
-def opened(door: Door) -> Running[Any]:
-    assert door.running is not None
-    return door.running
-
-
-async def names(peer: Peer) -> list[str]:
-    return [one["name"] for one in (await peer.request("tools/list"))["result"]["tools"]]
-
-
 class Lists:
     """The lists of a member as they were asked for; it answers once it may."""
 
@@ -57,25 +53,21 @@ class Lists:
         return await self._handler(running, context, params)
 
 
-@both_eras
 async def test_one_that_takes_its_time_is_left_out_and_not_asked_again_at_once(
-    version: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(roll, "LISTING_SECONDS", 0.01)
     a, b = member("a", "read"), member("b", "load")
-    async with joined(a, b) as running, talking(running, version) as peer:
+    async with joined(a, b) as running, talking(running) as peer:
         slow = Lists(b)
         assert await names(peer) == ["read"]
         assert await names(peer) == ["read"]
         assert slow.asked == 1
 
 
-@both_eras
-async def test_it_is_asked_again_once_it_says_that_its_list_has_changed(
-    version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_is_asked_again_once_it_says_that_its_list_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = member("a", "read"), member("b", "load")
-    async with joined(a, b) as running, talking(running, version) as peer:
+    async with joined(a, b) as running, talking(running) as peer:
         slow = Lists(b)
         with monkeypatch.context() as brief:
             brief.setattr(roll, "LISTING_SECONDS", 0.01)
@@ -85,12 +77,9 @@ async def test_it_is_asked_again_once_it_says_that_its_list_has_changed(
         assert await names(peer) == ["read", "load"]
 
 
-@both_eras
-async def test_what_was_listed_last_stands_while_a_new_list_does_not_come(
-    version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_was_listed_last_stands_while_a_new_list_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = member("a", "read"), member("b", "load")
-    async with joined(a, b) as running, talking(running, version) as peer:
+    async with joined(a, b) as running, talking(running) as peer:
         assert await names(peer) == ["read", "load"]
         Lists(b)
         opened(b).changes.tools()
@@ -98,10 +87,9 @@ async def test_what_was_listed_last_stands_while_a_new_list_does_not_come(
         assert await names(peer) == ["read", "load"]
 
 
-@both_eras
-async def test_a_call_waits_for_no_list_where_its_tool_is_known(version: str) -> None:
+async def test_a_call_waits_for_no_list_where_its_tool_is_known() -> None:
     a, b = member("a", "read"), member("b", "load")
-    async with joined(a, b) as running, talking(running, version) as peer:
+    async with joined(a, b) as running, talking(running) as peer:
         assert await names(peer) == ["read", "load"]
         slow = Lists(b)
         opened(b).changes.tools()
@@ -109,10 +97,9 @@ async def test_a_call_waits_for_no_list_where_its_tool_is_known(version: str) ->
         assert slow.asked == 0
 
 
-@both_eras
-async def test_many_clients_have_it_listed_once(version: str) -> None:
+async def test_many_clients_have_it_listed_once() -> None:
     door = member("a", "read")
-    async with joined(door) as running, talking(running, version) as peer:
+    async with joined(door) as running, talking(running) as peer:
         lists = Lists(door)
         ids = [await peer.begin("tools/list") for _ in range(10)]
         lists.may.set()
@@ -121,10 +108,9 @@ async def test_many_clients_have_it_listed_once(version: str) -> None:
         assert lists.asked == 1
 
 
-@both_eras
-async def test_a_list_that_changes_while_it_is_told_is_asked_for_again(version: str) -> None:
+async def test_a_list_that_changes_while_it_is_told_is_asked_for_again() -> None:
     door = member("a", "read")
-    async with joined(door) as running, talking(running, version) as peer:
+    async with joined(door) as running, talking(running) as peer:
         lists = Lists(door)
         handler, again = lists._handler, []
 
@@ -181,17 +167,13 @@ async def test_a_page_that_is_none_leaves_the_server_out() -> None:
         assert await names(peer) == ["read"]
 
 
-@both_eras
-async def test_what_fails_to_list_disappears_and_returns_with_word_of_it(version: str) -> None:
+async def test_what_fails_to_list_disappears_and_returns_with_word_of_it() -> None:
     a, b = member("a", "read"), member("b", "load")
 
     async def fail(*_: Any) -> dict[str, Any]:
         raise RpcError("the server b is not available: it is gone")
 
-    async with joined(a, b) as running, talking(running, version) as peer:
-        if version == STATELESS:
-            await peer.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
-            await peer.other("notifications/subscriptions/acknowledged")
+    async with joined(a, b) as running, talking(running) as peer:
         assert await names(peer) == ["read", "load"]
         handlers = opened(b).handlers
         listed, called = handlers["tools/list"], handlers["tools/call"]
@@ -205,8 +187,7 @@ async def test_what_fails_to_list_disappears_and_returns_with_word_of_it(version
         await peer.other("notifications/tools/list_changed")
 
 
-@both_eras
-async def test_a_list_is_asked_for_without_a_word_of_progress(version: str) -> None:
+async def test_a_list_is_asked_for_without_a_word_of_progress() -> None:
     """The token is that of the call on whose behalf it is asked for."""
     door, heard = member("a", "read"), []
 
@@ -214,7 +195,7 @@ async def test_a_list_is_asked_for_without_a_word_of_progress(version: str) -> N
         heard.append((context.call.method.name, context.call.token, context.call.raw.get("_meta", {})))
         return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}
 
-    async with joined(door) as running, talking(running, version) as peer:
+    async with joined(door) as running, talking(running) as peer:
         opened(door).handlers["tools/list"] = listed
         await peer.request("tools/call", {"name": "read"}, progressToken="token")
         ((method, token, meta),) = heard
@@ -222,17 +203,17 @@ async def test_a_list_is_asked_for_without_a_word_of_progress(version: str) -> N
         assert "progressToken" not in meta
 
 
-@pytest.mark.parametrize("said", ODD, ids=str)
-@both_eras
-async def test_what_a_page_says_wrong_of_itself_harms_no_list(version: str, said: dict[str, Any]) -> None:
+async def test_what_a_page_says_wrong_of_itself_harms_no_list() -> None:
     a, b, c = member("a", "read"), member("b", "load"), member("c", "save")
 
     async def tools(*_: Any) -> dict[str, Any]:
         return {"tools": [{"name": "load", "inputSchema": {"type": "object"}}], **said}
 
-    async with joined(a, b, c) as running, talking(running, version) as peer:
+    async with joined(a, b, c) as running, talking(running) as peer:
         opened(b).handlers["tools/list"] = tools
-        assert await names(peer) == ["read", "load", "save"]
+        for said in ODD:
+            opened(b).changes.tools()
+            assert await names(peer) == ["read", "load", "save"], said
 
 
 async def test_a_list_whose_cursor_comes_twice_ends_there() -> None:
@@ -288,15 +269,12 @@ async def test_an_entry_that_is_none_is_left_out() -> None:
         assert await names(peer) == ["read", "load"]
 
 
-@both_eras
-async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another(
-    version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     door = member("a", "read", SimpleNamespace(differs_by_client=True))
     async with (
         joined(door) as running,
         talking(running, NEWEST_HANDSHAKE) as first,
-        talking(running, version) as second,
+        talking(running) as second,
     ):
         assert await names(first) == ["read"]
         slow = Lists(door)

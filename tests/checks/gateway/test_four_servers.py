@@ -17,11 +17,11 @@ from servers.sqlite.settings import Settings as SqliteSettings
 from shared import Running
 from shared.protocol.types.skills import SKILLS
 from shared.testing import connected
+from tests.shared.gateway.changes import subscribed, updated
 from tests.shared.gateway.joined.members import Door, joined
 from tests.shared.server.peer import ERAS, STATELESS, Json, Peer, talking
 from tests.wire import CLIENT_INFO
 
-pytestmark = pytest.mark.slow
 both_eras = pytest.mark.parametrize("version", ERAS)
 
 
@@ -105,13 +105,9 @@ async def test_older_clients_are_not_told_of_what_came_later(version: str, tmp_p
 async def test_a_file_that_changes_is_told_to_who_subscribed(version: str, tmp_path: Path) -> None:
     async with bundle(tmp_path) as running, talking(running, version) as peer:
         note = tmp_path / "note.txt"
-        if version == STATELESS:
-            await peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": [note.as_uri()]}})
-            await peer.other("notifications/subscriptions/acknowledged")
-        else:
-            await peer.request("resources/subscribe", {"uri": note.as_uri()})
+        await subscribed(peer, note.as_uri())
         note.write_text("another note")
-        assert (await peer.other("notifications/resources/updated"))["params"]["uri"] == note.as_uri()
+        assert await updated(peer) == note.as_uri()
 
 
 async def test_a_client_with_roots_hears_of_nothing_outside_them(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from shared import Running
 from shared.gateway.bridge import bridge
+from tests.shared.gateway.apps import HOST, PAGE, linked, notes, shown, title
 from tests.shared.gateway.bridge.asking import EVERYTHING, FORMS, Asking, begun, named, round_of, text
-from tests.shared.gateway.bridge.upstreams import OLD, child, over_http
-from tests.shared.server.peer import ERAS, PATIENCE, Json, Peer, talking
-from tests.wire import NEWEST_HANDSHAKE, STATELESS
+from tests.shared.gateway.bridge.upstreams import OLD, Behind, over_http
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, PATIENCE, Json, Peer, talking
+from tests.wire import STATELESS
 
 BOTH_ERAS = pytest.mark.parametrize("version", ERAS)
 
@@ -181,6 +182,15 @@ async def test_a_log_level_is_wanted_by_requests_and_by_sessions() -> None:
         assert (await ada.text("count", to=1), ada.others) == ("done", [])
 
 
+async def test_in_a_session_that_all_share_nobody_shows_pages() -> None:
+    # What the server would say of them there it would say to all.
+    behind = Behind(notes(), OLD)
+    async with behind.serving(shared=True) as way, talking(bridge(way), NEWEST_HANDSHAKE, HOST) as peer:
+        assert await linked(peer) == {}
+        assert await shown(peer) is None
+        assert await title(peer, PAGE) == "a note"
+
+
 @pytest.mark.slow
 @BOTH_ERAS
 async def test_on_a_stream_each_client_is_asked_what_concerns_it(version: str) -> None:
@@ -195,17 +205,3 @@ async def test_on_a_stream_each_client_is_asked_what_concerns_it(version: str) -
             ids = [await begun(ada, "greet"), await begun(eve, "greet")]
             assert await _greeted(ada, "Ada", "Lovelace", id=ids[0]) == "Ada Lovelace"
             assert await _greeted(eve, "Eve", "Adams", id=ids[1]) == "Eve Adams"
-
-
-@pytest.mark.slow
-@BOTH_ERAS
-async def test_one_process_serves_two_clients(version: str) -> None:
-    with anyio.fail_after(3 * PATIENCE):
-        async with (
-            bridge(child(OLD, shared=True)).open() as running,
-            talking(running, version) as ada,
-            talking(running, version) as eve,
-        ):
-            ids = [(peer, await peer.start("long_call", seconds=0.1)) for peer in (ada, eve)]
-            for peer, id_ in ids:
-                assert text(await peer.answer(id_)) == "Took 0.1 seconds in 10 steps."
