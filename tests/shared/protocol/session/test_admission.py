@@ -34,15 +34,12 @@ def admit(method, params=None, *, version=None):
     return gate(version).admit(Request(1, method, params or {}), ADA)
 
 
-@pytest.mark.parametrize(("method", "params"), [("ping", {}), ("initialize", HELLO)])
-def test_before_the_handshake_only_it_and_ping_are_served(method, params):
-    assert admit(method, params).method.name == method
-
-
-@pytest.mark.parametrize("method", ["tools/list", "no/such/method", "server/discover"])
-def test_before_the_handshake_anything_else_is_refused(method):
-    with pytest.raises(InvalidRequest, match="initialize"):
-        admit(method)
+def test_before_the_handshake_only_it_and_ping_are_served():
+    for method, params in (("ping", {}), ("initialize", HELLO)):
+        assert admit(method, params).method.name == method
+    for method in ("tools/list", "no/such/method", "server/discover"):
+        with pytest.raises(InvalidRequest, match="initialize"):
+            admit(method)
 
 
 def test_after_it_the_peer_is_the_handshakes():
@@ -56,23 +53,11 @@ def test_a_request_with_an_envelope_is_its_own_peer_at_any_time(version):
     assert (call.peer.version.date, call.peer.principal) == ("2026-07-28", ADA)
 
 
-@pytest.mark.parametrize(
-    ("method", "meta"),
-    [
-        ("ping", ENVELOPE),
-        ("initialize", ENVELOPE),
-        ("server/discover", {}),
-        ("prompts/list", {}),
-        ("", {}),
-        ("Ping", {}),
-    ],
-)
-def test_a_method_that_its_version_or_server_lacks_does_not_exist(method, meta):
-    with pytest.raises(MethodNotFound, match=f"^method not found: {method}$"):
-        admit(method, {"_meta": meta}, version="2025-06-18")
-
-
-def test_a_long_method_is_not_repeated_in_full():
+def test_a_method_that_its_version_or_server_lacks_does_not_exist():
+    lacking = [("ping", ENVELOPE), ("initialize", ENVELOPE)]
+    for method, meta in [*lacking, *((one, {}) for one in ("server/discover", "prompts/list", "", "Ping"))]:
+        with pytest.raises(MethodNotFound, match=f"^method not found: {method}$"):
+            admit(method, {"_meta": meta}, version="2025-06-18")
     with pytest.raises(MethodNotFound) as caught:
         admit("x" * 1_000_000, version="2025-06-18")
     assert len(caught.value.message) < 200
@@ -85,29 +70,23 @@ def test_params_become_a_model_and_stay_as_they_came():
     assert call.raw == params
 
 
-@pytest.mark.parametrize(
-    ("params", "where"),
-    [
+def test_params_that_do_not_fit_are_named():
+    for params, where in (
         ({}, "name"),
         ({"name": 1}, "name"),
         ({"name": "a", "arguments": []}, "arguments"),
         ({"_meta": 1, "name": "a"}, "_meta"),
-    ],
-)
-def test_params_that_do_not_fit_are_named(params, where):
-    with pytest.raises(InvalidParams, match=f"^{where}: "):
-        admit("tools/call", params, version="2025-06-18")
+    ):
+        with pytest.raises(InvalidParams, match=f"^{where}: "):
+            admit("tools/call", params, version="2025-06-18")
 
 
-@pytest.mark.parametrize("token", ["", "a", 0, 10**20])
-def test_a_progress_token_is_kept(token):
-    assert admit("ping", {"_meta": {"progressToken": token}}).token == token
-
-
-@pytest.mark.parametrize("token", [True, 1.5, [], {}])
-def test_a_progress_token_is_a_string_or_an_integer(token):
-    with pytest.raises(InvalidParams, match="progressToken"):
-        admit("ping", {"_meta": {"progressToken": token}})
+def test_a_progress_token_is_a_string_or_an_integer():
+    kept = ["", "a", 0, 10**20]
+    assert [admit("ping", {"_meta": {"progressToken": token}}).token for token in kept] == kept
+    for token in (True, 1.5, [], {}):
+        with pytest.raises(InvalidParams, match="progressToken"):
+            admit("ping", {"_meta": {"progressToken": token}})
 
 
 def test_a_version_that_is_not_served_is_refused_before_anything_else():
@@ -126,15 +105,9 @@ def test_a_state_brings_the_round_back():
     assert call.round.number == 4
 
 
-def test_a_forged_state_is_refused():
+def test_a_forged_state_is_refused_and_ignored_where_there_are_no_rounds():
+    forged = {**CALL, "requestState": "forged"}
     with pytest.raises(InvalidParams, match="requestState"):
-        admit("tools/call", {**CALL, "requestState": "forged", "_meta": ENVELOPE})
-
-
-@pytest.mark.parametrize(
-    ("method", "params", "version"),
-    [("tools/call", CALL, "2025-06-18"), ("tools/list", {"_meta": ENVELOPE}, None)],
-)
-def test_where_there_are_no_rounds_a_state_is_ignored(method, params, version):
-    call = admit(method, {**params, "requestState": "forged"}, version=version)
-    assert call.round == Round()
+        admit("tools/call", {**forged, "_meta": ENVELOPE})
+    assert admit("tools/call", forged, version="2025-06-18").round == Round()
+    assert admit("tools/list", {"requestState": "forged", "_meta": ENVELOPE}).round == Round()

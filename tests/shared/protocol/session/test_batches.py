@@ -38,23 +38,17 @@ def test_a_batch_of_notifications_gets_no_answer():
 
 def test_a_cancelled_call_is_not_waited_for():
     batches = expecting(1, 2)
+    assert batches.drop(3) is None  # what is in no batch
     assert batches.add(Response(2, {})) is None
     assert batches.drop(1) == Outgoing(Batch((Response(2, {}),)), 1)
+    assert expecting(1).drop(1) == Outgoing(None, 1)  # no message is left but an end
 
 
-def test_when_all_are_cancelled_there_is_no_message_but_an_end():
-    batches = expecting(1)
-    assert batches.drop(1) == Outgoing(None, 1)
-
-
-def test_to_drop_what_is_in_no_batch_does_nothing():
-    assert expecting(1).drop(2) is None
-
-
-def test_ids_keep_their_type():
+def test_an_answer_that_belongs_to_no_batch_is_not_taken_and_ids_keep_their_type():
     batches = expecting(1)
     assert not batches.has("1")
     assert not batches.takes(Response("1", {}))
+    assert not batches.takes(Response(2, {}))
 
 
 def test_batches_that_overlap_are_kept_apart():
@@ -65,10 +59,6 @@ def test_batches_that_overlap_are_kept_apart():
     batches.add(Response(2, {}))
     assert batches.close() == Outgoing(Batch((refusal, Response(2, {}))), 1)
     assert batches.add(Response(1, {})) == Outgoing(Batch((Response(1, {}),)), 1)
-
-
-def test_an_answer_that_belongs_to_no_batch_is_not_taken():
-    assert not expecting(1).takes(Response(2, {}))
 
 
 def test_initialize_may_not_be_part_of_a_batch():

@@ -45,6 +45,23 @@ def _open(mode: Version = NEWEST) -> ClientSession:
     return session
 
 
+def _called(
+    mode: Version = NEWEST, method: str = "tools/call", *, progress: bool = False
+) -> tuple[ClientSession, int]:
+    """A session with one request under way and nothing waiting to be sent, and the id of that."""
+    session = _open(mode)
+    id_ = session.request(method, {}, progress=progress)
+    session.outgoing()
+    return session, id_
+
+
+def _questioned(id_: Any = 1) -> ClientSession:
+    """A session that was asked something under that id."""
+    session = _open(NEWEST_HANDSHAKE)
+    assert session.receive(Request(id_, "roots/list")) == [Asked(id_, "roots/list", {})]
+    return session
+
+
 # Opening
 
 
@@ -63,15 +80,15 @@ def test_a_handshake_offers_then_confirms() -> None:
     assert not session.server.can("tools", "listChanged")
 
 
-@pytest.mark.parametrize("version", ["2026-07-28", "2099-01-01", None, 7])
-def test_a_version_we_do_not_speak_ends_the_handshake(version: Any) -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    assert not session.initialized({"protocolVersion": version})
-    assert _sent(session) == []
+def test_a_version_we_do_not_speak_ends_the_handshake() -> None:
+    for version in ("2026-07-28", "2099-01-01", None, 7):
+        session = _open(NEWEST_HANDSHAKE)
+        assert not session.initialized({"protocolVersion": version})
+        assert _sent(session) == []
 
 
 DISCOVERED = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "instructions": "Do."}
-ANSWERS = [
+ANSWERS: list[tuple[Response | Failure | None, Era]] = [
     (Response(1, DISCOVERED), Era.STATELESS),
     (Response(1, {"supportedVersions": ["2025-06-18", "2025-03-26"]}), Era.HANDSHAKE),
     (Response(1, {"supportedVersions": ["2099-01-01"]}), Era.NONE),
@@ -89,12 +106,12 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "era"), ANSWERS)
-def test_the_era_follows_from_the_answer_to_discover(answer: Response | Failure | None, era: Era) -> None:
-    session = _open()
-    session.discover()
-    assert session.discovered(answer) is era
-    assert (session.server is not None) == (era is Era.STATELESS)
+def test_the_era_follows_from_the_answer_to_discover() -> None:
+    for answer, era in ANSWERS:
+        session = _open()
+        session.discover()
+        assert session.discovered(answer) is era, answer
+        assert (session.server is not None) == (era is Era.STATELESS)
 
 
 def test_a_handshake_after_discover_offers_the_newest_version_in_common() -> None:
@@ -112,12 +129,9 @@ def test_discover_tells_what_the_server_is() -> None:
     assert (session.server.info["name"], session.server.instructions) == ("s", "Do.")
 
 
-@pytest.mark.parametrize("mode", ["auto", "stateless", "handshake", "2024-11-05"])
-def test_a_mode_is_a_word_or_a_date(mode: str) -> None:
-    assert first_version(mode).date in ("2026-07-28", "2025-11-25", "2024-11-05")
-
-
-def test_no_other_mode_exists() -> None:
+def test_a_mode_is_a_word_or_a_date() -> None:
+    dates = {"auto": "2026-07-28", "stateless": "2026-07-28", "handshake": "2025-11-25", "2024-11-05": "2024-11-05"}
+    assert {mode: first_version(mode).date for mode in dates} == dates
     with pytest.raises(ValueError, match="not 'modern'"):
         first_version("modern")
 
@@ -148,8 +162,7 @@ def test_handshake_requests_carry_nothing_more() -> None:
 
 @BOTH
 def test_an_answer_is_given_once(mode: Version) -> None:
-    session = _open(mode)
-    id_ = session.request("tools/list", {})
+    session, id_ = _called(mode)
     answer = Failure(id_, -32602, "no")
     assert session.receive(answer) == [Answered(id_, answer)]
     assert session.receive(answer) == []
@@ -157,50 +170,42 @@ def test_an_answer_is_given_once(mode: Version) -> None:
 
 @BOTH
 def test_what_answers_nothing_is_dropped(mode: Version) -> None:
-    session = _open(mode)
-    session.request("tools/list", {})
-    session.outgoing()
+    session, _ = _called(mode)
     for message in [Response(99, {}), Response("1", {}), Failure(None, -32700, "?"), decode(b"{"), decode(b"[]")]:
         assert session.receive(message) == []
     assert _sent(session) == []
 
 
 def test_an_answer_that_is_no_message_ends_the_request() -> None:
-    session = _open()
-    id_ = session.request("tools/list", {})
+    session, id_ = _called()
     assert session.receive(Malformed(Failure(id_, -32700, "cut"))) == [Unusable(id_, "cut")]
 
 
-@pytest.mark.parametrize(
-    "said", ['"result": []', '"result": {}, "error": {"code": 1, "message": ""}', '"error": "no"', '"a": 1']
-)
 @BOTH
-def test_an_answer_of_another_form(mode: Version, said: str) -> None:
-    session = _open(mode)
-    id_ = session.request("tools/list", {})
-    [event] = session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode())))
-    assert isinstance(event, Unusable)
-    assert event.id == id_
+def test_an_answer_of_another_form(mode: Version) -> None:
+    for said in ('"result": []', '"result": {}, "error": {"code": 1, "message": ""}', '"error": "no"', '"a": 1'):
+        session, id_ = _called(mode)
+        [event] = session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode())))
+        assert isinstance(event, Unusable)
+        assert event.id == id_
 
 
-@pytest.mark.parametrize("said", ['"method": "roots/list", "params": null', '"method": 7'])
 @BOTH
-def test_a_question_of_another_form_is_none_about_our_request_of_that_id(mode: Version, said: str) -> None:
-    session = _open(mode)
-    id_ = session.request("tools/list", {})
-    session.outgoing()
-    assert session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode()))) == []
-    assert [one.id for one in _sent(session)] == ([] if mode.stateless else [id_])
-    assert session.receive(Response(id_, {})) == [Answered(id_, Response(id_, {}))]
+def test_a_question_of_another_form_is_none_about_our_request_of_that_id(mode: Version) -> None:
+    for said in ('"method": "roots/list", "params": null', '"method": 7'):
+        session, id_ = _called(mode)
+        assert session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode()))) == []
+        assert [one.id for one in _sent(session)] == ([] if mode.stateless else [id_])
+        assert session.receive(Response(id_, {})) == [Answered(id_, Response(id_, {}))]
 
 
-@pytest.mark.parametrize("fate", ["unknown", "unreached", "session over"])
-def test_a_transport_says_that_no_answer_will_come(fate: Fate) -> None:
-    session = _open()
-    id_ = session.request("tools/list", {})
-    unanswered = Unanswered(id_, "cut", fate)
-    assert session.receive(unanswered) == [Unusable(id_, "cut", fate)]
-    assert session.receive(unanswered) == []
+def test_a_transport_says_that_no_answer_will_come() -> None:
+    fates: list[Fate] = ["unknown", "unreached", "session over"]
+    for fate in fates:
+        session, id_ = _called()
+        unanswered = Unanswered(id_, "cut", fate)
+        assert session.receive(unanswered) == [Unusable(id_, "cut", fate)]
+        assert session.receive(unanswered) == []
 
 
 def test_a_gap_is_told() -> None:
@@ -226,13 +231,8 @@ def test_only_so_many_questions_at_once() -> None:
     assert _sent(session) == [Response("p", {})]
 
 
-def test_who_reads_no_answers_is_owed_only_so_many() -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    for number in range(MAX_OWED + 5):
-        session.receive(Request(number, "ping"))
-    assert len(_sent(session)) == MAX_OWED
-    session.receive(Request("p", "ping"))
-    assert _sent(session) == [Response("p", {})]
+def _pings(session: ClientSession, number: int) -> None:
+    session.receive(Request(number, "ping"))
 
 
 def _asks_what_is_none(session: ClientSession, number: int) -> None:
@@ -244,15 +244,14 @@ def _asks_what_nobody_answers(session: ClientSession, number: int) -> None:
     session.fail(number, RpcError("method not found"))
 
 
-@pytest.mark.parametrize("ask", [_asks_what_is_none, _asks_what_nobody_answers])
-def test_no_kind_of_answer_is_owed_without_bound(
-    ask: Callable[[ClientSession, int], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shared.protocol.session.client.MAX_OWED", 5)
+@pytest.mark.parametrize("ask", [_pings, _asks_what_is_none, _asks_what_nobody_answers])
+def test_who_reads_no_answers_is_owed_only_so_many(ask: Callable[[ClientSession, int], None]) -> None:
     session = _open(NEWEST_HANDSHAKE)
-    for number in range(10):
+    for number in range(MAX_OWED + 5):
         ask(session, number)
-    assert len(_sent(session)) == 5
+    assert len(_sent(session)) == MAX_OWED
+    session.receive(Request("p", "ping"))
+    assert _sent(session) == [Response("p", {})]
 
 
 def test_a_batch_is_taken_apart() -> None:
@@ -264,9 +263,7 @@ def test_a_batch_is_taken_apart() -> None:
 
 @BOTH
 def test_a_cancelled_request_has_no_answer(mode: Version) -> None:
-    session = _open(mode)
-    id_ = session.request("tools/call", {"name": "x"})
-    session.outgoing()
+    session, id_ = _called(mode)
     session.cancel(id_, "enough")
     session.cancel(id_, "enough")
     assert _sent(session) == [Notification("notifications/cancelled", {"requestId": id_, "reason": "enough"})]
@@ -287,44 +284,37 @@ def test_opening_is_given_up_in_silence(begin: Any) -> None:
 
 
 def test_input_wanted() -> None:
-    session = _open()
-    id_ = session.request("tools/call", {"name": "x"})
+    session, id_ = _called()
     requests = {"k": {"method": "roots/list"}, "m": {"method": "elicitation/create", "params": {"message": "?"}}}
     result = {"resultType": "input_required", "inputRequests": requests, "requestState": "s"}
     questions = {"k": ("roots/list", {}), "m": ("elicitation/create", {"message": "?"})}
     assert session.receive(Response(id_, result)) == [InputWanted(id_, questions, "s")]
-
-
-def test_a_state_alone_may_be_wanted_back() -> None:
-    session = _open()
-    id_ = session.request("tools/call", {"name": "x"})
+    session, id_ = _called()
     result = {"resultType": "input_required", "requestState": ""}
     assert session.receive(Response(id_, result)) == [InputWanted(id_, {}, "")]
 
 
-@pytest.mark.parametrize(
-    "rest", [{}, {"inputRequests": {}}, {"inputRequests": {"k": 1}}, {"requestState": 1}, {"inputRequests": [1]}]
-)
-def test_a_misshapen_input_wanted_is_no_answer(rest: dict[str, Any]) -> None:
-    session = _open()
-    id_ = session.request("tools/call", {"name": "x"})
-    [event] = session.receive(Response(id_, {"resultType": "input_required", **rest}))
-    assert isinstance(event, Unusable)
+MANY = {str(number): {"method": "roots/list"} for number in range(MAX_INPUTS + 1)}
+UNUSABLE: list[tuple[str, dict[str, Any]]] = [
+    *(("tools/call", {"resultType": "input_required", "inputRequests": one}) for one in ({}, {"k": 1}, [1], MANY)),
+    ("tools/call", {"resultType": "input_required"}),
+    ("tools/call", {"resultType": "input_required", "requestState": 1}),
+    ("tools/list", {"resultType": "input_required", "requestState": "s"}),
+    ("tools/call", {"resultType": "task", "taskId": "t", "status": "working"}),
+    ("tools/call", {"resultType": 1, "requestState": "s"}),
+]
+"""Results that a client takes for no answer to such a request; no tasks were declared, or so many questions."""
 
 
-@pytest.mark.parametrize(
-    ("method", "kind"), [("tools/list", "input_required"), ("tools/call", "task"), ("tools/call", 1)]
-)
-def test_a_result_of_another_type_is_no_answer(method: str, kind: Any) -> None:
-    session = _open()
-    id_ = session.request(method, {})
-    [event] = session.receive(Response(id_, {"resultType": kind, "requestState": "s"}))
-    assert isinstance(event, Unusable)
+def test_a_result_that_is_misshapen_or_of_another_type_is_no_answer() -> None:
+    for method, result in UNUSABLE:
+        session, id_ = _called(method=method)
+        [event] = session.receive(Response(id_, result))
+        assert isinstance(event, Unusable), result
 
 
 def test_the_handshake_era_knows_no_result_types() -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    id_ = session.request("tools/call", {"name": "x"})
+    session, id_ = _called(NEWEST_HANDSHAKE)
     assert isinstance(session.receive(Response(id_, {"resultType": "mine"}))[0], Answered)
 
 
@@ -333,37 +323,30 @@ def test_the_handshake_era_knows_no_result_types() -> None:
 
 @BOTH
 def test_progress_belongs_to_its_request(mode: Version) -> None:
-    session = _open(mode)
-    id_ = session.request("tools/call", {}, progress=True)
+    session, id_ = _called(mode, progress=True)
     params = {"progressToken": id_, "progress": 1}
-    assert session.receive(Notification("notifications/progress", params)) == [
-        Notified("notifications/progress", params, id_)
-    ]
+    progress = Notification("notifications/progress", params)
+    assert session.receive(progress) == [Notified("notifications/progress", params, id_)]
     session.receive(Response(id_, {}))
-    assert session.receive(Notification("notifications/progress", params)) == []
+    assert session.receive(progress) == []
 
 
-@pytest.mark.parametrize("token", [True, "1", None, {}, 2])
-def test_progress_of_nothing_is_dropped(token: Any) -> None:
-    session = _open()
-    assert session.request("tools/call", {}, progress=True) == 1
+def test_progress_of_nothing_is_dropped() -> None:
+    session, _ = _called(progress=True)
     assert session.request("tools/call", {}) == 2
-    assert session.receive(Notification("notifications/progress", {"progressToken": token, "progress": 1})) == []
+    for token in (True, "1", None, {}, 2):
+        assert session.receive(Notification("notifications/progress", {"progressToken": token, "progress": 1})) == []
 
 
 def test_a_change_belongs_to_its_stream() -> None:
-    session = _open()
-    id_ = session.request("subscriptions/listen", {"notifications": {}})
+    session, id_ = _called(method="subscriptions/listen")
     params = {"_meta": {f"{META}subscriptionId": id_}}
     change = Notification("notifications/tools/list_changed", params)
     assert session.receive(change) == [Notified(change.method, params, id_)]
     session.cancel(id_, "enough")
     assert session.receive(change) == []
-
-
-def test_a_change_of_no_stream_is_for_anyone() -> None:
-    change = Notification("notifications/tools/list_changed")
-    assert _open(NEWEST_HANDSHAKE).receive(change) == [Notified(change.method, {})]
+    of_none = Notification("notifications/tools/list_changed")
+    assert _open(NEWEST_HANDSHAKE).receive(of_none) == [Notified(change.method, {})]
 
 
 def test_the_server_may_end_a_stream_by_cancelling() -> None:
@@ -379,8 +362,7 @@ def test_the_server_may_end_a_stream_by_cancelling() -> None:
 
 
 def test_a_question_is_answered_once() -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    assert session.receive(Request("q", "roots/list")) == [Asked("q", "roots/list", {})]
+    session = _questioned("q")
     assert session.asked == 1
     session.respond("q", {"roots": []})
     session.fail("q", RpcError("late"))
@@ -389,15 +371,15 @@ def test_a_question_is_answered_once() -> None:
 
 
 def test_a_question_in_use_is_refused() -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    session.receive(Request(1, "roots/list"))
+    session = _questioned()
     assert session.receive(Request(1, "roots/list")) == []
     assert _sent(session)[0].code == -32600
 
 
 def test_a_question_taken_back_gets_no_answer() -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    session.receive(Request(1, "roots/list"))
+    session = _questioned()
+    for malformed in (True, None, 1.0, {}):
+        assert session.receive(Notification("notifications/cancelled", {"requestId": malformed})) == []
     back = Notification("notifications/cancelled", {"requestId": 1, "reason": "over"})
     assert session.receive(back) == [Withdrawn(1, "over")]
     assert session.receive(back) == []
@@ -405,29 +387,26 @@ def test_a_question_taken_back_gets_no_answer() -> None:
     assert _sent(session) == []
 
 
-@pytest.mark.parametrize("id_", [True, None, 1.0, {}])
-def test_a_malformed_cancel_is_ignored(id_: Any) -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    session.receive(Request(1, "roots/list"))
-    assert session.receive(Notification("notifications/cancelled", {"requestId": id_})) == []
-
-
-def test_ping_is_answered_here() -> None:
+def test_ping_is_answered_here_where_servers_may_ask() -> None:
     session = _open(NEWEST_HANDSHAKE)
     assert session.receive(Request(5, "ping")) == []
     assert _sent(session) == [Response(5, {})]
+    session = _open()
+    assert session.receive(Request(5, "ping")) == []
+    assert _sent(session) == []
 
 
 def test_a_mode_that_was_not_declared_is_refused() -> None:
     session = _open(NEWEST_HANDSHAKE)
-    assert session.receive(Request(5, "elicitation/create", {"mode": "url"})) == []
-    (refusal,) = _sent(session)
-    assert (refusal.code, refusal.message) == (-32602, "this mode of elicitation was not declared")
+    for mode in ("url", {}, [], 1, None, True):
+        assert session.receive(Request(5, "elicitation/create", {"mode": mode})) == []
+        (refusal,) = _sent(session)
+        assert (refusal.id, refusal.code) == (5, -32602), mode
+        assert mode != "url" or refusal.message == "this mode of elicitation was not declared"
 
 
-@pytest.mark.parametrize(
-    ("declared", "params", "asked"),
-    [
+def test_the_modes_that_were_declared_are_asked() -> None:
+    modes: list[tuple[dict[str, Any], dict[str, str], bool]] = [
         ({"form": {}}, {}, True),
         ({"form": {}}, {"mode": "form"}, True),
         ({"url": {}}, {"mode": "url"}, True),
@@ -436,11 +415,10 @@ def test_a_mode_that_was_not_declared_is_refused() -> None:
         ({}, {}, True),
         ({}, {"mode": "form"}, True),
         ({}, {"mode": "url"}, False),
-    ],
-)
-def test_the_modes_that_were_declared_are_asked(declared: Any, params: Any, asked: bool) -> None:
-    session = ClientSession(ClientIdentity(ME.info, {"elicitation": declared}), NEWEST_HANDSHAKE)
-    assert bool(session.receive(Request(5, "elicitation/create", params))) is asked
+    ]
+    for declared, params, asked in modes:
+        session = ClientSession(ClientIdentity(ME.info, {"elicitation": declared}), NEWEST_HANDSHAKE)
+        assert bool(session.receive(Request(5, "elicitation/create", params))) is asked, (declared, params)
 
 
 def test_a_mode_is_of_elicitation_alone() -> None:
@@ -459,40 +437,13 @@ def test_what_is_said_about_a_message_of_the_server_names_it() -> None:
     assert [one.about for one in session.outgoing()] == [3, 1, 2, 4]
 
 
-def test_why_the_client_failed_is_not_told() -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    session.receive(Request(1, "roots/list"))
+def test_an_error_that_a_handler_says_is_told_and_why_it_failed_is_not() -> None:
+    session = _questioned()
     session.fail(1, KeyError("secret"))
     assert [(one.code, one.message) for one in _sent(session)] == [(-32603, "the client could not answer")]
-
-
-def test_stateless_servers_may_not_ask() -> None:
-    session = _open()
-    assert session.receive(Request(5, "ping")) == []
-    assert _sent(session) == []
-
-
-def test_an_error_of_a_handler_tells_no_detail() -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    session.receive(Request(1, "roots/list"))
+    session = _questioned()
     session.fail(1, RpcError("the user said no", code=-1))
     assert _sent(session) == [Failure(1, -1, "the user said no")]
-
-
-@pytest.mark.parametrize("mode", [{}, [], 1, None, True])
-def test_a_mode_that_is_none_is_refused(mode: Any) -> None:
-    session = _open(NEWEST_HANDSHAKE)
-    assert session.receive(Request(1, "elicitation/create", {"mode": mode})) == []
-    (refused,) = _sent(session)
-    assert (refused.id, refused.code) == (1, -32602)
-
-
-def test_more_questions_at_once_than_anybody_answers_are_no_result() -> None:
-    session = _open()
-    id_ = session.request("tools/call", {"name": "add"})
-    questions = {str(number): {"method": "roots/list"} for number in range(MAX_INPUTS + 1)}
-    (event,) = session.receive(Response(id_, {"resultType": "input_required", "inputRequests": questions}))
-    assert isinstance(event, Unusable)
 
 
 def test_task_that_a_cancelled_call_became_is_cancelled() -> None:
@@ -504,13 +455,6 @@ def test_task_that_a_cancelled_call_became_is_cancelled() -> None:
     (cancelled,) = session.outgoing()
     assert isinstance(cancelled.message, Request)
     assert (cancelled.message.method, cancelled.message.params["taskId"]) == ("tasks/cancel", "t")
-
-
-def test_task_is_no_answer_where_none_was_declared() -> None:
-    session = ClientSession(ClientIdentity({}, {}))
-    id_ = session.request("tools/call", {"name": "work"})
-    (event,) = session.receive(Response(id_, {"resultType": "task", "taskId": "t", "status": "working"}))
-    assert isinstance(event, Unusable)
 
 
 def test_extensions_of_stateless_requests_are_not_in_the_handshake() -> None:

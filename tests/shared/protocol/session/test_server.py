@@ -80,29 +80,19 @@ def test_a_call_is_an_event_with_its_params_as_a_model():
     assert call.peer.principal == ADA
 
 
-def test_ping_is_answered_without_an_event():
+def test_ping_is_answered_once_without_an_event():
     made = session()
     assert made.receive(Request(1, "ping")) == []
     assert made.outgoing() == [Outgoing(Response(1, {}), 1)]
-
-
-def test_each_message_is_given_out_once():
-    made = session()
-    made.receive(Request(1, "ping"))
-    assert len(made.outgoing()) == 1
     assert made.outgoing() == []
 
 
-def test_malformed_input_is_answered():
-    made = session()
-    assert made.receive(decode(b"{")) == []
-    assert [message.code for message in sent(made)] == [-32700]
-
-
-@pytest.mark.parametrize("data", [b'{"jsonrpc": "2.0", "method": 1}', b'{"jsonrpc": "2.0", "result": 1}'])
-def test_malformed_input_that_wants_no_answer_gets_none(data):
-    made = session()
-    assert (made.receive(decode(data)), sent(made)) == ([], [])
+def test_malformed_input_is_answered_where_that_is_wanted():
+    codes = {b"{": [-32700], b'{"jsonrpc": "2.0", "method": 1}': [], b'{"jsonrpc": "2.0", "result": 1}': []}
+    for data, expected in codes.items():
+        made = session()
+        assert made.receive(decode(data)) == []
+        assert [message.code for message in sent(made)] == expected
 
 
 def test_an_unknown_method_is_an_error_under_its_id():
@@ -111,10 +101,10 @@ def test_an_unknown_method_is_an_error_under_its_id():
     assert [(message.id, message.code) for message in sent(made)] == [(1, -32601)]
 
 
-@pytest.mark.parametrize("method", ["no/such/notification", "tools/list", "notifications/progress"])
-def test_an_unknown_notification_is_told_and_not_answered(method):
+def test_an_unknown_notification_is_told_and_not_answered():
     made = session()
-    assert (made.receive(Notification(method, {"a": 1})), sent(made)) == ([Told(method, {"a": 1})], [])
+    for method in ("no/such/notification", "tools/list", "notifications/progress"):
+        assert (made.receive(Notification(method, {"a": 1})), sent(made)) == ([Told(method, {"a": 1})], [])
 
 
 def test_the_roots_of_the_peer_change_when_it_says_so():
@@ -124,21 +114,13 @@ def test_the_roots_of_the_peer_change_when_it_says_so():
         assert made.roots_changed == times
 
 
-def test_an_id_under_way_can_not_be_used_again():
-    made, _ = calling(7)
+def test_an_id_can_be_used_again_once_it_is_answered():
+    made, call = calling(7)
     assert made.receive(Request(7, "ping")) == []
     assert [(message.id, message.code) for message in sent(made)] == [(7, -32600)]
-
-
-def test_an_id_is_free_once_it_is_answered():
-    made, call = calling(7)
+    assert len(made.receive(Request("7", "tools/call", CALL))) == 1  # text and number are two ids
     made.finish(call, {"content": []})
     assert len(made.receive(Request(7, "tools/call", CALL))) == 1
-
-
-def test_text_and_number_are_two_ids():
-    made, _ = calling(7)
-    assert len(made.receive(Request("7", "tools/call", CALL))) == 1
 
 
 # Answers
@@ -192,42 +174,31 @@ def test_what_fails_in_a_tool_is_a_result(version):
     made.finish(call, ToolError("no paper"))
     (answer,) = sent(made)
     assert answer.result == {"content": [{"type": "text", "text": "no paper"}], "isError": True}
-
-
-def test_a_call_that_took_too_long_is_a_result():
-    made, call = calling()
-    made.finish(call, CallTimeout(2))
+    late = begin(made, "late")
+    made.finish(late, CallTimeout(2))
     assert sent(made)[0].result["isError"] is True
-
-
-@pytest.mark.parametrize(("version", "is_result"), [(date, date == "2025-11-25") for date in HANDSHAKES])
-def test_bad_arguments_are_a_result_since_2025_11_25(version, is_result):
-    made, call = calling(version=version)
-    made.finish(call, InvalidArguments("a: missing"))
+    wrong = begin(made, "wrong")
+    made.finish(wrong, InvalidArguments("a: missing"))
     (answer,) = sent(made)
-    assert answer.result["isError"] if is_result else answer.code == -32602
+    assert answer.result["isError"] if version == "2025-11-25" else answer.code == -32602
 
 
-@pytest.mark.parametrize("error", [ToolError("no"), CallTimeout(2), InternalError("no")])
-def test_what_fails_elsewhere_is_an_error(error):
-    made, call = calling(method="resources/read")
-    made.finish(call, error)
-    assert sent(made) == [Failure("c", -32603, str(error))]
+def test_what_fails_elsewhere_is_an_error():
+    for error in (ToolError("no"), CallTimeout(2), InternalError("no")):
+        made, call = calling(method="resources/read")
+        made.finish(call, error)
+        assert sent(made) == [Failure("c", -32603, str(error))]
 
 
-@pytest.mark.parametrize(("meta", "code"), [({}, -32002), (ENVELOPE, -32602)])
-def test_a_missing_resource_has_the_code_of_its_version(meta, code):
+@pytest.mark.parametrize(("meta", "of_resource", "of_capability"), [({}, -32002, -32600), (ENVELOPE, -32602, -32021)])
+def test_what_is_missing_has_the_code_of_its_version(meta, of_resource, of_capability):
     made, call = calling(method="resources/read", **meta)
     made.finish(call, ResourceNotFound("a:b"))
-    assert sent(made) == [Failure("c", code, "resource not found", {"uri": "a:b"})]
-
-
-@pytest.mark.parametrize(("meta", "code"), [({}, -32600), (ENVELOPE, -32021)])
-def test_a_missing_capability_has_the_code_of_its_version(meta, code):
+    assert sent(made) == [Failure("c", of_resource, "resource not found", {"uri": "a:b"})]
     made, call = calling(**meta)
     made.finish(call, MissingCapability({"sampling": {}}))
     (answer,) = sent(made)
-    assert (answer.code, answer.data) == (code, {"requiredCapabilities": {"sampling": {}}})
+    assert (answer.code, answer.data) == (of_capability, {"requiredCapabilities": {"sampling": {}}})
 
 
 # Cancelling
@@ -240,13 +211,11 @@ def test_a_cancelled_call_is_an_event_and_no_answer():
     assert made.outgoing() == [Outgoing(None, "c")]
 
 
-@pytest.mark.parametrize(
-    "params", [{}, {"requestId": None}, {"requestId": True}, {"requestId": 1.0}, {"requestId": "other"}]
-)
-def test_what_cancels_nothing_is_ignored(params):
+def test_what_cancels_nothing_is_ignored():
     made, _ = calling(1)
-    assert made.receive(Notification("notifications/cancelled", params)) == []
-    assert made.outgoing() == []
+    for params in ({}, *({"requestId": id_} for id_ in (None, True, 1.0, "other"))):
+        assert made.receive(Notification("notifications/cancelled", params)) == []
+        assert made.outgoing() == []
 
 
 def test_after_a_cancellation_nothing_is_said_of_the_call():
@@ -262,18 +231,15 @@ def test_after_a_cancellation_nothing_is_said_of_the_call():
 # Reports
 
 
-def test_progress_carries_the_token_and_belongs_to_its_call():
+def test_progress_carries_the_token_and_what_another_server_said_and_belongs_to_its_call():
     made, call = calling(progressToken="t")
     made.progress(call, 1, 2, "half")
-    params = {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
-    assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c")]
-
-
-def test_progress_goes_with_what_another_server_said_of_it():
-    made, call = calling(progressToken="t")
-    made.progress(call, 1, None, None, {"traceparent": "00-1"})
-    params = {"progressToken": "t", "progress": 1, "_meta": {"traceparent": "00-1"}}
-    assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c")]
+    made.progress(call, 2, None, None, {"traceparent": "00-1"})
+    told = (
+        {"progressToken": "t", "progress": 1, "total": 2, "message": "half"},
+        {"progressToken": "t", "progress": 2, "_meta": {"traceparent": "00-1"}},
+    )
+    assert made.outgoing() == [Outgoing(Notification("notifications/progress", params), "c") for params in told]
 
 
 def test_progress_is_not_sent_without_a_token_or_growth():
@@ -282,12 +248,13 @@ def test_progress_is_not_sent_without_a_token_or_growth():
     assert made.outgoing() == []
 
 
-@pytest.mark.parametrize(("level", "is_sent"), [("debug", False), ("info", True), ("emergency", True)])
-def test_log_messages_below_the_level_are_not_sent(level, is_sent):
+def test_log_messages_below_the_level_are_not_sent():
     made, call = calling()
-    made.log(call, level, {"a": 1}, "here")
-    params = {"level": level, "logger": "here", "data": {"a": 1}}
-    assert sent(made) == [Notification("notifications/message", params)] * is_sent
+    for level in ("debug", "info", "emergency"):
+        made.log(call, level, {"a": 1}, "here")
+    params = {"logger": "here", "data": {"a": 1}}
+    levels = ("info", "emergency")
+    assert sent(made) == [Notification("notifications/message", {"level": level, **params}) for level in levels]
 
 
 def test_a_level_set_while_a_call_runs_counts_for_it():
@@ -316,19 +283,14 @@ def test_in_the_handshake_era_questions_go_out_about_their_call():
     assert made.outgoing() == [Outgoing(Request(1, "roots/list"), "c"), Outgoing(Request(2, "roots/list"), "c")]
 
 
-@pytest.mark.parametrize("answer", [Response(1, {"roots": []}), Failure(1, -1, "no")])
-def test_the_answer_is_an_event_once(answer):
-    made, call = calling(capabilities={"roots": {}})
-    made.ask(call, {"a": list_roots()})
-    assert made.receive(answer) == [Answered(1, answer)]
-    assert made.receive(answer) == []
-
-
-@pytest.mark.parametrize("answer", [Response(9, {}), Response("1", {}), Failure(None, -1, "no")])
-def test_an_answer_to_nothing_is_ignored(answer):
-    made, call = calling(capabilities={"roots": {}})
-    made.ask(call, {"a": list_roots()})
-    assert made.receive(answer) == []
+def test_the_answer_to_a_question_is_an_event_once():
+    for answer in (Response(1, {"roots": []}), Failure(1, -1, "no")):
+        made, call = calling(capabilities={"roots": {}})
+        made.ask(call, {"a": list_roots()})
+        for other in (Response(9, {}), Response("1", {}), Failure(None, -1, "no")):
+            assert made.receive(other) == []
+        assert made.receive(answer) == [Answered(1, answer)]
+        assert made.receive(answer) == []
 
 
 def test_a_question_that_is_withdrawn_is_told_once_and_its_answer_ignored():
@@ -361,15 +323,11 @@ def test_the_state_brings_the_answers_back():
     assert made.ask(call, {"a": list_roots()})["a"].roots == []
 
 
-def test_what_the_client_can_not_answer_is_not_asked():
+def test_what_the_client_can_not_answer_and_a_call_that_is_over_ask_nothing():
     made, call = calling(capabilities={"roots": {}})
     with pytest.raises(MissingCapability):
         made.ask(call, {"a": list_roots(), "b": FORM})
     assert made.outgoing() == []
-
-
-def test_a_call_that_is_over_asks_nothing():
-    made, call = calling(capabilities={"roots": {}})
     made.cancel(call)
     with pytest.raises(InvalidRequest, match="over"):
         made.ask(call, {"a": list_roots()})
@@ -426,25 +384,23 @@ def test_changes_wait_for_the_end_of_the_handshake(ready):
 # Batches
 
 
-def test_a_batch_gives_all_its_events():
+def test_a_batch_gives_all_its_events_and_its_answer_is_one_message():
     made = session("2025-03-26")
-    events = made.receive(Batch((Request(1, "tools/call", CALL), Request(2, "ping"), Request(3, "tools/call", CALL))))
-    assert [event.id for event in events] == [1, 3]
-    assert made.outgoing() == []
+    one, three = made.receive(
+        Batch((Request(1, "tools/call", CALL), Request(2, "ping"), Request(3, "tools/call", CALL)))
+    )
+    assert (one.id, three.id, made.outgoing()) == (1, 3, [])
+    for call in (one, three):
+        made.finish(call, {"content": []})
+    answers = (Response(2, {}), Response(1, {"content": []}), Response(3, {"content": []}))
+    assert made.outgoing() == [Outgoing(Batch(answers), 1)]
 
 
-def test_the_answer_to_a_batch_is_one_message():
-    made = session("2025-03-26")
-    (call,) = made.receive(Batch((Request(1, "tools/call", CALL), Request(2, "ping"))))
-    made.finish(call, {"content": []})
-    assert made.outgoing() == [Outgoing(Batch((Response(2, {}), Response(1, {"content": []}))), 1)]
-
-
-@pytest.mark.parametrize("version", [None, "2024-11-05", "2025-06-18", "2025-11-25"])
-def test_elsewhere_a_batch_is_refused_as_one(version):
-    made = session(version)
-    assert made.receive(Batch((Request(1, "ping"), Request(2, "ping")))) == []
-    assert [(message.id, message.code) for message in sent(made)] == [(None, -32600)]
+def test_elsewhere_a_batch_is_refused_as_one():
+    for version in (None, "2024-11-05", "2025-06-18", "2025-11-25"):
+        made = session(version)
+        assert made.receive(Batch((Request(1, "ping"), Request(2, "ping")))) == []
+        assert [(message.id, message.code) for message in sent(made)] == [(None, -32600)]
 
 
 def test_a_batch_of_too_many_is_refused():
@@ -502,19 +458,16 @@ def test_a_snapshot_has_the_log_level_and_how_often_roots_changed():
     assert begin(there, "c").peer.log_level == "error"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [Request(1, "logging/setLevel", {"level": "error"}), Notification("notifications/roots/list_changed")],
-    ids=["level", "roots"],
-)
-def test_a_session_knows_whether_a_snapshot_is_out_of_date(message):
-    made = session()
-    before = made.snapshot()
-    assert made.is_at(before)
-    made.receive(message)
-    assert not made.is_at(before)
-    assert made.is_at(made.snapshot())
+def test_a_session_knows_whether_a_snapshot_is_out_of_date():
     assert session(None).is_at(NEW)
+    level = Request(1, "logging/setLevel", {"level": "error"})
+    for message in (level, Notification("notifications/roots/list_changed")):
+        made = session()
+        before = made.snapshot()
+        assert made.is_at(before)
+        made.receive(message)
+        assert not made.is_at(before)
+        assert made.is_at(made.snapshot())
 
 
 def test_calls_and_questions_stay_where_they_are():
@@ -528,19 +481,13 @@ def test_calls_and_questions_stay_where_they_are():
     assert len(made.receive(Response(asked, {}))) == 1
 
 
-@pytest.mark.parametrize(
-    ("replica", "first"), [(0, 1), (1, (1 << 32) + 1), ((1 << 20) - 1, (1 << 52) - (1 << 32) + 1)]
-)
-def test_a_question_tells_which_replica_asked_it(replica, first):
-    made = session(capabilities={"elicitation": {}}, replica=replica)
-    asked = made.ask(begin(made, "c"), {"form": FORM})["form"]
-    assert (asked, asker(asked)) == (first, replica)
-    assert asked < 1 << 53
-
-
-@pytest.mark.parametrize("id", [None, "1", -1, 0, True, 1.0])
-def test_what_is_no_id_of_ours_was_asked_by_nobody(id):
-    assert asker(id) is None
+def test_a_question_tells_which_replica_asked_it():
+    for replica, first in ((0, 1), (1, (1 << 32) + 1), ((1 << 20) - 1, (1 << 52) - (1 << 32) + 1)):
+        made = session(capabilities={"elicitation": {}}, replica=replica)
+        asked = made.ask(begin(made, "c"), {"form": FORM})["form"]
+        assert (asked, asker(asked)) == (first, replica)
+        assert asked < 1 << 53
+    assert [asker(id_) for id_ in (None, "1", -1, 0, True, 1.0)] == [None] * 6  # what is no id of ours
 
 
 def test_peers_of_two_replicas_own_nothing_in_common():

@@ -20,20 +20,14 @@ def subscribed(**uris):
     return subscriptions
 
 
-def test_a_list_change_goes_to_every_open_session():
+def test_a_list_change_goes_to_every_open_session_and_no_other():
     assert told(Subscriptions(), Change("tools"), handshake_open=True) == [(Notification(TOOLS), None)]
-
-
-def test_a_session_that_is_not_open_hears_nothing():
     assert told(Subscriptions(), Change("tools")) == []
 
 
-def test_an_update_is_matched_by_key_and_told_under_the_clients_spelling():
+def test_an_update_is_matched_by_key_and_told_under_each_spelling_of_the_client():
     subscriptions = subscribed(Mixed="key", other="else")
     assert told(subscriptions, Change("resource", "key")) == [(Notification(UPDATED, {"uri": "Mixed"}), None)]
-
-
-def test_two_spellings_of_one_resource_are_both_told():
     subscriptions = subscribed(a="key", A="key")
     assert [message.params["uri"] for message, _ in told(subscriptions, Change("resource", "key"))] == ["a", "A"]
 
@@ -65,11 +59,14 @@ def test_of_two_subscriptions_to_one_resource_under_way_the_later_is_wanted():
         assert not first()
 
 
-def test_a_stream_hears_only_what_it_asked_for():
+def test_a_stream_hears_only_what_it_asked_for_until_it_is_closed():
     subscriptions = Subscriptions()
     subscriptions.listen(Listen(1, frozenset({"tools"})))
     assert told(subscriptions, Change("prompts")) == []
     assert told(subscriptions, Change("tools")) == [(Notification(TOOLS, {"_meta": {ID: 1}}), 1)]
+    assert subscriptions.close(1) is not None
+    assert subscriptions.close(1) is None
+    assert told(subscriptions, Change("tools")) == []
 
 
 def test_each_stream_gets_its_own_copy_under_its_own_id():
@@ -85,14 +82,6 @@ def test_a_stream_hears_of_a_resource_under_its_own_spelling():
     subscriptions.listen(Listen(1, uris={"File": "key", "other": "else"}))
     (message, about), *rest = told(subscriptions, Change("resource", "key"))
     assert (message.params["uri"], about, rest) == ("File", 1, [])
-
-
-def test_a_closed_stream_hears_nothing():
-    subscriptions = Subscriptions()
-    subscriptions.listen(Listen(1, frozenset({"tools"})))
-    assert subscriptions.close(1) is not None
-    assert subscriptions.close(1) is None
-    assert told(subscriptions, Change("tools")) == []
 
 
 def test_the_acknowledgement_names_what_is_served_and_leaves_out_the_rest():
