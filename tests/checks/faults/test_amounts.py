@@ -44,27 +44,12 @@ def test_messages_up_to_the_limit_are_served_and_those_beyond_are_refused() -> N
             assert fits or (message["id"] == 1 and message["error"]["code"] == -32600)
 
 
-def test_a_large_result_is_refused_with_a_reason() -> None:
-    with Raw([*SLOW, "--max-result", "10000"]).open() as server:
-        server.send(call(1, "large", size=1_000_000))
-        result = server.answer(1)["result"]
-        assert result["isError"]
-        assert len(result["content"][0]["text"]) < 1_000
-
-
 def test_results_that_are_nested_without_end_harm_nobody() -> None:
     with Raw(SLOW).open() as server:
         for levels in (100, 190, 250, 300, 900, 5_000):
             server.send(call(levels, "deep", levels=levels), call("after", "echo", text="fine"))
             assert {"result", "error"} & server.answer(levels).keys()
             assert server.answer("after")["result"]["content"][0]["text"] == "fine"
-
-
-def test_lines_in_single_bytes() -> None:
-    with Raw(SLOW) as server:
-        for byte in lines(request(1, "ping"), request(2, "ping")):
-            server.send_bytes(bytes([byte]))
-        assert [server.receive()["id"] for _ in range(2)] == [1, 2]
 
 
 def test_a_flood_of_what_is_no_message() -> None:
@@ -111,3 +96,49 @@ def test_a_million_pings() -> None:
         assert server.memory() - before < 20 * MB
         server.send(request("after", "ping"))
         assert server.receive()["id"] == "after"
+
+
+def test_what_is_huge_and_no_message_is_refused_and_the_server_goes_on() -> None:
+    """All other kinds are in `tests/transcripts/errors`."""
+    ping = b'{"jsonrpc": "2.0", "id": 1, "method": "%b", "params": %b}'
+    huge = [
+        (b"[" * 100_000, -32700),
+        (b'{"a":' * 100_000, -32700),
+        (b"1" * 5_000, -32700),
+        (ping % (b"ping", b'{"a": %b%b}' % (b"[" * 250, b"]" * 250)), -32602),
+        (ping % (b"x" * 100_000, b"{}"), -32601),
+        (ping % (b"ping", b'{"a": "%b"}' % (b"x" * 65 * 1_048_576)), -32600),
+    ]
+    with Raw(SLOW).open() as server:
+        codes = []
+        for line, _ in huge:
+            server.send_bytes(line + b"\n")
+            codes.append(server.receive()["error"]["code"])
+        assert codes == [code for _, code in huge]
+        for id_ in (10**4_000, "x" * 1_000_000):
+            server.send(request(id_, "ping"))
+            assert server.receive() == {"jsonrpc": "2.0", "id": id_, "result": {}}
+        server.close_stdin()
+        assert server.rest() == []
+        assert server.wait() == 0
+        assert server.stderr().count("\n") == 1  # "closed in order"
+
+
+def test_ten_thousand_calls_cancelled_at_once() -> None:
+    with Raw(SLOW).open() as server:
+        before = server.memory()
+        cancelled = (
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id_}}
+            for id_ in range(10_000)
+        )
+        calls = (call(id_, "hold") for id_ in range(10_000))
+        server.send_bytes(lines(*(one for pair in zip(calls, cancelled, strict=True) for one in pair)))
+        server.send(call("after", "echo", text="fine"))
+        messages = [server.receive()]
+        while "id" not in messages[-1]:
+            messages.append(server.receive())
+        assert messages[-1]["id"] == "after"
+        assert server.memory() - before < 60_000_000
+        server.close_stdin()
+        assert [one for one in server.rest() if "method" not in one] == []
+        assert server.wait() == 0

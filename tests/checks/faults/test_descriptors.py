@@ -96,35 +96,21 @@ def test_lines_that_were_dropped_are_counted() -> None:
 # Kinds of streams
 
 
-def on_files(folder: Path, data: bytes) -> bytes:
-    """What a server answers to `data` where both of its streams are files."""
-    (folder / "in").write_bytes(data)
+def test_files(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(CALLS)
     with (
-        (folder / "in").open("rb") as given,
-        (folder / "out").open("wb") as taken,
+        (tmp_path / "in").open("rb") as given,
+        (tmp_path / "out").open("wb") as taken,
         Raw(SLOW, stdin=given, stdout=taken) as server,
     ):
         assert server.wait() == 0
-    return (folder / "out").read_bytes()
+    check((tmp_path / "out").read_bytes())
 
 
-def test_files(tmp_path: Path) -> None:
-    check(on_files(tmp_path, CALLS))
-
-
-def test_a_file_is_no_reason_to_let_calls_wait(tmp_path: Path) -> None:
-    calls = (call(id_, "echo", text=str(id_)) for id_ in range(20_000))
-    answers = texts(on_files(tmp_path, lines(INITIALIZE, INITIALIZED, *calls)))
-    assert answers == {id_: str(id_) for id_ in range(20_000)}
-
-
-def test_nothing_to_read() -> None:
+def test_nothing_to_read_and_nowhere_to_write() -> None:
     with Raw(SLOW, stdin=subprocess.DEVNULL) as server:
         assert server.rest() == []
         assert server.wait() == 0
-
-
-def test_output_to_nowhere() -> None:
     with Raw(SLOW, stdout=subprocess.DEVNULL) as server:
         server.send_bytes(CALLS)
         server.close_stdin()

@@ -30,7 +30,7 @@ ALLOWED = 32 * 1_048_576
 SLOW_SERVER = ["tests.checks.faults.slow_server", "--max-seconds", "0.05"]
 PAD = {"pad": BIG}
 
-COUNTS = [pytest.param(12, id="12"), pytest.param(100, id="100")]
+COUNT = 100
 """How often each call is sent: twelve are more than may stay of any one, a hundred of each are over a thousand."""
 
 
@@ -74,8 +74,7 @@ def grown(server: Raw, send: Callable[[], Any], count: int) -> int:
 
 
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("count", COUNTS)
-def test_nothing_stays_of_what_is_refused_on_stdio(count: int) -> None:
+def test_nothing_stays_of_what_is_refused_on_stdio() -> None:
     with start(*SLOW_SERVER).open() as server:
 
         def send() -> None:
@@ -86,13 +85,12 @@ def test_nothing_stays_of_what_is_refused_on_stdio(count: int) -> None:
         stays = {}
         for what, message in REFUSED.items():
             line = json.dumps(message).encode() + b"\n"
-            stays[what] = grown(server, send, count)
+            stays[what] = grown(server, send, COUNT)
         assert {what: size for what, size in stays.items() if size > ALLOWED} == {}
 
 
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("count", COUNTS)
-def test_nothing_stays_of_what_is_cancelled(count: int) -> None:
+def test_nothing_stays_of_what_is_cancelled() -> None:
     line = json.dumps(padded(call(1, "hold"))).encode() + b"\n"
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
     with start("tests.checks.faults.slow_server").open() as server:
@@ -103,12 +101,11 @@ def test_nothing_stays_of_what_is_cancelled(count: int) -> None:
             server.send(cancelled, request(2, "ping"))
             server.answer(2)
 
-        assert grown(server, send, count) < ALLOWED
+        assert grown(server, send, COUNT) < ALLOWED
 
 
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("count", COUNTS)
-def test_nothing_stays_of_what_fails_in_a_thread(count: int, tmp_path: Path) -> None:
+def test_nothing_stays_of_what_fails_in_a_thread(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     path = str(tmp_path / "file")
     wanted = {
@@ -127,7 +124,7 @@ def test_nothing_stays_of_what_fails_in_a_thread(count: int, tmp_path: Path) -> 
         stays = {}
         for code, message in wanted.items():
             line = json.dumps(message).encode() + b"\n"
-            stays[code] = grown(server, send, count)
+            stays[code] = grown(server, send, COUNT)
         assert {code: size for code, size in stays.items() if size > ALLOWED} == {}
 
 
@@ -170,8 +167,7 @@ def connected(server: Raw) -> Iterator[Callable[..., tuple[int, http.client.HTTP
 
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("era", [NEWEST_HANDSHAKE, "2026-07-28"])
-@pytest.mark.parametrize("count", COUNTS)
-def test_nothing_stays_of_what_is_refused_over_http(count: int, era: str) -> None:
+def test_nothing_stays_of_what_is_refused_over_http(era: str) -> None:
     with start(*SLOW_SERVER, "--transport", "http", "--port", "0") as server, connected(server) as post:
         headers: dict[str, str] = {}
         if era == NEWEST_HANDSHAKE:
@@ -182,9 +178,9 @@ def test_nothing_stays_of_what_is_refused_over_http(count: int, era: str) -> Non
             if era != NEWEST_HANDSHAKE:
                 message, headers = stateless_over_http(message)
             body = json.dumps(message).encode()
-            stays[what] = grown(server, lambda: post(body, **headers), count)  # noqa: B023 - called at once
-        stays["a session that is none"] = grown(server, lambda: post(body, mcp_session_id="none"), count)
-        stays["no JSON"] = grown(server, lambda: post(body[:-1], **headers), count)
+            stays[what] = grown(server, lambda: post(body, **headers), COUNT)  # noqa: B023 - called at once
+        stays["a session that is none"] = grown(server, lambda: post(body, mcp_session_id="none"), COUNT)
+        stays["no JSON"] = grown(server, lambda: post(body[:-1], **headers), COUNT)
         assert {what: size for what, size in stays.items() if size > ALLOWED} == {}
 
 

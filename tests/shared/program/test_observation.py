@@ -1,11 +1,10 @@
-"""`--otlp` of whole programs: what a receiver is sent of them, how traces go through them, and what becomes of a
-program whose receiver is not there.
+"""`--otlp` and `--audit` of whole programs: what a receiver is sent of them, how traces go through them, and what
+becomes of a program whose receiver is not there.
 """
 
 import json
 import os
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -32,8 +31,6 @@ BUNDLE = [sys.executable, "-m", "servers"]
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = TraceContext(TRACE, SPAN, "01", "congo=t61rcWkgMzE")
 OFTEN = {"OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_METRIC_EXPORT_INTERVAL": "200"}
-
-pytestmark = pytest.mark.slow
 
 
 @contextmanager
@@ -79,6 +76,7 @@ async def test_a_call_is_a_span_within_that_of_its_client() -> None:
     assert "secret" not in str(receiver.spans)
 
 
+@pytest.mark.slow
 async def test_what_went_wrong_is_told_by_kind() -> None:
     async with receiving() as receiver, started(EVERYTHING, receiver) as client:
         assert (await client.call_tool("fail", {"how": "tool"})).is_error
@@ -93,6 +91,7 @@ async def test_what_went_wrong_is_told_by_kind() -> None:
     assert failed[2].message == ""
 
 
+@pytest.mark.slow
 async def test_over_http_a_header_names_the_parent_unless_the_request_does() -> None:
     other = TraceContext("1" * 32, "2" * 16)
     async with receiving() as receiver:
@@ -127,6 +126,7 @@ async def _post(base: str, method: str, meta: dict[str, Any], headers: dict[str,
     assert answered.status_code == 200, answered.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gateway_sends", [True, False], ids=["gateway with spans", "gateway without"])
 async def test_a_trace_goes_through_a_gateway(gateway_sends: bool, tmp_path: Path) -> None:
     async with receiving() as receiver:
@@ -165,6 +165,7 @@ def _up_from(span: Seen, spans: dict[str, Seen]) -> Any:
         span = spans[span.parent]
 
 
+@pytest.mark.slow
 async def test_one_of_several_that_are_joined_is_within_the_door() -> None:
     async with receiving() as receiver:
         command = [*BUNDLE, "serve", "everything", "--join", "--port", "0", "--otlp", receiver.url]
@@ -177,6 +178,7 @@ async def test_one_of_several_that_are_joined_is_within_the_door() -> None:
     assert (inner.parent, inner.kind, door.kind) == (door.id, "internal", "server")
 
 
+@pytest.mark.slow
 async def test_a_statement_is_a_span_without_its_text() -> None:
     command = [sys.executable, "-m", "servers.sqlite", "--demo"]
     async with receiving() as receiver, started(command, receiver) as client:
@@ -189,6 +191,7 @@ async def test_a_statement_is_a_span_without_its_text() -> None:
     assert "hidden" not in str(receiver.spans)
 
 
+@pytest.mark.slow
 async def test_the_load_of_a_page_is_a_span_without_its_path() -> None:
     page = answer("<p>Hello</p>", **{"Content-Type": "text/html"})
     async with receiving() as receiver, opened_site({"/hidden": page, "/robots.txt": answer(status=404)}) as site:
@@ -206,6 +209,7 @@ async def test_the_load_of_a_page_is_a_span_without_its_path() -> None:
     assert "hidden" not in str(receiver.spans)
 
 
+@pytest.mark.slow
 async def test_the_counts_are_those_of_metrics() -> None:
     async with receiving() as receiver:
         command = [*EVERYTHING, "--transport", "http", "--port", "0", "--otlp", receiver.url]
@@ -222,6 +226,7 @@ async def test_the_counts_are_those_of_metrics() -> None:
     assert told >= {"mcp.sessions", "mcp.streams", "mcp.subscriptions"}
 
 
+@pytest.mark.slow
 async def test_lines_of_the_log_name_the_trace() -> None:
     async with Wire([*EVERYTHING, "--log-format", "json"], cwd=ROOT) as wire:
         await wire.initialize()
@@ -233,6 +238,7 @@ async def test_lines_of_the_log_name_the_trace() -> None:
     assert (line["trace_id"], line["span_id"]) == (TRACE, SPAN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hangs", [False, True], ids=["nobody listens", "nobody answers"])
 async def test_a_receiver_that_is_not_there_holds_up_nothing(hangs: bool) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
@@ -257,10 +263,25 @@ async def test_a_receiver_that_is_not_there_holds_up_nothing(hangs: bool) -> Non
     assert "Traceback" not in process.stderr
 
 
-@pytest.mark.parametrize("url", ["localhost:4318", "grpc://localhost:4317", "http://", "http://a/?b=c"])
-def test_what_is_no_receiver_is_told_at_the_start(url: str) -> None:
-    ended = subprocess.run(
-        [*EVERYTHING, "--otlp", url], capture_output=True, text=True, input="", timeout=PATIENCE, cwd=ROOT
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
-    assert "otlp" in ended.stderr
+TOKEN = "a-token-of-the-test"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("joined", "way", "listener"), [([], "/everything/mcp", "everything"), (["--join"], "/mcp", "joined")]
+)
+async def test_several_servers_write_down_calls_and_refusals(
+    joined: list[str], way: str, listener: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "audit"
+    command = [*BUNDLE, "serve", "everything", *joined, "--port", "0", "--audit", str(path)]
+    with anyio.fail_after(PATIENCE):
+        async with serving(command, env={**os.environ, "MCP_TOKEN": TOKEN}) as base:
+            async with connect(f"{base}{way}", token=TOKEN) as client:
+                await client.call_tool("echo", {"text": "hi"})
+            async with httpx.AsyncClient(trust_env=False) as stranger:
+                assert (await stranger.post(f"{base}{way}")).status_code == 401
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    assert ("everything", "echo", "ok") in [(one["server"], one.get("tool"), one["outcome"]) for one in entries]
+    assert [one["server"] for one in entries if one["outcome"] == "refused"] == [listener]
+    assert TOKEN not in path.read_text()

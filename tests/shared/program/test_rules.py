@@ -1,7 +1,5 @@
 """Rules of an operator through the front door: a file of settings, a process, and who comes to it."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -43,7 +41,6 @@ def command(settings: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "servers.filesystem", "--settings", str(settings), *options]
 
 
-@pytest.mark.slow
 async def test_who_comes_over_http_has_what_the_file_says(settings: Path) -> None:
     async with serving(command(settings)) as url, httpx.AsyncClient(trust_env=False) as client:
         headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
@@ -74,20 +71,3 @@ async def test_a_mistake_is_told_at_the_start(settings: Path) -> None:
     async with Wire(command(settings, "--transport", "stdio")) as wire:
         await wire.initialize()
     assert "there is no tool 'raed_text_file' at filesystem; did you mean 'read_text_file'?" in wire.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("written", "wrong"),
-    [
-        ('roots = [".."]', "{folder}/.. is in none of the directories of the server"),
-        ("roots = 5", 'principal."*".roots: '),
-        ("root = 5", "did you mean 'roots'?"),
-    ],
-)
-def test_what_is_wrong_ends_the_program_in_one_line(written: str, wrong: str, settings: Path) -> None:
-    settings.write_text(RULES.replace('roots = ["mine"]', written))
-    ended = subprocess.run(command(settings), capture_output=True, text=True, timeout=30, check=False, env=os.environ)
-    assert ended.returncode == 2
-    assert wrong.format(folder=settings.parent) in ended.stderr
-    assert ended.stderr.count("\n") == 1

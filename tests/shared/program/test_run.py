@@ -1,4 +1,4 @@
-"""Any server as a program: its options, what it refuses, and what it leaves behind."""
+"""Any server as a program: what it refuses, what it does as a process, and what it leaves behind."""
 
 import gc
 import json
@@ -6,91 +6,25 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
-from pydantic import BaseModel, Field
 
 from servers.filesystem.server import app as filesystem
-from servers.filesystem.settings import Settings
 from shared import Implementation, Server
+from shared.client.connect import connect_stdio
 from shared.contracts import TaskLimits
-from shared.program import run as cli
-from shared.program.options import read_options
 from shared.program.process import Failed, set_limits
 from shared.program.run import Options, run, run_app
-from shared.program.settings_file import read_settings_file
-from tests.checks.faults.raw import FILES, ROOT, SLOW, Raw
+from tests.checks.faults.raw import FILES, ROOT, SLOW, Raw, WithHeaders, call, lines, request, stateless, with_length
+from tests.checks.faults.test_http_process import listening, post
+from tests.shared.program.options_given import SECRETS
+from tests.wire import PATIENCE
 
-# An option: its words on the command line and their value, its variable's text and another value.
-GIVEN: dict[str, tuple[list[str], Any, str, Any]] = {
-    "settings": (["--settings", "/a"], Path("/a"), "/b", Path("/b")),
-    "transport": (["--transport", "http"], "http", "stdio", "stdio"),
-    "host": (["--host", "::1"], "::1", "10.0.0.1", "10.0.0.1"),
-    "port": (["--port", "1"], 1, "65535", 65_535),
-    "path": (["--path", "/a"], "/a", "/b", "/b"),
-    "allowed_host": (["--allowed-host", "a:1", "--allowed-host", "b"], ["a:1", "b"], "c:80, d", ["c:80", "d"]),
-    "allowed_origin": (
-        ["--allowed-origin", "https://a:1"],
-        ["https://a:1"],
-        "http://b,http://c:8",
-        ["http://b", "http://c:8"],
-    ),
-    "token_file": (["--token-file", "/a"], Path("/a"), "/b", Path("/b")),
-    "no_auth": (["--no-auth"], True, "no", False),
-    "cards": (["--cards"], True, "no", False),
-    "dialects": (["--dialects", "off"], "off", "on", "on"),
-    "log_level": (["--log-level", "debug"], "debug", "error", "error"),
-    "log_format": (["--log-format", "json"], "json", "text", "text"),
-    "trace": (["--trace", "a"], Path("a"), "b", Path("b")),
-    "max_message": (["--max-message", "5000"], 5_000, "6000", 6_000),
-    "max_result": (["--max-result", "5000"], 5_000, "6000", 6_000),
-    "max_seconds": (["--max-seconds", "1.5"], 1.5, "2", 2.0),
-    "max_entries": (["--max-entries", "5"], 5, "6", 6),
-    "max_calls": (["--max-calls", "5"], 5, "6", 6),
-    "max_tasks": (["--max-tasks", "5"], 5, "6", 6),
-    "max_client_tasks": (["--max-client-tasks", "5"], 5, "6", 6),
-    "max_task_results": (["--max-task-results", "5000"], 5_000, "6000", 6_000),
-    "task_seconds": (["--task-seconds", "1.5"], 1.5, "2", 2.0),
-    "max_sessions": (["--max-sessions", "5"], 5, "6", 6),
-    "idle_seconds": (["--idle-seconds", "1.5"], 1.5, "2", 2.0),
-    "tokens_file": (["--tokens-file", "/a"], Path("/a"), "/b", Path("/b")),
-    "auth_issuer": (
-        ["--auth-issuer", "https://a", "--auth-issuer", "https://b"],
-        ["https://a", "https://b"],
-        "https://c,https://d",
-        ["https://c", "https://d"],
-    ),
-    "trusted_proxy": (["--trusted-proxy", "10.0.0.1"], ["10.0.0.1"], "10.0.0.0/8,::1", ["10.0.0.0/8", "::1"]),
-    "public_url": (["--public-url", "https://a"], "https://a", "https://b", "https://b"),
-    "auth_algorithm": (["--auth-algorithm", "ES256"], ["ES256"], "RS256", ["RS256"]),
-    "auth_skew": (["--auth-skew", "1.5"], 1.5, "2", 2.0),
-    "auth_principal_claim": (["--auth-principal-claim", "email"], "email", "name", "name"),
-    "auth_dpop": (["--auth-dpop", "nonce"], "nonce", "required", "required"),
-    "auth_client_id": (["--auth-client-id", "a"], "a", "b", "b"),
-    "auth_client_secret_file": (["--auth-client-secret-file", "/a"], Path("/a"), "/b", Path("/b")),
-    "max_rate": (["--max-rate", "1.5"], 1.5, "2", 2.0),
-    "max_burst": (["--max-burst", "1.5"], 1.5, "2", 2.0),
-    "max_client_calls": (["--max-client-calls", "5"], 5, "6", 6),
-    "max_client_sessions": (["--max-client-sessions", "5"], 5, "6", 6),
-    "max_client_bytes": (["--max-client-bytes", "5000"], 5_000, "6000", 6_000),
-    "audit": (["--audit", "a"], Path("a"), "b", Path("b")),
-    "audit_arguments": (["--audit-arguments"], True, "no", False),
-    "audit_required": (["--audit-required"], True, "no", False),
-    "audit_bytes": (["--audit-bytes", "70000"], 70_000, "80000", 80_000),
-    "audit_files": (["--audit-files", "5"], 5, "6", 6),
-    "store": (["--store", "redis://a"], "redis://a", "unix:///b", "unix:///b"),
-    "store_password_file": (["--store-password-file", "/a"], Path("/a"), "/b", Path("/b")),
-    "store_prefix": (["--store-prefix", "a:"], "a:", "b:", "b:"),
-    "store_lease": (["--store-lease", "1.5"], 1.5, "2", 2.0),
-    "workers": (["--workers", "5"], 5, "6", 6),
-    "otlp": (["--otlp", "http://a:4318"], "http://a:4318", "https://b/otlp", "https://b/otlp"),
-    "access_log": (["--access-log"], True, "no", False),
-}
-ONLY_VARIABLES = {"token", "auth_client_secret"}
 CALLED = "python -m tests.checks.faults.slow_server"
 
 
@@ -106,160 +40,33 @@ def same_process_afterwards() -> Iterator[None]:
     gc.set_threshold(*threshold)
 
 
-def options(arguments: list[str], environment: dict[str, str]) -> Options:
-    return read_options(Options, cli._parser(filesystem, "files").read(arguments), environment, "MCP")
+# What is refused
 
 
-def test_the_table_has_every_option() -> None:
-    assert GIVEN.keys() | ONLY_VARIABLES == set(Options.model_fields)
+class Refusals:
+    """Ends of the filesystem server, each of which is to be one line that tells no secret."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd = capfd
+        self.wrong: list[tuple[object, str]] = []
+
+    def check(self, given: list[str], reason: str, begins: str = "filesystem: ") -> None:
+        """Runs the server, and keeps what is wrong about its last words."""
+        try:
+            code: object = run(filesystem, given)
+        except SystemExit as ended:
+            code = ended.code
+        said = self._capfd.readouterr()
+        is_line = said.out == "" and said.err.startswith(begins) and said.err.count("\n") == 1
+        if not (code == 2 and is_line and reason in said.err and "hunter2" not in said.err):
+            self.wrong.append((code, said.err))
 
 
-@pytest.mark.parametrize("name", GIVEN)
-def test_an_option_comes_from_the_command_line_or_the_environment(name: str) -> None:
-    words, value, text, other = GIVEN[name]
-    variable = {f"MCP_{name.upper()}": text}
-    assert getattr(options([], variable), name) == other
-    assert getattr(options(words, {}), name) == value
-    assert getattr(options(words, variable), name) == value
-    assert getattr(options([], {f"MCP_{name.upper()}": ""}), name) == Options.model_fields[name].default
-
-
-def test_no_command_line_sets_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
-    assert options([], {"MCP_TOKEN": "hunter2"}).token == "hunter2"
-    with pytest.raises(SystemExit, match="2"):
-        options(["--token", "hunter2"], {})
-    assert "hunter2" not in cli._parser(filesystem, "files").format_help()
-
-
-def test_the_help_says_what_a_value_is() -> None:
-    shown = cli._parser(filesystem, "files").format_help()
-    assert all(one in shown for one in ("--root DIR:MODE ", "--trace FILE ", "--port VALUE ", "[DIR ...]"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environment", "roots", "writes"),
-    [
-        (["a", "b"], {}, ["a", "b"], False),
-        (["--allow-write", "a", "--log-level", "info", "b"], {}, ["a", "b"], True),
-        (["a", "--no-allow-write"], {"MCP_FILESYSTEM_ALLOW_WRITE": "yes"}, ["a"], False),
-        (["a"], {"MCP_FILESYSTEM_ROOTS": "b", "MCP_FILESYSTEM_ALLOW_WRITE": "1"}, ["a"], True),
-        ([], {"MCP_FILESYSTEM_ROOTS": os.pathsep.join(["a", "", "b"])}, ["a", "b"], False),
-        (["--", "-c"], {}, ["-c"], False),
-    ],
-)
-def test_the_settings_of_a_server(
-    arguments: list[str],
-    environment: dict[str, str],
-    roots: list[str],
-    writes: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Refusals:
+    """In a folder of its own."""
     monkeypatch.chdir(tmp_path)
-    for name in ("a", "b", "-c"):
-        (tmp_path / name).mkdir()
-    given = cli._parser(filesystem, "files").read(arguments)
-    settings = read_options(Settings, given, environment, "MCP_FILESYSTEM")
-    assert ([str(root) for root in settings.roots], settings.allow_write) == (roots, writes)
-
-
-# The file of settings
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_text(text)
-    path.chmod(0o600)
-    return path
-
-
-def of_file(text: str, arguments: list[str], environment: dict[str, str], folder: Path) -> tuple[Options, Settings]:
-    """The options of the filesystem server, with a file of settings that has this text."""
-    path = write(folder / "settings.toml", text)
-    given = cli._parser(filesystem, "files").read(["--settings", str(path), *arguments])
-    file, _ = cli._settings_file(filesystem, given)
-    return (
-        read_options(Options, given, environment, "MCP", file),
-        read_options(Settings, given, environment, "MCP_FILESYSTEM", file),
-    )
-
-
-@pytest.mark.parametrize("name", sorted(GIVEN.keys() - {"settings"}))
-@pytest.mark.parametrize("written", [str, lambda name: name.replace("_", "-")], ids=["underscore", "hyphen"])
-def test_an_option_comes_from_the_file(name: str, written: Callable[[str], str], tmp_path: Path) -> None:
-    words, value, text, other = GIVEN[name]
-    shown = json.dumps(str(other) if isinstance(other, Path) else other)
-    in_file = tmp_path / other if isinstance(other, Path) else other
-    file = f"roots = ['.']\n{written(name)} = {shown}"
-    assert getattr(of_file(file, [], {}, tmp_path)[0], name) == in_file
-    assert getattr(of_file(file, words, {}, tmp_path)[0], name) == value
-    file = f"roots = ['.']\n{written(name)} = {json.dumps(str(value) if isinstance(value, Path) else value)}"
-    assert getattr(of_file(file, [], {f"MCP_{name.upper()}": text}, tmp_path)[0], name) == other
-
-
-def test_the_settings_of_a_server_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home, folder = tmp_path / "home", tmp_path / "folder"
-    for path in (home, folder / "a", folder / "b"):
-        path.mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(home))
-    text = 'roots = ["a", "~", "/"]\nroot = ["b:rw"]\nallow-write = true\ndeny = ["*.log"]\nmax_read = 5_000'
-    settings = of_file(text, [], {}, folder)[1]
-    assert settings.roots == [folder / "a", home, Path("/")]
-    assert settings.directories[-1] == (folder / "b", True)
-    assert (settings.allow_write, settings.deny, settings.max_read) == (True, ["*.log"], 5_000)
-
-
-class Named(BaseModel):
-    """Settings whose paths follow names."""
-
-    file: list[str] = Field([], json_schema_extra={"paths_after": "="})
-
-
-def test_a_path_may_follow_a_name(tmp_path: Path) -> None:
-    path = write(tmp_path / "settings.toml", "file = ['a=b', 'a=b=c:rw', 'a=/b', 'a=', 'a=:memory:', 'a']")
-    options, _ = read_settings_file(path, Named.model_fields)
-    at = str(tmp_path)
-    assert options["file"].value == [f"a={at}/b", f"a={at}/b=c:rw", "a=/b", "a=", "a=:memory:", f"{at}/a"]
-
-
-def test_a_list_of_the_command_line_takes_the_place_of_that_of_the_file(tmp_path: Path) -> None:
-    settings = of_file('roots = ["."]\ndeny = ["a", "b"]', ["--deny", "c"], {}, tmp_path)[1]
-    assert settings.deny == ["c"]
-
-
-def test_a_secret_comes_from_the_file_too(tmp_path: Path) -> None:
-    assert of_file("roots = ['.']\ntoken = 'hunter2'", [], {}, tmp_path)[0].token == "hunter2"
-    assert of_file("roots = ['.']\ntoken = 'hunter2'", [], {"MCP_TOKEN": "hunter3"}, tmp_path)[0].token == "hunter3"
-
-
-@pytest.mark.skipif(os.name != "posix", reason="these permissions are those of POSIX")
-@pytest.mark.parametrize(("mode", "exposed"), [(0o600, False), (0o620, False), (0o640, True), (0o604, True)])
-def test_a_secret_that_others_can_read_is_told(
-    mode: int, exposed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write(tmp_path / "settings.toml", "token = 'hunter2'\nport = 1")
-    path.chmod(mode)
-    monkeypatch.setenv("MCP_SETTINGS", str(path))
-    _, told = cli._settings_file(filesystem, cli._parser(filesystem, "files").read([]))
-    assert told == (f"{path}: token" if exposed else None)
-
-
-@pytest.mark.slow
-def test_a_process_tells_of_a_secret_that_others_can_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "settings.toml", "token = 'hunter2'")
-    path.chmod(0o644)
-    with Raw(SLOW, env={**os.environ, "MCP_SETTINGS": str(path)}) as server:
-        server.open().close_stdin()
-        assert server.wait() == 0
-        assert f"{path}: token: others can read this secret" in server.stderr()
-        assert "hunter2" not in server.stderr()
-
-
-def test_the_file_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MCP_SETTINGS", str(write(tmp_path / "settings.toml", "port = 5")))
-    file, _ = cli._settings_file(filesystem, cli._parser(filesystem, "files").read([]))
-    assert file["port"].value == 5
-    monkeypatch.setenv("MCP_SETTINGS", "")
-    assert cli._settings_file(filesystem, cli._parser(filesystem, "files").read([])) == ({}, None)
+    return Refusals(capfd)
 
 
 BAD_FILES = [
@@ -283,27 +90,22 @@ BAD_FILES = [
     ("port", "f.toml: is not valid TOML: Expected '='"),
     ("port = 1 # \udcff", "f.toml: is not UTF-8"),
     (None, "f.toml: No such file or directory"),
+    ('roots = ["."]\n[principal."*"]\nroots = [".."]', "is in none of the directories of the server"),
+    ('roots = ["."]\n[principal."*"]\nroots = 5', 'principal."*".roots: '),
+    ('roots = ["."]\n[principal."*"]\nroot = 5', "did you mean 'roots'?"),
 ]
 
 
-@pytest.mark.parametrize(("text", "reason"), BAD_FILES)
-def test_what_is_refused_of_a_file_in_one_line(
-    text: str | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    if text is not None:
-        Path("f.toml").write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(SystemExit) as ended:
-        run(filesystem, ["--settings", "f.toml", *([] if "root" in (text or "") else ["."])])
-    said = capfd.readouterr()
-    assert ended.value.code == 2
-    assert said.err.startswith("filesystem: f.toml: ")
-    assert reason in said.err
-    assert said.err.count("\n") == 1
-    assert "hunter2" not in said.err
-
-
-# What is refused
+def test_what_is_refused_of_a_file_in_one_line(refusals: Refusals) -> None:
+    file = Path("f.toml")
+    for text, reason in BAD_FILES:
+        if text is None:
+            file.unlink()
+        else:
+            file.write_bytes(text.encode(errors="surrogateescape"))
+        given = ["--settings", "f.toml", *([] if "root" in (text or "") else ["."])]
+        refusals.check(given, reason, "filesystem: f.toml: ")
+    assert not refusals.wrong
 
 
 REFUSED = [
@@ -358,38 +160,41 @@ REFUSED = [
     (["--trace", "no/such/file"], {}, "--trace: no/such/file: No such file or directory"),
     (["--trace", "."], {}, "--trace: .: Is a directory"),
     (["--trace", os.devnull], {}, "--trace: /dev/null is not a regular file"),
+    (["--audit", "no/such/file"], {}, "--audit: no/such/file: No such file or directory"),
+    (["--audit", "."], {}, "--audit: .: Is a directory"),
+    (["--audit", "pipe"], {}, "--audit: pipe is not a regular file"),
+    *((["--otlp", url], {}, "--otlp: ") for url in ("localhost:4318", "grpc://a:4317", "http://", "http://a/?b=c")),
+    (["--workers", "2"], {}, "--workers: on stdio one process serves its one client"),
 ]
 
 
-@pytest.mark.parametrize(("arguments", "environment", "reason"), REFUSED)
-def test_what_is_refused_in_one_line(
-    arguments: list[str] | None,
-    environment: dict[str, str],
-    reason: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_refused_in_one_line(refusals: Refusals, tmp_path: Path) -> None:
     for name, content in {"file": b"", "empty": b" \n", "words": b"hunter2 hunter3", "bytes": b"hunter2\xff"}.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "root").mkdir()
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    # Without a directory of its own, a case gets one, unless that is what it is about.
-    is_about_roots = arguments is None or "MCP_FILESYSTEM_ROOTS" in environment or "DIR: " in reason
-    given = [*(arguments or []), *([] if is_about_roots else ["root"])]
-    if given[:1] == ["--port"] and len(given) == 2:
-        given.reverse()
-    with pytest.raises(SystemExit) as ended:
-        run(filesystem, given)
-    said = capfd.readouterr()
-    assert ended.value.code == 2
-    assert said.out == ""
-    assert said.err.startswith("filesystem: ")
-    assert reason in said.err
-    assert said.err.count("\n") == 1
-    assert "hunter2" not in said.err
+    os.mkfifo(tmp_path / "pipe")
+    for arguments, environment, reason in REFUSED:
+        # Without a directory of its own, a case gets one, unless that is what it is about.
+        is_about_roots = arguments is None or "MCP_FILESYSTEM_ROOTS" in environment or "DIR: " in reason
+        given = [*(arguments or []), *([] if is_about_roots else ["root"])]
+        if given[:1] == ["--port"] and len(given) == 2:
+            given.reverse()
+        with pytest.MonkeyPatch.context() as patched:
+            for name, value in environment.items():
+                patched.setenv(name, value)
+            refusals.check(given, reason)
+    assert not refusals.wrong
+
+
+def test_the_file_of_settings_is_where_the_environment_says(
+    refusals: Refusals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "named.toml").write_text("port = 'x'")
+    monkeypatch.setenv("MCP_SETTINGS", "named.toml")
+    refusals.check(["."], "named.toml: port: Input should be a valid integer")
+    monkeypatch.setenv("MCP_SETTINGS", "")
+    refusals.check([], "give at least one DIR")
+    assert not refusals.wrong
 
 
 @pytest.mark.slow
@@ -520,15 +325,19 @@ def test_a_missing_extra(tmp_path: Path) -> None:
         assert server.wait() == 0
 
 
+@pytest.mark.slow
+def test_a_process_tells_of_a_secret_that_others_can_read(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text("token = 'hunter2'")
+    path.chmod(0o644)
+    with Raw(SLOW, env={**os.environ, "MCP_SETTINGS": str(path)}) as server:
+        server.open().close_stdin()
+        assert server.wait() == 0
+        assert f"{path}: token: others can read this secret" in server.stderr()
+        assert "hunter2" not in server.stderr()
+
+
 # What it says of itself
-
-
-def test_help_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for columns in (60, 200):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        lines = cli._parser(filesystem, "files").format_help().splitlines()
-        assert lines[0] == "usage: files [OPTION ...] [DIR ...]"
-        assert columns / 2 < max(map(len, lines)) <= columns
 
 
 def test_version_and_help(capfd: pytest.CaptureFixture[str]) -> None:
@@ -540,12 +349,103 @@ def test_version_and_help(capfd: pytest.CaptureFixture[str]) -> None:
     assert said.err == ""
     assert said.out.startswith(f"filesystem {filesystem.implementation.version}\n")
     for name in Options.model_fields:
-        assert f"MCP_{name.upper()}" in said.out or name in ONLY_VARIABLES
+        assert f"MCP_{name.upper()}" in said.out or name in SECRETS
     assert "MCP_FILESYSTEM_ROOTS" in said.out
 
 
-def test_the_limits_of_tasks_reach_the_server() -> None:
+def test_the_limits_reach_the_server() -> None:
     app = Server[Any](Implementation(name="limited", version="1"))
-    given = ["--max-tasks", "4", "--max-client-tasks", "3", "--max-task-results", "2000", "--task-seconds", "1"]
-    set_limits(app, options(given, {}))
+    tasks = {"max_tasks": 4, "max_client_tasks": 3, "max_task_results": 2_000, "task_seconds": 1}
+    set_limits(app, Options(max_result=5_000, max_seconds=2, max_entries=6, max_calls=7, **tasks))
+    assert (app.budget.result_bytes, app.budget.seconds, app.budget.entries) == (5_000, 2, 6)
+    assert app.limits.concurrent_calls == 7
     assert app.task_limits == TaskLimits(total=4, of_one_client=3, result_bytes=2_000, seconds=1.0)
+
+
+# What a process does. All else that clients may do to it is in `tests/checks/faults`.
+
+
+def told(path: Path) -> list[tuple[Any, ...]]:
+    """Of each line of an audit log the server, the tool and what came of it."""
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    return [(one["server"], one.get("tool"), one["outcome"]) for one in entries if one.get("tool") or "status" in one]
+
+
+def test_a_process_on_stdio_serves_a_client_that_errs_and_ends_at_a_signal(tmp_path: Path) -> None:
+    trace, audit = tmp_path / "trace", tmp_path / "audit"
+    more = ["--trace", str(trace), "--audit", str(audit), "--max-result", "6000", "--log-format", "json"]
+    with Raw([*SLOW, *more]).open() as server:
+        server.send_bytes(b"nonsense hunter2\n")
+        assert server.receive()["error"]["code"] == -32700
+        server.send(call(1, "hold"))
+        server.begun()
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        server.send(cancelled, call(1, "stray"))
+        assert server.answer(1)["result"]["content"][0]["text"] == "done"
+        server.send(call(2, "large", size=100_000))
+        assert server.answer(2)["result"]["isError"]
+        server.send(call(3, "hold", seconds=0.1))
+        server.begun()
+        server.process.terminate()
+        assert server.answer(3)["result"]["content"][0]["text"] == "held"
+        assert server.rest() == []
+        assert server.wait() == 0
+        said = server.stderr()
+    assert all(what in said for what in ("stray: print", "stray: fd 1", "stray: shell"))
+    logged = [json.loads(line)["message"] for line in said.splitlines() if line.startswith("{")]
+    assert logged[-2:] == ["SIGTERM: ending", "closed in order"]
+    outcomes = [
+        ("slow", "hold", "cancelled"),
+        ("slow", "stray", "ok"),
+        ("slow", "large", "error"),
+        ("slow", "hold", "ok"),
+    ]
+    assert told(audit) == outcomes
+    assert [trace.stat().st_mode & 0o077, audit.stat().st_mode & 0o077] == [0, 0]
+    assert "hunter2" not in trace.read_text()
+
+
+def test_a_process_whose_client_ends_its_stream_answers_and_ends() -> None:
+    with Raw(SLOW).open() as server:
+        server.send(call("slow", "hold", seconds=0.1))
+        server.send_bytes(lines(call("last", "echo", text="no newline")).removesuffix(b"\n"))
+        server.close_stdin()
+        answers = {one["id"]: one["result"]["content"][0]["text"] for one in server.rest() if "result" in one}
+        assert answers == {"slow": "held", "last": "no newline"}
+        assert server.wait() == 0
+
+
+async def test_a_process_speaks_dialects_unless_that_is_off() -> None:
+    with anyio.fail_after(PATIENCE):
+        async with connect_stdio(SLOW, cwd=ROOT, framing="content-length") as client:
+            assert (await client.call_tool("echo", {"text": "é"})).text == "é"
+    tools = request(1, "mcp/listTools")
+    with WithHeaders(SLOW) as server:
+        server.send(tools)
+        assert "result" in server.receive()
+    with Raw([*SLOW, "--dialects", "off"]) as server:
+        server.send(tools)
+        assert 'send "initialize" first' in server.receive()["error"]["message"]
+        server.send_bytes(with_length(b"{}") + b"\n")
+        assert server.receive()["error"]["code"] == -32700
+
+
+def test_a_process_over_http_reads_its_token_once_and_never_shows_it(tmp_path: Path) -> None:
+    file, trace, audit = tmp_path / "token", tmp_path / "trace", tmp_path / "audit"
+    file.write_text("hunter2\n")
+    more = ["--trace", str(trace), "--audit", str(audit), "--log-level", "debug", "--path", "/here"]
+    more += ["--max-message", "2000", "--token-file", str(file)]
+    with Raw([*SLOW, "--transport", "http", "--port", "0", *more]) as server:
+        url = listening(server)
+        assert url.endswith("/here")
+        file.write_text("another")
+        file.unlink()
+        asked, bearer = stateless(call(1, "echo", text="x")), {"authorization": "Bearer hunter2"}
+        for headers, status in (({}, 401), ({"authorization": "Bearer another"}, 401), (bearer, 200)):
+            assert post(url, asked, **headers).status_code == status
+        assert post(url, stateless(call(1, "echo", text="x" * 3_000)), **bearer).status_code == 413
+        assert httpx.get(f"{url.removesuffix('/here')}/healthz", trust_env=False).status_code == 200
+        server.process.terminate()
+        assert server.wait() == 0
+        assert "hunter2" not in server.stderr() + trace.read_text() + audit.read_text()
+    assert told(audit)[:2] == [("slow", None, "refused"), ("slow", "echo", "ok")]

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,8 +20,6 @@ from tests.checks.faults.raw import FILES, INITIALIZE, INITIALIZED, SLOW, Raw, r
 from tests.redis_server import RedisServer
 from tests.shared.program.several import FREELY, Several, is_alive, tool_call, variable, wait_for
 from tests.wire import NEWEST_HANDSHAKE, PATIENCE
-
-pytestmark = pytest.mark.slow
 
 STORE = "redis://127.0.0.1:1"
 BUNDLE = [sys.executable, "-m", "servers", "serve"]
@@ -35,23 +34,23 @@ def refused(*words: str) -> str:
         return program.stderr()
 
 
-def test_stdio_has_one_client_and_so_one_process() -> None:
-    assert "on stdio one process serves its one client" in refused("--store", STORE)
+@pytest.mark.parametrize(
+    ("given", "platform", "reason"),
+    [
+        ({"store": STORE}, "linux", "on stdio one process serves its one client"),
+        ({"transport": "http"}, "linux", "--store .* session or task, streams .* limit"),
+        ({"transport": "http", "store": STORE}, "win32", "on Windows"),
+    ],
+)
+def test_where_there_can_not_be_several_processes(
+    given: dict[str, Any], platform: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    with pytest.raises(ValueError, match=f"^--workers: .*{reason}"):
+        check_workers(Options(workers=2, **given))
 
 
-def test_without_a_store_it_says_what_would_be_lost() -> None:
-    said = refused("--transport", "http")
-    assert said.count("\n") == 1
-    for lost in ("--store", "session", "task", "stream", "limit"):
-        assert lost in said
-
-
-def test_windows_can_t_share_a_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "win32")
-    with pytest.raises(ValueError, match=r"--workers: .* on Windows"):
-        check_workers(Options(transport="http", workers=2, store=STORE))
-
-
+@pytest.mark.slow
 def test_a_busy_port_is_said_once_by_the_parent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         said = refused("--transport", "http", "--store", STORE, "--port", str(busy.getsockname()[1]))
@@ -59,12 +58,14 @@ def test_a_busy_port_is_said_once_by_the_parent() -> None:
     assert "[worker" not in said
 
 
+@pytest.mark.slow
 def test_what_a_worker_refuses_ends_the_program(redis_server: RedisServer) -> None:
     with Several(redis_server, "--broken") as program:
         assert program.ended() == 2
         assert sum("/there/is/none: No such file" in line for line in program.lines) == 1
 
 
+@pytest.mark.slow
 def test_servers_of_others_have_their_sessions_in_one_process(tmp_path: Path) -> None:
     config = tmp_path / "bundle.yaml"
     config.write_text("servers: {theirs: {command: cat}}")
@@ -82,6 +83,7 @@ def program(redis_server: RedisServer) -> Iterator[Several]:
         yield started.served()
 
 
+@pytest.mark.slow
 def test_one_that_is_killed_is_started_again(program: Several) -> None:
     assert sum("listening on" in line for line in program.lines) == 1
     before = program.pid(1)
@@ -98,6 +100,7 @@ def test_one_that_is_killed_is_started_again(program: Several) -> None:
     program.said("worker 1 was ended by SIGKILL; it is started again in 0.2 s")
 
 
+@pytest.mark.slow
 def test_the_end_waits_for_what_is_under_way(program: Several) -> None:
     pids = program.pids()
     with ThreadPoolExecutor() as calls:
@@ -112,6 +115,7 @@ def test_the_end_waits_for_what_is_under_way(program: Several) -> None:
     assert sum("closed in order" in line for line in program.lines) == 2
 
 
+@pytest.mark.slow
 def test_a_signal_to_all_of_them_is_no_second_one(program: Several) -> None:
     with ThreadPoolExecutor() as calls:
         call = calls.submit(program.call, "hold", seconds=0.5)
@@ -124,6 +128,7 @@ def test_a_signal_to_all_of_them_is_no_second_one(program: Several) -> None:
     assert program.ended() == 0
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_all_at_once(program: Several) -> None:
     pids = program.pids()
     with ThreadPoolExecutor() as calls:
@@ -138,6 +143,7 @@ def test_a_second_signal_ends_all_at_once(program: Several) -> None:
     wait_for(lambda: not any(map(is_alive, pids)), "the workers have ended")  # a kill takes a moment
 
 
+@pytest.mark.slow
 def test_workers_end_in_order_when_their_parent_is_killed(program: Several) -> None:
     pids = program.pids()
     with ThreadPoolExecutor() as calls:
@@ -171,6 +177,7 @@ def keep_calling(program: Several, ended: threading.Event, *, reuse: bool) -> tu
     return good, bad
 
 
+@pytest.mark.slow
 def test_sighup_replaces_all_and_no_request_fails(program: Several) -> None:
     before, ended = set(program.pids()), threading.Event()
     with ThreadPoolExecutor() as clients:
@@ -194,6 +201,7 @@ def test_sighup_replaces_all_and_no_request_fails(program: Several) -> None:
     assert metrics["mcp_worker_restarts_total"] == 0
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_with_the_next_workers(program: Several) -> None:
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": NEWEST_HANDSHAKE}
     with httpx.Client(base_url=program.url, headers=headers, timeout=PATIENCE) as client:
@@ -206,6 +214,7 @@ def test_a_session_goes_on_with_the_next_workers(program: Several) -> None:
         assert '"x"' in client.post("/mcp", json=called).text
 
 
+@pytest.mark.slow
 def test_where_the_new_ones_can_t_start_the_old_ones_stay(redis_server: RedisServer, tmp_path: Path) -> None:
     settings = tmp_path / "settings.toml"
     settings.write_text("broken = false")
@@ -221,6 +230,7 @@ def test_where_the_new_ones_can_t_start_the_old_ones_stay(redis_server: RedisSer
 # What they say
 
 
+@pytest.mark.slow
 def test_counts_never_go_down(program: Several) -> None:
     for _ in range(5):
         program.call("echo", text="x")
@@ -243,6 +253,8 @@ def test_log_lines_and_health_name_the_worker(redis_server: RedisServer) -> None
     with Several(redis_server, "--log-format", "json") as program:
         program.served()
         assert program.health()["worker"] in {1, 2}
+        assert program.call("echo", text="x").status_code == 200
+        assert program.metrics()["mcp_workers"] == 2
         program.send(signal.SIGTERM)
         assert program.ended() == 0
         said = [json.loads(line) for line in program.lines]
@@ -250,6 +262,7 @@ def test_log_lines_and_health_name_the_worker(redis_server: RedisServer) -> None
     assert [one.get("worker") for one in said if "listening on" in one["message"]] == [None]
 
 
+@pytest.mark.slow
 def test_they_have_one_key_for_states(redis_server: RedisServer, program: Several) -> None:
     assert {variable(pid, "MCP_STATE_KEY") for pid in program.pids()} == {program.env["MCP_STATE_KEY"]}
     with Several(redis_server, env={"MCP_STATE_KEY": ""}) as other:
@@ -258,6 +271,7 @@ def test_they_have_one_key_for_states(redis_server: RedisServer, program: Severa
         other.said("MCP_STATE_KEY is not set")
 
 
+@pytest.mark.slow
 def test_several_servers_on_one_port(redis_server: RedisServer, tmp_path: Path) -> None:
     config = tmp_path / "bundle.yaml"
     config.write_text(f"servers: {{filesystem: {{roots: [{tmp_path}]}}, fetch: {{}}}}")
@@ -269,6 +283,7 @@ def test_several_servers_on_one_port(redis_server: RedisServer, tmp_path: Path) 
         assert program.ended() == 0
 
 
+@pytest.mark.slow
 def test_the_parent_loads_no_web_server(redis_server: RedisServer, tmp_path: Path) -> None:
     with Several(redis_server, str(tmp_path), command=[*FILES, "--transport", "http"]) as program:
         program.served()

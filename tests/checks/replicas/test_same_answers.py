@@ -14,8 +14,6 @@ from tests.checks.interop.peers import DATABASE, LIBRARY, command
 from tests.redis_server import RedisServer
 from tests.wire import CLIENT_INFO, PATIENCE, STATELESS
 
-pytestmark = pytest.mark.slow
-
 SERVERS = ["filesystem", "sqlite", "postgres", "fetch", "prompts", "everything"]
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 LISTS = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
