@@ -158,12 +158,23 @@ def _part(module: str) -> str:
 
 
 def _imports(source: Source, node: ast.AST, late: bool = False, typing_only: bool = False) -> Iterator[Import]:
-    for child in ast.iter_child_nodes(node):
+    for child in _statements(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             for target in _targets(source, child):
                 yield Import(child.lineno, target, late, typing_only)
         guarded = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
         yield from _imports(source, child, late or _is_function(child), typing_only or guarded)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands just in it and may hold statements: most of a tree are expressions, which take long to walk."""
+    kinds = ast.stmt | ast.ExceptHandler | ast.match_case
+    return (child for child in ast.iter_child_nodes(node) if isinstance(child, kinds))
+
+
+def _walk(source: Source, hint: str) -> Iterator[ast.AST]:
+    """All nodes, where the text has what is looked for, a regular expression."""
+    return ast.walk(source.tree) if re.search(hint, source.text) else iter(())
 
 
 def _targets(source: Source, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
@@ -184,7 +195,7 @@ def _is_function(node: ast.AST) -> bool:
 
 
 def _definitions(node: ast.AST, method: bool = False, public: bool = True) -> Iterator[tuple]:
-    for child in ast.iter_child_nodes(node):
+    for child in _statements(node):
         if _is_function(child) or isinstance(child, ast.ClassDef):
             visible = public and not child.name.startswith("_")
             yield child, method, visible
@@ -267,8 +278,9 @@ def no_sdk(source: Source) -> Findings:
 def dates_live_in_versions(source: Source) -> Findings:
     if source.path == "shared/protocol/versions.py":
         return
-    comments = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(source.tree):
+    nodes = list(_walk(source, "|".join(DATES)))
+    comments = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Constant) and node.value in DATES and id(node) not in comments:
             yield node.lineno, f"names the version {node.value}"
 
@@ -276,13 +288,13 @@ def dates_live_in_versions(source: Source) -> Findings:
 def only_protocol_reads_the_version(source: Source) -> Findings:
     if source.path.startswith("shared/protocol/"):
         return
-    for node in ast.walk(source.tree):
+    for node in _walk(source, r"peer\.version"):
         if isinstance(node, ast.Attribute) and ast.unparse(node).endswith("peer.version"):
             yield node.lineno, f"reads {ast.unparse(node)}"
 
 
 def only_the_codec_decodes(source: Source) -> Findings:
-    for node in ast.walk(source.tree) if source.path != "shared/protocol/wire/codec.py" else ():
+    for node in _walk(source, "codec") if source.path != "shared/protocol/wire/codec.py" else ():
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[-1] == "codec":
             taken = any(alias.name == "decode" for alias in node.names)
         else:
@@ -376,7 +388,7 @@ def _decorated(node: ast.AST, name: str) -> bool:
 
 def uses_of_descriptors(source: Source) -> Findings:
     """Where it says how a file is opened, names a directory by its descriptor, or changes what is open."""
-    for node in ast.walk(source.tree):
+    for node in _walk(source, rf"\b({DESCRIPTORS.pattern})\b"):
         said = getattr(
             node, {ast.Attribute: "attr", ast.keyword: "arg", ast.Constant: "value"}.get(type(node), ""), ""
         )
@@ -386,7 +398,7 @@ def uses_of_descriptors(source: Source) -> Findings:
 
 def broad_excepts(source: Source) -> list[ast.ExceptHandler]:
     """The handlers that catch Exception, BaseException or anything."""
-    handlers = [node for node in ast.walk(source.tree) if isinstance(node, ast.ExceptHandler)]
+    handlers = [node for node in _walk(source, rf"except\s*:|{BROAD.pattern}") if isinstance(node, ast.ExceptHandler)]
     return [one for one in handlers if one.type is None or BROAD.search(ast.unparse(one.type))]
 
 

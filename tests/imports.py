@@ -40,11 +40,17 @@ def _part(module: str) -> str:
 
 def _drawn(part: str, graph: Graph) -> set[str]:
     """What `part` imports and reaches in no other way."""
-    return {used for used in graph[part] if not any(used in _reached(other, graph) for other in graph[part] - {used})}
+    return graph[part].difference(*(_reached(other, graph) for other in graph[part]))
 
 
 def _reached(part: str, graph: Graph) -> set[str]:
-    return graph[part].union(*(_reached(used, graph) for used in graph[part]))
+    """What `part` imports, and what is imported by that, and so on."""
+    found: set[str] = set()
+    new = graph[part]
+    while new:
+        found |= new
+        new = set().union(*(graph[one] for one in new)) - found
+    return found
 
 
 if __name__ == "__main__":
