@@ -4,9 +4,12 @@ import json
 import random
 from pathlib import Path
 
+import anyio
 import pytest
 
-from tests.checks.faults.raw import FILES, Json, Raw, WithHeaders, request, with_length
+from shared.client.connect import connect_stdio
+from tests.checks.faults.raw import FILES, ROOT, Json, Raw, WithHeaders, request, with_length
+from tests.wire import PATIENCE
 
 ROUNDS = 20_000
 MIB = 1 << 20
@@ -20,6 +23,12 @@ def ping(id: int | str) -> bytes:
 
 def pong(id: int | str) -> Json:
     return {"jsonrpc": "2.0", "id": id, "result": {}}
+
+
+async def test_a_client_can_be_told_to_send_headers(tmp_path: Path) -> None:
+    with anyio.fail_after(PATIENCE):
+        async with connect_stdio([*FILES, str(tmp_path)], cwd=ROOT, framing="content-length") as client:
+            assert (await client.plain.call_tool("list_directory", {"path": str(tmp_path)}))["content"]
 
 
 class Noise:

@@ -263,13 +263,6 @@ async def test_a_server_that_refuses_the_log_level_is_used(caplog: pytest.LogCap
     assert "the server refuses the log level error" in caplog.text
 
 
-async def test_lists_with_no_end_are_cut_off() -> None:
-    script = Script(initialize=_initialized(), list=_result({"tools": [{}], "nextCursor": ""}))
-    with pytest.raises(Exception, match="pages"):
-        async with connected(script, mode="handshake") as client:
-            await client.plain.list_tools()
-
-
 async def test_rounds_have_an_end() -> None:
     discovered = _result({"supportedVersions": ["2026-07-28"], "capabilities": {}})
     script = Script(discover=discovered, call=_result({"resultType": "input_required", "requestState": "s"}))

@@ -80,21 +80,6 @@ async def test_the_failure_of_a_tool_is_a_result() -> None:
 
 
 @ERAS
-async def test_progress_of_a_call_is_told(mode: str) -> None:
-    seen: list[Any] = []
-    async with Small().connected(mode=mode) as client:
-        await client.call_tool("count", {"to": 2}, on_progress=lambda *report: seen.append(report))
-    assert seen == [(1, 2, "at 1"), (2, 2, "at 2")]
-
-
-@ERAS
-async def test_a_call_may_have_a_limit_of_its_own(mode: str) -> None:
-    async with Small().connected(mode=mode) as client:
-        with pytest.raises(TimeoutError):
-            await client.call_tool("wait", timeout=0.01)
-
-
-@ERAS
 async def test_arguments_are_completed(mode: str) -> None:
     async def goals(_ctx: object, typed: str, _settled: dict[str, str]) -> list[str]:
         return [f"{typed}rty", f"{typed}rade"]
@@ -141,13 +126,6 @@ async def test_a_log_level_needs_a_server_with_logs() -> None:
     async with small.connected(mode="handshake") as client:
         with pytest.raises(McpError, match="does not declare"):
             await client.set_log_level("info")
-
-
-@ERAS
-async def test_an_error_answer_is_raised(mode: str) -> None:
-    async with Small().connected(mode=mode) as client:
-        with pytest.raises(PeerError, match="not found"):
-            await client.read_resource("memo://none")
 
 
 # Pages
