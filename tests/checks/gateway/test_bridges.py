@@ -17,7 +17,7 @@ from tests.servers.everything.peer import CAPABILITIES, called, listed, settled,
 from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, OLD, Behind
 from tests.shared.gateway.changes import listening, subscribed, updated
 from tests.shared.gateway.joined.members import Door, joined, small
-from tests.shared.gateway.rules.test_bridged import declare, names_of
+from tests.shared.gateway.rules.test_rules import declare, names_of
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, Json, Peer, server, talking
 
 

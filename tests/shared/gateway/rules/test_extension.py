@@ -1,13 +1,12 @@
 """What a server with rules shows, calls and refuses."""
 
 import anyio
-import pytest
 
 from shared.gateway.rules.extension import rules
 from shared.gateway.rules.names import Rules
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.shared.server.peer import ERAS, server, talking
+from tests.shared.server.peer import server, talking
 
 
 def app_with(*names, page_size=100, **given):
@@ -37,10 +36,9 @@ async def names_of(peer, **params):
     return [tool["name"] for tool in result["tools"]]
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_the_list_has_what_is_allowed_under_its_new_names(version):
+async def test_the_list_has_what_is_allowed_under_its_new_names():
     app = app_with("a", "b", "c", deny=("b",), rename={"c": "x"}, describe={"c": "Other words."})
-    async with talking(app, version) as peer:
+    async with talking(app) as peer:
         tools = (await peer.request("tools/list"))["result"]["tools"]
     assert [(one["name"], one["title"], one["description"]) for one in tools] == [
         ("a", "Title of a", "Says its name."),
@@ -48,19 +46,18 @@ async def test_the_list_has_what_is_allowed_under_its_new_names(version):
     ]
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_renamed_tool_is_called_by_its_new_name(version):
-    async with talking(app_with("a", rename={"a": "x"}), version) as peer:
+async def test_a_renamed_tool_is_called_by_its_new_name():
+    async with talking(app_with("a", rename={"a": "x"})) as peer:
         assert await peer.text("x", times=2) == "aa"
 
 
-@pytest.mark.parametrize("version", ERAS)
-@pytest.mark.parametrize("name", ["b", "a", "none"])
-async def test_a_tool_that_is_not_to_be_there_is_unknown(version, name):
-    async with talking(app_with("a", "b", deny=("b",), rename={"a": "x"}), version) as peer:
-        error = (await peer.call(name))["error"]
-    async with talking(app_with("z"), version) as other:
-        assert error == (await other.call(name))["error"]
+async def test_a_tool_that_is_not_to_be_there_is_unknown():
+    async with (
+        talking(app_with("a", "b", deny=("b",), rename={"a": "x"})) as peer,
+        talking(app_with("z")) as other,
+    ):
+        for name in ("b", "a", "none"):
+            assert (await peer.call(name))["error"] == (await other.call(name))["error"]
 
 
 async def test_pages_without_anything_to_show_are_followed():
@@ -88,25 +85,22 @@ async def test_without_rules_for_tools_the_list_is_the_one_of_the_server():
         assert len(running.listings._pages) == 1
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_result_over_the_limit_is_an_error_of_the_tool(version):
-    async with talking(app_with("a", result_bytes=500), version) as peer:
+async def test_a_result_over_the_limit_is_an_error_of_the_tool():
+    async with talking(app_with("a", result_bytes=500)) as peer:
         assert await peer.text("a", times=100) == "a" * 100
         result = (await peer.call("a", times=1000))["result"]
     assert result["isError"]
     assert "over the limit of 500 a call; ask for a part of it" in result["content"][0]["text"]
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_resource_over_the_limit_is_an_error(version):
-    async with talking(app_with("a", result_bytes=500), version) as peer:
+async def test_a_resource_over_the_limit_is_an_error():
+    async with talking(app_with("a", result_bytes=500)) as peer:
         error = (await peer.request("resources/read", {"uri": "a:large"}))["error"]
     assert error["code"] == -32603
     assert "over the limit of 500" in error["message"]
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_call_over_its_time_is_ended_and_the_limit_named(version):
+async def test_a_call_over_its_time_is_ended_and_the_limit_named():
     app = app_with("a", seconds=20)
 
     @app.tool()
@@ -115,7 +109,7 @@ async def test_a_call_over_its_time_is_ended_and_the_limit_named(version):
         await anyio.sleep_forever()
         return ""
 
-    async with talking(app, version) as peer:
+    async with talking(app) as peer:
         id_ = await peer.start("wait")
         await quiet()
         forward(20)

@@ -13,7 +13,7 @@ from shared.gateway.rules.pins import Pins
 from shared.protocol.methods import REQUESTS
 from shared.protocol.types.base import CLIENT_INFO
 from shared.server.extension import Extension
-from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, server, talking
 
 CHANGED = (
     "the definition of a changed since it was pinned; its operator can accept it with: "
@@ -72,9 +72,8 @@ def lines(caplog):
     return [one.getMessage() for one in caplog.records if one.name == "shared.gateway" and one.levelname == "WARNING"]
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_tool_that_changed_is_withheld(path, version):
-    async with serving(pinned(path, "a", "b"), version) as other:
+async def test_a_tool_that_changed_is_withheld(path):
+    async with serving(pinned(path, "a", "b")) as other:
         assert await other.names() == ["a", "b"]
         other.change()
         assert await other.names() == ["b"]
@@ -83,9 +82,8 @@ async def test_a_tool_that_changed_is_withheld(path, version):
         assert await other.text("b") == "b"
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_what_is_called_is_checked_where_nobody_has_listed(path, version):
-    async with serving(pinned(path, "a"), version) as other:
+async def test_what_is_called_is_checked_where_nobody_has_listed(path):
+    async with serving(pinned(path, "a")) as other:
         assert await other.text("a") == "a"
         other.change()
         assert await other.text("a") == CHANGED

@@ -4,29 +4,26 @@ import pytest
 
 from shared.gateway.rules.names import Rules
 
-
-@pytest.mark.parametrize(
-    ("rules", "shown"),
-    [
-        (Rules(), ["read_file", "read_secrets", "write_file"]),
-        (Rules(allow=("read_*",)), ["read_file", "read_secrets"]),
-        (Rules(allow=("read_*",), deny=("*_secrets",)), ["read_file"]),
-        (Rules(deny=("write_file",)), ["read_file", "read_secrets"]),
-        (Rules(allow=()), []),
-        (Rules(rename={"read_file": "read"}), ["read", "read_secrets", "write_file"]),
-        (Rules(deny=("read_file",), rename={"read_file": "read"}), ["read_secrets", "write_file"]),
-    ],
-)
-def test_what_is_shown_of_the_tools(rules, shown):
-    names = ["read_file", "read_secrets", "write_file"]
-    assert [rules.shown(name) for name in names if rules.shown(name)] == shown
+NAMES = ["read_file", "read_secrets", "write_file"]
+SHOWN = [
+    (Rules(), NAMES),
+    (Rules(allow=("read_*",)), ["read_file", "read_secrets"]),
+    (Rules(allow=("read_*",), deny=("*_secrets",)), ["read_file"]),
+    (Rules(deny=("write_file",)), ["read_file", "read_secrets"]),
+    (Rules(allow=()), []),
+    (Rules(rename={"read_file": "read"}), ["read", "read_secrets", "write_file"]),
+    (Rules(deny=("read_file",), rename={"read_file": "read"}), ["read_secrets", "write_file"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("shown", "meant"), [("x", "a"), ("a", None), ("b", "b"), ("c", None), ("d", None), ("new", "new")]
-)
-def test_which_tool_is_meant(shown, meant):
-    assert Rules(deny=("c",), rename={"a": "x", "c": "d"}, allow=("a", "b", "c", "new")).meant(shown) == meant
+def test_what_is_shown_of_the_tools():
+    assert [(rules, [rules.shown(name) for name in NAMES if rules.shown(name)]) for rules, _ in SHOWN] == SHOWN
+
+
+def test_which_tool_is_meant():
+    rules = Rules(deny=("c",), rename={"a": "x", "c": "d"}, allow=("a", "b", "c", "new"))
+    meant = {"x": "a", "a": None, "b": "b", "c": None, "d": None, "new": "new"}
+    assert {shown: rules.meant(shown) for shown in meant} == meant
 
 
 def test_a_tool_whose_name_another_one_was_given_is_not_shown():

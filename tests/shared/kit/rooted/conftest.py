@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -6,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from shared.kit.errors import PathError
 from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from shared.kit.rooted.windows import HandleWalker, Native
-from tests.descriptors import left_open, settled_descriptors
+from tests.descriptors import descriptors, left_open
 from tests.shared.kit.rooted.simulated import SimulatedWindows, refuse_descriptors
 
 SECRET = "TOP SECRET"
@@ -42,6 +44,27 @@ def files(root: Path) -> Iterator[RootedFiles]:
 def opened_by(way: str, roots: Roots) -> RootedFiles:
     """The files beneath the roots, found in one of these ways."""
     return RootedFiles(roots, way == "race-free", HandleWalker(roots, native()) if way == "windows" else None)
+
+
+def read(files: RootedFiles, written: str | Path) -> str:
+    """The text of a file."""
+    with files.open_file(files.roots.place(str(written))) as handle:
+        return os.read(handle.descriptor, 100).decode()
+
+
+def code(files: RootedFiles, written: str | Path) -> str:
+    """With which code it is refused to read a file."""
+    with pytest.raises(PathError) as caught:
+        read(files, written)
+    return caught.value.code
+
+
+def outcome(files: RootedFiles, written: str) -> str:
+    """The one or the other."""
+    try:
+        return read(files, written)
+    except PathError as error:
+        return error.code
 
 
 def native() -> Native:
@@ -85,7 +108,7 @@ def at(files: RootedFiles) -> Callable[[str], Place]:
 @pytest.fixture
 def no_leak() -> Iterator[None]:
     """Fails the test when it leaves descriptors open."""
-    before = settled_descriptors()
+    before = descriptors()
     yield
     assert left_open(before) == []
 

@@ -10,14 +10,6 @@ from shared.kit.rooted import atomic
 from shared.kit.rooted.atomic import beside, give_name, prepared, put_in_place, replace, sync
 from shared.kit.rooted.entries import Entry, Place, current, entry_at
 from tests import disk
-from tests.descriptors import left_open, settled_descriptors
-
-
-@pytest.fixture
-def root(tmp_path):
-    path = tmp_path / "root"
-    path.mkdir()
-    return path
 
 
 @pytest.fixture(params=["descriptor", "path"])
@@ -29,13 +21,6 @@ def entry(root, request):
     descriptor = os.open(root, os.O_RDONLY)
     yield Entry(descriptor, "file", None, False, Place(0, ("file",), "file"))
     os.close(descriptor)
-
-
-@pytest.fixture
-def no_leak():
-    before = settled_descriptors()
-    yield
-    assert left_open(before) == []
 
 
 def test_the_mode_stays(entry, root):

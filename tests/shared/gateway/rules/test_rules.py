@@ -1,19 +1,17 @@
 """The rules of a server behind a bridge, for clients and servers of either era."""
 
-from contextlib import asynccontextmanager
-
 import anyio
 import pytest
 
 from shared import Context
-from shared.gateway.bridge import bridge
 from shared.gateway.rules.extension import rules
 from shared.gateway.rules.names import Rules
 from shared.gateway.rules.pins import Pins
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind
-from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, server, talking
+from tests.shared.gateway.apps import HOST, PAGE, linked, notes
+from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind, bridged
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, server
 
 
 def declare(features, name, description):
@@ -34,15 +32,6 @@ def app():
     return made
 
 
-@asynccontextmanager
-async def served(behind, version, extension):
-    with anyio.fail_after(3 * PATIENCE):
-        async with behind.serving() as upstream:
-            app = bridge(upstream, extensions=[extension])
-            async with talking(app, version) as peer:
-                yield peer
-
-
 async def names_of(peer):
     found, cursor = [], {}
     while True:
@@ -56,7 +45,7 @@ async def names_of(peer):
 @EVERY_PAIR
 async def test_tools_are_filtered_and_renamed(app, version, mode):
     given = rules(Rules(deny=("a",), rename={"b": "x"}, describe={"b": "Other words."}))
-    async with served(Behind(app, mode), version, given) as peer:
+    async with bridged(Behind(app, mode), version, extensions=[given]) as peer:
         [tool] = (await peer.request("tools/list"))["result"]["tools"]
         assert (tool["name"], tool["description"]) == ("x", "Other words.")
         answer = await peer.request("tools/call", {"name": "x", "arguments": {"times": 2}}, progressToken="t")
@@ -68,7 +57,7 @@ async def test_tools_are_filtered_and_renamed(app, version, mode):
 @EVERY_PAIR
 async def test_tools_that_changed_are_withheld(app, version, mode, tmp_path):
     behind, pins = Behind(app, mode), Pins(tmp_path / "behind.pins.json")
-    async with served(behind, version, rules(Rules(), pins=pins, name="behind")) as peer:
+    async with bridged(behind, version, extensions=[rules(Rules(), pins=pins, name="behind")]) as peer:
         assert await peer.text("a") == "a"
         assert pins.names == ["a", "b"]
         behind.running.features.tools.remove("a")
@@ -82,7 +71,7 @@ async def test_tools_that_changed_are_withheld(app, version, mode, tmp_path):
 @pytest.mark.parametrize("mode", [OLD, NEW])
 async def test_a_call_after_a_change_that_was_told_is_checked_first(app, mode, tmp_path):
     behind, pins = Behind(app, mode), Pins(tmp_path / "behind.pins.json")
-    async with served(behind, NEWEST_HANDSHAKE, rules(Rules(), pins=pins, name="behind")) as peer:
+    async with bridged(behind, NEWEST_HANDSHAKE, extensions=[rules(Rules(), pins=pins, name="behind")]) as peer:
         assert await peer.text("a") == "a"
         behind.running.features.tools.remove("a")
         declare(behind.running.features, "a", "Is another.")
@@ -95,7 +84,7 @@ async def test_a_call_after_a_change_that_was_told_is_checked_first(app, mode, t
 
 async def test_tools_that_changed_while_the_server_was_away_are_withheld(app, tmp_path):
     behind, pins = Behind(app, NEW), Pins(tmp_path / "behind.pins.json")
-    async with served(behind, STATELESS, rules(Rules(), pins=pins, name="behind")) as peer:
+    async with bridged(behind, STATELESS, extensions=[rules(Rules(), pins=pins, name="behind")]) as peer:
         assert await peer.text("a") == "a"
         behind.running.features.tools.remove("a")
         declare(behind.running.features, "a", "Is another.")
@@ -121,7 +110,7 @@ async def test_a_call_over_its_time_is_ended_here_and_there(version, mode):
             ended.set()
         return ""
 
-    async with served(Behind(slow, mode), version, rules(Rules(seconds=20))) as peer:
+    async with bridged(Behind(slow, mode), version, extensions=[rules(Rules(seconds=20))]) as peer:
         id_ = await peer.start("wait")
         await begun.wait()
         forward(20)
@@ -129,9 +118,19 @@ async def test_a_call_over_its_time_is_ended_here_and_there(version, mode):
         await ended.wait()
 
 
-@EVERY_PAIR
-async def test_a_result_over_its_size_is_refused(app, version, mode):
-    async with served(Behind(app, mode), version, rules(Rules(result_bytes=1000))) as peer:
+async def test_pages_are_neither_pinned_nor_counted_to_what_a_result_may_have(tmp_path):
+    behind, text = Behind(notes("x" * 150)), [{"type": "text", "text": "x" * 150}]
+    for capabilities in ({}, HOST, {}):
+        kept = Rules(rename={"read_notes": "notes"}, result_bytes=300)
+        given = rules(kept, pins=Pins(tmp_path / "pins.json"), name="behind")
+        async with bridged(behind, NEWEST_HANDSHAKE, capabilities, extensions=[given]) as peer:
+            assert await linked(peer) == ({"notes": PAGE} if capabilities else {})
+            result = (await peer.call("notes"))["result"]
+            assert (result["content"], "view" in result.get("_meta", {})) == (text, False)
+
+
+async def test_a_result_over_its_size_is_refused(app):
+    async with bridged(Behind(app), NEWEST_HANDSHAKE, extensions=[rules(Rules(result_bytes=1000))]) as peer:
         result = (await peer.call("a", times=2000))["result"]
     assert result["isError"]
     assert "over the limit of 1,000 a call" in result["content"][0]["text"]
