@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.protocol.wire.codec import decode
@@ -27,52 +27,46 @@ def request(params: str, id: str = "7") -> bytes:
     return b'{"jsonrpc": "2.0", "id": %s, "method": "m", "params": %s}' % (id.encode(), params.encode("latin-1"))
 
 
-@pytest.mark.parametrize(
-    ("params", "said"),
-    [
-        (r'{"a": "\ud800"}', f"params.a {HALF}"),
-        (r'{"a": "x\udc00"}', f"params.a {HALF}"),
-        (r'{"a": "\ud83dA"}', f"params.a {HALF}"),
-        (r'{"a": {"b": [0, {"c": "\ud83d"}]}}', f"params.a.b.1.c {HALF}"),
-        (r'{"a\ud800": 1}', f"params.a\ufffd {HALF}"),
-        ('{"a": "\xff"}', f"params.a {HALF}"),
-        ('{"a": "\xed\xa0\x80"}', f"params.a {HALF}"),
-        ('{"a": NaN}', f"params.a {NAN}"),
-        ('{"a": [-Infinity]}', f"params.a.0 {NAN}"),
-        (r'{"a": "\ud800", "b": NaN}', f"params.b {NAN}"),
-        ('{"a": %s}' % ("[" * 250 + "]" * 250), "is nested more than 200 levels deep"),
-    ],
-)
-def test_params_that_cannot_be_represented_are_refused_with_the_place(params, said):
-    message = decode(request(params))
-    assert isinstance(message, Malformed)
-    assert (message.failure.id, message.failure.code) == (7, -32602)
-    assert message.failure.message.endswith(said)
-
-
-@pytest.mark.parametrize(
-    ("data", "code"),
-    [
-        (request('{"a": "tab\there"}'), -32700),
-        (request('{"a": %s}' % ("9" * 5_000)), -32700),
-        (request('{"a": %s}' % ("[" * 50_000 + "]" * 50_000)), -32700),
-        (rb'{"jsonrpc": "2.0", "id": 7, "method": "\ud800"}', -32600),
-        (rb'{"jsonrpc": "2.0", "id": 7, "method": "m", "more": "\ud800"}', -32600),
-        (rb'{"jsonrpc": "\ud800", "id": 7, "method": "m"}', -32600),
-        (rb'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": "\ud800"}', -32602),
-    ],
-)
-def test_whatever_else_is_wrong_is_answered_under_the_id(data, code):
+def told(data: bytes) -> tuple[object, int, str]:
+    """The id, the code and the words of a refusal."""
     message = decode(data)
     assert isinstance(message, Malformed)
-    assert (message.failure.id, message.failure.code) == (7, code)
+    return message.failure.id, message.failure.code, message.failure.message
 
 
-@pytest.mark.parametrize("id", [r'"\ud800"', "NaN", "9" * 5_000])
-def test_an_id_that_cannot_be_represented_is_none(id):
-    message = decode(request("{}", id))
-    assert isinstance(message, Malformed)
-    assert (message.failure.id, message.failure.code) == (None, -32700)
+def test_params_that_cannot_be_represented_are_refused_with_the_place():
+    words = {
+        r'{"a": "\ud800"}': f"params.a {HALF}",
+        r'{"a": "x\udc00"}': f"params.a {HALF}",
+        r'{"a": "\ud83dA"}': f"params.a {HALF}",
+        r'{"a": {"b": [0, {"c": "\ud83d"}]}}': f"params.a.b.1.c {HALF}",
+        r'{"a\ud800": 1}': f"params.a\ufffd {HALF}",
+        '{"a": "\xff"}': f"params.a {HALF}",
+        '{"a": "\xed\xa0\x80"}': f"params.a {HALF}",
+        '{"a": NaN}': f"params.a {NAN}",
+        '{"a": [-Infinity]}': f"params.a.0 {NAN}",
+        r'{"a": "\ud800", "b": NaN}': f"params.b {NAN}",
+        '{"a": %s}' % ("[" * 250 + "]" * 250): "is nested more than 200 levels deep",
+    }
+    for params, said in words.items():
+        *under, message = told(request(params))
+        assert (under, message.endswith(said)) == ([7, -32602], True), params
+    assert len(told(request('{"%s": "\\ud800"}' % ("x" * 10_000)))[2]) < 400  # a long place is cut
+
+
+def test_whatever_else_is_wrong_is_answered_under_the_id():
+    codes = {
+        request('{"a": "tab\there"}'): -32700,
+        request('{"a": %s}' % ("9" * 5_000)): -32700,
+        request('{"a": %s}' % ("[" * 50_000 + "]" * 50_000)): -32700,
+        rb'{"jsonrpc": "2.0", "id": 7, "method": "\ud800"}': -32600,
+        rb'{"jsonrpc": "2.0", "id": 7, "method": "m", "more": "\ud800"}': -32600,
+        rb'{"jsonrpc": "\ud800", "id": 7, "method": "m"}': -32600,
+        rb'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": "\ud800"}': -32602,
+    }
+    assert {data: told(data)[:2] for data in codes} == {data: (7, code) for data, code in codes.items()}
+    for id_ in (r'"\ud800"', "NaN", "9" * 5_000):
+        assert told(request("{}", id_))[:2] == (None, -32700)
 
 
 def test_a_notification_is_taken_with_another_character():
@@ -91,9 +85,6 @@ def test_a_notification_with_what_is_no_text_is_not_answered():
 def test_an_answer_becomes_an_error_so_that_nobody_waits_for_it():
     message = decode(rb'{"jsonrpc": "2.0", "id": 7, "result": {"content": {"name": "\ud800"}}}')
     assert message == Failure(7, -32600, f"result.content.name {HALF}")
-
-
-def test_an_error_keeps_its_code():
     message = decode(rb'{"jsonrpc": "2.0", "id": 7, "error": {"code": -5, "message": "\ud800"}}')
     assert message == Failure(7, -5, "\ufffd")
 
@@ -107,20 +98,14 @@ def test_one_message_of_a_batch_costs_no_other():
     assert taken == Request(8, "m")
 
 
-def test_a_long_place_is_cut():
-    message = decode(request('{"%s": "\\ud800"}' % ("x" * 10_000)))
-    assert isinstance(message, Malformed)
-    assert len(message.failure.message) < 400
-
-
+@settings(max_examples=60)
 @given(st.text(alphabet=st.characters()))  # surrogates among them
 def test_any_text_that_json_spells_is_taken_or_answered_under_the_id(text):
-    message = decode(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": text}}).encode())
+    data = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": text}}).encode()
     if is_text(text):
-        assert message == Request(7, "m", {"a": text})
+        assert decode(data) == Request(7, "m", {"a": text})
     else:
-        assert isinstance(message, Malformed)
-        assert (message.failure.id, message.failure.code) == (7, -32602)
+        assert told(data)[:2] == (7, -32602)
 
 
 # Looking for the fault
@@ -150,52 +135,46 @@ def test_as_many_levels_are_a_fault_as_the_parser_refuses(levels, is_too_deep):
 MUCH = b"x" * 100
 
 
-@pytest.mark.parametrize(
-    ("head", "tail", "id"),
-    [
-        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"' + MUCH, MUCH + b'"}}', 7),
-        (b'{"method":"m","params":{"a":"' + MUCH, MUCH + b'"},"jsonrpc":"2.0","id":7}', 7),
-        (b'{"jsonrpc":"2.0","id":"a-b","params":{' + MUCH, MUCH + b'"},"method":"m"}\r', "a-b"),
-        (b' { "jsonrpc" : "2.0" , "id" : -7 , "method" : "m" , ' + MUCH, MUCH, -7),
-        (b'{"jsonrpc":"2.0","id":7,"result":{' + MUCH, MUCH + b"}}", None),
-        (b'{"result":{' + MUCH, MUCH + b'},"jsonrpc":"2.0","id":7}', None),
-        (b'{"method":"m","params":{"a":{"id":7},"b":"' + MUCH, MUCH + b'"}}', None),
-        (b'{"method":"m","params":{"a":"' + MUCH, MUCH + b'","id":7}}', None),
-        (b'{"method":"m","params":{"a":"' + MUCH, MUCH + rb',\"id\":7}"}}', None),
-        (b'{"method":"m","id":"\xff",' + MUCH, MUCH, None),
-        (b'{"method":"m","id":1.5,' + MUCH, MUCH, None),
-        (b'[{"jsonrpc":"2.0","id":7,"method":"m","params":{' + MUCH, MUCH, None),
-        (MUCH, MUCH, None),
-    ],
-)
-def test_the_id_of_a_request_may_stand_at_either_end(head, tail, id):
-    assert read_edges(head, tail) == id
+REQUESTS = [
+    (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"', b'"}}', 7),
+    (b'{"method":"m","params":{"a":"', b'"},"jsonrpc":"2.0","id":7}', 7),
+    (b'{"jsonrpc":"2.0","id":"a-b","params":{', b'"},"method":"m"}\r', "a-b"),
+    (b' { "jsonrpc" : "2.0" , "id" : -7 , "method" : "m" , ', b"", -7),
+    (b'{"jsonrpc":"2.0","id":7,"result":{', b"}}", None),
+    (b'{"result":{', b'},"jsonrpc":"2.0","id":7}', None),
+    (b'{"method":"m","params":{"a":{"id":7},"b":"', b'"}}', None),
+    (b'{"method":"m","params":{"a":"', b'","id":7}}', None),
+    (b'{"method":"m","params":{"a":"', rb',\"id\":7}"}}', None),
+    (b'{"method":"m","id":"\xff",', b"", None),
+    (b'{"method":"m","id":1.5,', b"", None),
+    (b'[{"jsonrpc":"2.0","id":7,"method":"m","params":{', b"", None),
+    (b"", b"", None),
+]
+ANSWERS = [
+    (b'{"jsonrpc":"2.0","id":7,"result":{', b"}}", 7),
+    (b' { "id" : "seven" , "error" : {', b"", "seven"),
+    (b'{"result":{', b'},"jsonrpc":"2.0","id":7}', 7),
+    (b'{"result":{', b"}}", None),
+    (b'{"jsonrpc":"2.0","id":7,"result":{', b',"id":8}', 7),
+    (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{', b"}}", None),
+    (b'{"jsonrpc":"2.0","id":7,"params":{', b'},"method":"m"}', None),
+    (b'{"result":{', b'},"method":"m","id":7}', None),
+    (b'{"jsonrpc":"2.0","id":7.5,"result":{', b"}}", None),
+    (b'[{"jsonrpc":"2.0","id":7,"result":{', b"", None),
+]
+"""The ends of messages, before and after much, and the ids of those."""
 
 
-@pytest.mark.parametrize(
-    ("head", "tail", "id"),
-    [
-        (b'{"jsonrpc":"2.0","id":7,"result":{' + MUCH, MUCH + b"}}", 7),
-        (b' { "id" : "seven" , "error" : {' + MUCH, MUCH, "seven"),
-        (b'{"result":{' + MUCH, MUCH + b'},"jsonrpc":"2.0","id":7}', 7),
-        (b'{"result":{' + MUCH, MUCH + b"}}", None),
-        (b'{"jsonrpc":"2.0","id":7,"result":{' + MUCH, MUCH + b',"id":8}', 7),
-        (b'{"jsonrpc":"2.0","id":7,"method":"m","params":{' + MUCH, MUCH + b"}}", None),
-        (b'{"jsonrpc":"2.0","id":7,"params":{' + MUCH, MUCH + b'},"method":"m"}', None),
-        (b'{"result":{' + MUCH, MUCH + b'},"method":"m","id":7}', None),
-        (b'{"jsonrpc":"2.0","id":7.5,"result":{' + MUCH, MUCH + b"}}", None),
-        (b'[{"jsonrpc":"2.0","id":7,"result":{' + MUCH, MUCH, None),
-    ],
-)
-def test_the_id_of_an_answer_may_stand_at_either_end(head, tail, id):
-    assert read_answered(head, tail) == id
+def test_the_id_may_stand_at_either_end():
+    assert [(head, tail, read_edges(head + MUCH, MUCH + tail)) for head, tail, _ in REQUESTS] == REQUESTS
+    assert [(head, tail, read_answered(head + MUCH, MUCH + tail)) for head, tail, _ in ANSWERS] == ANSWERS
 
 
-@pytest.mark.parametrize("rest", [b"tru", b'{"a":' * 10_000, b'"\xff'])
-def test_an_answer_that_is_no_json_is_known_by_its_id(rest):
-    read = decode(b'{"jsonrpc":"2.0","id":7,"result":{"a":' + rest)
-    assert isinstance(read, Malformed)
-    assert (read.failure.id, read.silent, read.is_call) == (7, True, False)
+def test_an_answer_that_is_no_json_is_known_by_its_id():
+    for rest in (b"tru", b'{"a":' * 10_000, b'"\xff'):
+        read = decode(b'{"jsonrpc":"2.0","id":7,"result":{"a":' + rest)
+        assert isinstance(read, Malformed)
+        assert (read.failure.id, read.silent, read.is_call) == (7, True, False)
 
 
 def test_looking_at_the_ends_takes_no_time_worth_mentioning():

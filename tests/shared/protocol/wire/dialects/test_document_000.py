@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import InvalidRequest, MethodNotFound
@@ -59,17 +59,15 @@ def test_a_method_of_the_specification_keeps_its_params():
     assert Talk().request("mcp/tools/list").method == "tools/list"
 
 
-@pytest.mark.parametrize("method", ["ping", "resources/subscribe", "logging/setLevel"])
-def test_what_lives_in_a_handshake_has_no_envelope(method):
+def test_what_lives_in_a_handshake_needs_one_and_has_no_envelope():
     talk = Talk()
+    for method in ("resources/subscribe", "logging/setLevel"):
+        told = talk.refused(f"mcp/{method}", {}, id=1)
+        assert told["error"] == {"code": -32600, "message": 'send "mcp/initialize" first'}
     talk.says("mcp/initialize", id=0)
-    assert talk.request(f"mcp/{method}", {"uri": "x"}) == Request(2, method, {"uri": "x"})
-
-
-@pytest.mark.parametrize("method", ["resources/subscribe", "logging/setLevel"])
-def test_what_lives_in_a_handshake_needs_one(method):
-    told = Talk().refused(f"mcp/{method}", {}, id=1)
-    assert told["error"] == {"code": -32600, "message": 'send "mcp/initialize" first'}
+    for id_, method in enumerate(("ping", "resources/subscribe", "logging/setLevel"), 1):
+        request = talk.request(f"mcp/{method}", {"uri": "x"}, id=id_)
+        assert (request.method, request.params) == (method, {"uri": "x"})
 
 
 def test_a_level_of_logging_holds_for_the_calls_that_follow():
@@ -91,12 +89,9 @@ def test_what_handles_a_dialect_has_no_names_in_it():
     assert told["error"]["message"] == "method not found: mcp/dialects/000/listTools"
 
 
-def test_what_the_peer_says_in_its_meta_counts():
+def test_what_the_peer_says_in_its_meta_counts_but_what_the_dialect_has_no_words_for():
     sent = {"_meta": {"progressToken": 5, "com.example/x": 1}}
     assert Talk().request("mcp/listTools", sent).params["_meta"] == ENVELOPE | sent["_meta"]
-
-
-def test_a_peer_can_not_declare_what_the_dialect_has_no_words_for():
     sent = {"_meta": {PROTOCOL_VERSION: "2025-11-25", CLIENT_CAPABILITIES: {"elicitation": {}}}}
     assert Talk().request("mcp/listTools", sent).params["_meta"] == ENVELOPE
 
@@ -113,9 +108,11 @@ def test_a_post_that_initializes_asks_what_the_server_is():
     assert message == Request(1, "server/discover", {"_meta": ENVELOPE})
 
 
-@pytest.mark.parametrize("params", [None, [], {}, [{}]])
-def test_no_params_have_several_forms(params):
-    assert Talk().request("mcp/listTools", params).params == {"_meta": ENVELOPE}
+def test_no_params_have_several_forms_and_others_are_refused():
+    for params in (None, [], {}, [{}]):
+        assert Talk().request("mcp/listTools", params).params == {"_meta": ENVELOPE}
+    for params in ("x", 1, ["a"], ["a", "b", "c"], [[]]):
+        assert Talk().refused("mcp/listTools", params, id=1)["error"]["code"] == -32602
 
 
 def test_params_may_be_in_the_order_of_the_document():
@@ -124,33 +121,21 @@ def test_params_may_be_in_the_order_of_the_document():
     assert talk.request("mcp/resource/read", ["a://b"], id=2).params == {"resourceId": "a://b", "_meta": ENVELOPE}
 
 
-@pytest.mark.parametrize("params", ["x", 1, ["a"], ["a", "b", "c"], [[]]])
-def test_other_params_are_refused(params):
-    assert Talk().refused("mcp/listTools", params, id=1)["error"]["code"] == -32602
-
-
 # Ids
 
 
-@pytest.mark.parametrize("id_", [None, "x", 7, "7"])
-def test_an_answer_has_the_id_of_its_request(id_):
-    talk = Talk()
-    request = talk.request("mcp/tools/list", id=id_)
-    assert talk.hears(Response(request.id, {"tools": []})) == {"jsonrpc": "2.0", "id": id_, "result": {"tools": []}}
-
-
-def test_an_error_has_the_id_of_its_request():
-    talk = Talk()
-    request = talk.request("mcp/listTools", id=None)
-    told = talk.hears(failure(request.id, InvalidRequest("no", data=[1])))
-    assert told == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no", "data": [1]}}
-
-
-@pytest.mark.parametrize("id_", [True, 1.5, [], {}])
-def test_what_is_no_id_is_answered_under_null(id_):
-    told = Talk().refused("mcp/listTools", id=id_)
-    assert told["id"] is None
-    assert told["error"]["code"] == -32600
+def test_an_answer_has_the_id_of_its_request():
+    for id_ in (None, "x", 7, "7"):
+        talk = Talk()
+        request = talk.request("mcp/tools/list", id=id_)
+        told = talk.hears(Response(request.id, {"tools": []}))
+        assert told == {"jsonrpc": "2.0", "id": id_, "result": {"tools": []}}
+        request = talk.request("mcp/listTools", id=id_)
+        told = talk.hears(failure(request.id, InvalidRequest("no", data=[1])))
+        assert told == {"jsonrpc": "2.0", "id": id_, "error": {"code": -32600, "message": "no", "data": [1]}}
+    for id_ in (True, 1.5, [], {}):  # what is no id is answered under null
+        told = Talk().refused("mcp/listTools", id=id_)
+        assert (told["id"], told["error"]["code"]) == (None, -32600)
 
 
 @pytest.mark.parametrize("id_", [None, 7])
@@ -161,12 +146,7 @@ def test_an_id_in_use_is_refused_and_its_first_request_goes_on(id_):
     assert told["id"] == id_
     assert "in use" in told["error"]["message"]
     assert talk.hears(Response(request.id, {"value": []}))["result"] == []
-
-
-def test_an_id_is_free_once_its_request_is_answered():
-    talk = Talk()
-    talk.hears(Response(talk.request("mcp/listTools", id=None).id, {"value": []}))
-    assert talk.request("mcp/listTools", id=None)
+    assert talk.request("mcp/listTools", id=id_)  # it is free once it is answered
 
 
 @pytest.mark.parametrize("id_", [None, 7])
@@ -179,13 +159,12 @@ def test_a_cancelled_request_is_forgotten(id_):
     assert talk.request("mcp/listTools", id=id_)
 
 
-@pytest.mark.parametrize("id_", [8, True, [], {}, "1"])
-def test_cancelling_what_is_not_there_reaches_nobody(id_):
+def test_cancelling_what_is_not_there_reaches_nobody():
     talk = Talk()
     talk.request("mcp/listTools", id=7)
-    assert talk.says("mcp/notifications/cancelled", {"requestId": id_}) == [
-        Notification("notifications/cancelled", {"requestId": None})
-    ]
+    nothing = [Notification("notifications/cancelled", {"requestId": None})]
+    for id_ in (8, True, [], {}, "1"):
+        assert talk.says("mcp/notifications/cancelled", {"requestId": id_}) == nothing
 
 
 def test_a_stream_of_changes_is_known_by_the_id_of_its_request():
@@ -211,21 +190,21 @@ def test_a_result_that_can_not_be_written_is_an_internal_error(caplog):
 # One dialect in a connection
 
 
-@pytest.mark.parametrize("method", ["tools/list", "initialize", "call_tool", 5])
-def test_another_dialect_is_refused(method):
+def test_another_dialect_is_refused():
     talk = Talk()
     talk.request("mcp/listTools", id=1)
-    told = talk.refused(method, {}, id=2)
-    assert told["id"] == 2
-    assert told["error"]["code"] == -32600
-    assert "document 000" in told["error"]["message"]
+    for method in ("tools/list", "initialize", "call_tool", 5):
+        told = talk.refused(method, {}, id=2)
+        assert (told["id"], told["error"]["code"]) == (2, -32600)
+        assert "document 000" in told["error"]["message"]
 
 
-def test_once_standard_its_methods_are_as_any_other():
+def test_once_standard_or_where_dialects_are_off_its_methods_are_as_any_other():
     codec = Codec(dialects=True)
     assert codec.feed(text("ping", {}, id=1) + b"\n") == [Request(1, "ping", {})]
     assert codec.feed(text("mcp/listTools", {}, id=2) + b"\n") == [Request(2, "mcp/listTools", {})]
     assert codec.dialect is None
+    assert Codec().feed(text("mcp/listTools", {}, id=1) + b"\n") == [Request(1, "mcp/listTools", {})]
 
 
 def test_only_an_object_settles_what_is_spoken():
@@ -236,53 +215,32 @@ def test_only_an_object_settles_what_is_spoken():
     assert codec.dialect.name == "000"
 
 
-def test_where_dialects_are_off_nothing_is_found():
-    assert Codec().feed(text("mcp/listTools", {}, id=1) + b"\n") == [Request(1, "mcp/listTools", {})]
-
-
 # What is no message
 
 
-def test_the_version_of_json_rpc_is_required():
-    talk = Talk()
-    (message,) = talk.codec.feed(b'{"id": 1, "method": "mcp/listTools"}\n')
-    assert isinstance(message, Malformed)
-    told = talk.hears(message.failure)
-    assert (told["id"], told["error"]["code"]) == (1, -32600)
-
-
-@pytest.mark.parametrize(("line", "code"), [(b"{", -32700), (b"[]", -32600), (b"[{}]", -32600), (b"7", -32600)])
-def test_what_is_no_object_is_answered_under_null(line, code):
+def test_what_is_no_message_is_answered_where_that_is_wanted():
     talk = Talk()
     talk.request("mcp/listTools")
-    (message,) = talk.codec.feed(line + b"\n")
-    assert isinstance(message, Malformed)
-    told = talk.hears(message.failure)
-    assert told["id"] is None
-    assert told["error"]["code"] == code
-
-
-@pytest.mark.parametrize("id_", [1, "x", None])
-def test_half_a_surrogate_pair_is_answered_under_the_id_of_its_request(id_):
-    talk = Talk()
-    told = talk.refused("mcp/tool/execute", {"toolId": "\ud800", "inputs": {}}, id=id_)
-    assert (told["id"], told["error"]["code"]) == (id_, -32602)
-    assert told["error"]["message"].startswith("params.toolId ")
-
-
-@pytest.mark.parametrize("value", [{"result": {}, "id": 1}, {"method": "x"}, {"method": "mcp/x", "params": "x"}])
-def test_who_waits_for_no_answer_gets_none(value):
-    talk = Talk()
-    talk.request("mcp/listTools", id=1)
-    (message,) = talk.codec.feed(json.dumps({"jsonrpc": "2.0", **value}).encode() + b"\n")
-    assert isinstance(message, Malformed)
-    assert message.silent
-
-
-def test_a_failure_of_no_request_has_the_id_null():
-    talk = Talk()
-    talk.request("mcp/listTools")
+    codes = {b'{"id": 1, "method": "mcp/listTools"}': (1, -32600), b"{": (None, -32700)}
+    codes |= dict.fromkeys((b"[]", b"[{}]", b"7"), (None, -32600))
+    for line, under in codes.items():
+        (message,) = talk.codec.feed(line + b"\n")
+        assert isinstance(message, Malformed)
+        told = talk.hears(message.failure)
+        assert (told["id"], told["error"]["code"]) == under
+    for value in ({"result": {}, "id": 1}, {"method": "x"}, {"method": "mcp/x", "params": "x"}):
+        (message,) = talk.codec.feed(json.dumps({"jsonrpc": "2.0", **value}).encode() + b"\n")
+        assert isinstance(message, Malformed)
+        assert message.silent
     assert talk.hears(Failure(None, -32600, "no"))["id"] is None
+
+
+def test_half_a_surrogate_pair_is_answered_under_the_id_of_its_request():
+    talk = Talk()
+    for id_ in (1, "x", None):
+        told = talk.refused("mcp/tool/execute", {"toolId": "\ud800", "inputs": {}}, id=id_)
+        assert (told["id"], told["error"]["code"]) == (id_, -32602)
+        assert told["error"]["message"].startswith("params.toolId ")
 
 
 def test_a_long_message_is_refused_under_its_id():
@@ -304,6 +262,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(MESSAGES, max_size=8))
 def test_whatever_comes_is_answered_once_and_forgotten(values):
     codec = Codec(dialects=True)

@@ -45,46 +45,28 @@ class Talk:
 # Which connections speak it
 
 
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("initialize", {}),
-        ("initialize", {"version": "0.7.0"}),
-        ("initialize", {"minVersion": "0.1.0", "maxVersion": "0.7.0", "client": "mine"}),
-        ("initialize", {"protocolVersion": "0.5.0"}),
-        ("call_tool", {}),
-        ("read_resource", None),
-        ("render_prompt", []),
-    ],
-)
-def test_the_first_message_settles_it(method: str, params: Any):
-    talk = Talk()
-    talk.says({"method": method, "params": params, "id": 1})
-    assert talk.codec.dialect is not None
-    assert talk.codec.dialect.name == "002"
+def test_the_first_message_settles_it():
+    asked = ({}, {"version": "0.7.0"}, {"minVersion": "0.1.0", "maxVersion": "0.7.0", "client": "mine"})
+    own = [*(("initialize", params) for params in (*asked, {"protocolVersion": "0.5.0"}))]
+    for method, params in [*own, ("call_tool", {}), ("read_resource", None), ("render_prompt", [])]:
+        talk = Talk()
+        talk.says({"method": method, "params": params, "id": 1})
+        assert talk.codec.dialect is not None
+        assert talk.codec.dialect.name == "002"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"method": "initialize", "params": STANDARD},
-        {"method": "initialize", "params": {**STANDARD, "protocolVersion": "0.5.0"}},
-        {"method": "initialize", "params": {"protocolVersion": "2025-11-25"}},
-        {"method": "initialize", "params": {"protocolVersion": 7}},
-        {"method": "initialize", "params": {"version": "0.7.0", "capabilities": {}}},
-        {"method": "initialize", "params": []},
-        {"method": "initialize"},
-        {"method": "tools/call", "params": {"name": "add"}},
-        {"method": "call_tools"},
-        {"method": 7},
-        {"result": {}},
-    ],
-)
-def test_a_connection_of_the_specification_is_read_as_if_there_were_no_dialects(message: dict[str, Any]):
-    talk, plain = Talk(), Codec()
-    line = json.dumps({"jsonrpc": "2.0", "id": 1, **message}).encode() + b"\n"
-    assert talk.codec.feed(line) == plain.feed(line)
-    assert talk.codec.dialect is None
+def test_a_connection_of_the_specification_is_read_as_if_there_were_no_dialects():
+    versions = ({"protocolVersion": "2025-11-25"}, {"protocolVersion": 7}, {"version": "0.7.0", "capabilities": {}})
+    standard = (STANDARD, {**STANDARD, "protocolVersion": "0.5.0"}, *versions, [])
+    for message in (
+        *({"method": "initialize", "params": params} for params in standard),
+        *({"method": "initialize"}, {"method": "tools/call", "params": {"name": "add"}}, {"method": "call_tools"}),
+        *({"method": 7}, {"result": {}}),
+    ):
+        talk, plain = Talk(), Codec()
+        line = json.dumps({"jsonrpc": "2.0", "id": 1, **message}).encode() + b"\n"
+        assert talk.codec.feed(line) == plain.feed(line)
+        assert talk.codec.dialect is None
 
 
 # What a request becomes
@@ -100,26 +82,16 @@ def test_what_the_peer_says_in_meta_is_not_taken():
     assert request.params["_meta"] == ENVELOPE
 
 
-@pytest.mark.parametrize("id_", ["req-1", 7, -1, ""])
-@pytest.mark.parametrize("head", [{}, {"jsonrpc": "2.0"}])
-def test_an_answer_has_the_id_and_the_head_of_its_request(id_: Any, head: dict[str, str]):
-    talk = Talk()
-    request = talk.request({**head, **CALL, "id": id_})
-    told = talk.hears(Response(request.id, {"content": []}))
-    assert told == {**head, "id": id_, "result": {"content": [], "isError": False}}
-
-
-def test_an_error_has_them_too():
-    talk = Talk()
+def test_an_answer_has_the_id_and_the_head_of_its_request():
+    talk, head = Talk(), {"jsonrpc": "2.0"}
+    for id_ in ("req-1", 7, -1, ""):
+        bare, headed = talk.request({**CALL, "id": id_}), talk.request({**head, **CALL, "id": f"{id_} with a head"})
+        told = talk.hears(Response(headed.id, {"content": []}))
+        assert told == {**head, "id": f"{id_} with a head", "result": {"content": [], "isError": False}}
+        told = talk.hears(Response(bare.id, {"content": []}))
+        assert told == {"id": id_, "result": {"content": [], "isError": False}}
     told = talk.hears(Failure(talk.request(CALL).id, -32603, "the disk is full"))
     assert told == {"id": 1, "error": {"code": 4002, "message": "the disk is full"}}
-
-
-def test_requests_with_and_without_a_head_go_on_beside_each_other():
-    talk = Talk()
-    bare, headed = talk.request(CALL), talk.request({"jsonrpc": "2.0", **CALL, "id": 2})
-    assert "jsonrpc" in talk.hears(Response(headed.id, {"content": []}))
-    assert "jsonrpc" not in talk.hears(Response(bare.id, {"content": []}))
 
 
 def test_an_id_in_use_is_refused_and_the_first_goes_on():
@@ -155,69 +127,58 @@ def test_a_result_that_can_not_be_written_is_an_internal_error():
 # What is refused
 
 
-@pytest.mark.parametrize(
-    ("message", "code", "id_"),
-    [
+def test_a_request_that_is_none_is_refused():
+    codes: list[tuple[dict[str, Any], int, int | None]] = [
         ({"method": "tools/list", "id": 2}, -32600, 2),
         ({"method": "mcp/listTools", "id": 2}, -32600, 2),
         ({"method": "list_tools", "id": 2}, -32601, 2),
         ({"method": 7, "id": 2}, -32600, 2),
         ({"id": 2}, -32600, 2),
-        ({**CALL, "id": 1.5}, -32600, None),
-        ({**CALL, "id": True}, -32600, None),
-        ({**CALL, "id": None}, -32600, None),
+        *(({**CALL, "id": id_}, -32600, None) for id_ in (1.5, True, None)),
         ({**CALL, "jsonrpc": None}, -32600, 1),
         ({**CALL, "params": None}, -32602, 1),
-    ],
-)
-def test_a_request_that_is_none_is_refused(message: dict[str, Any], code: int, id_: int | None):
+    ]
     talk = Talk()
     talk.request({**CALL, "id": "first"})
-    told = talk.refused(message)
-    assert (told["error"]["code"], told.get("id")) == (code, id_)
+    told = [(message, talk.refused(message)) for message, *_ in codes]
+    assert [(message, one["error"]["code"], one.get("id")) for message, one in told] == codes
 
 
-@pytest.mark.parametrize("line", [b"{", b"[1]", b'[{"method": "call_tool", "id": 1}]'])
-def test_a_text_that_is_no_object_is_refused(line: bytes):
+def test_a_text_that_is_no_object_is_refused():
     talk = Talk()
     talk.request(CALL)
-    (refusal,) = talk.codec.feed(line + b"\n")
-    assert isinstance(refusal, Malformed)
-    assert talk.hears(refusal.failure).keys() == {"jsonrpc", "error"}
+    for line in (b"{", b"[1]", b'[{"method": "call_tool", "id": 1}]'):
+        (refusal,) = talk.codec.feed(line + b"\n")
+        assert isinstance(refusal, Malformed)
+        assert talk.hears(refusal.failure).keys() == {"jsonrpc", "error"}
 
 
-@pytest.mark.parametrize(
-    ("members", "code", "id_", "reason"),
-    [
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_the_parser_refuses_is_answered_in_the_dialect(is_first: bool):
+    for members, code, id_, reason in (
         (rb'"id": 2, "params": {"name": "\ud800"}', -32602, 2, "params.name is not valid"),
         (b'"id": 2, "params": {"name": "add", "arguments": {"a": NaN}}', -32602, 2, "params.arguments.a is NaN"),
         (b'"id": 2, "params": {"name": "add"}, "x": NaN', -32600, 2, "x is NaN"),
         (b'"id": 2, "params": %b' % (b"[" * 300 + b"]" * 300), -32602, 2, '"params" must be'),
         (rb'"id": "\ud800", "params": {"name": "add"}', -32600, None, '"id" must be'),
-    ],
-    ids=["half a pair", "NaN", "elsewhere", "too deep", "in the id"],
-)
-@pytest.mark.parametrize("is_first", [True, False])
-def test_what_the_parser_refuses_is_answered_in_the_dialect(
-    members: bytes, code: int, id_: int | None, reason: str, is_first: bool
-):
-    talk = Talk()
-    if not is_first:
-        talk.request({**CALL, "id": "first"})
-    (refusal,) = talk.codec.feed(b'{"method": "call_tool", %b}\n' % members)
-    assert isinstance(refusal, Malformed)
-    told = talk.hears(refusal.failure)
-    assert (told["error"]["code"], told.get("id"), "jsonrpc" in told) == (code, id_, False)
-    assert told["error"]["message"].startswith(reason)
+    ):
+        talk = Talk()
+        if not is_first:
+            talk.request({**CALL, "id": "first"})
+        (refusal,) = talk.codec.feed(b'{"method": "call_tool", %b}\n' % members)
+        assert isinstance(refusal, Malformed)
+        told = talk.hears(refusal.failure)
+        assert (told["error"]["code"], told.get("id"), "jsonrpc" in told) == (code, id_, False)
+        assert told["error"]["message"].startswith(reason)
 
 
-@pytest.mark.parametrize("message", [{"result": {}, "id": 1}, {"error": {}, "id": 1}, {"method": 7}, {"params": {}}])
-def test_what_wants_no_answer_gets_none(message: dict[str, Any]):
+def test_what_wants_no_answer_gets_none():
     talk = Talk()
     talk.request({**CALL, "id": "first"})
-    (refusal,) = talk.says(message)
-    assert isinstance(refusal, Malformed)
-    assert refusal.silent
+    for message in ({"result": {}, "id": 1}, {"error": {}, "id": 1}, {"method": 7}, {"params": {}}):
+        (refusal,) = talk.says(message)
+        assert isinstance(refusal, Malformed)
+        assert refusal.silent
 
 
 WORDS = st.sampled_from(

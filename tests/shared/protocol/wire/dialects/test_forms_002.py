@@ -23,9 +23,8 @@ from shared.protocol.wire.jsonrpc import Failure, failure
 # Versions
 
 
-@pytest.mark.parametrize(
-    ("params", "version"),
-    [
+def test_the_highest_version_in_common_is_chosen():
+    chosen: list[tuple[dict[str, Any], str]] = [
         ({}, "0.7.0"),
         ({"version": "0.3.0"}, "0.3.0"),
         ({"version": "0.3.7"}, "0.3.0"),
@@ -34,32 +33,29 @@ from shared.protocol.wire.jsonrpc import Failure, failure
         ({"minVersion": "0.2.0", "maxVersion": "0.4.9"}, "0.4.0"),
         ({"minVersion": "0.5.0", "maxVersion": "1.4.0"}, "0.7.0"),
         ({"version": "0.1.0", "maxVersion": "0.6.0"}, "0.6.0"),
-    ],
-)
-def test_the_highest_version_in_common_is_chosen(params: dict[str, Any], version: str):
-    assert chosen_version(params) == {"version": version}
+    ]
+    assert [(params, chosen_version(params)["version"]) for params, _ in chosen] == chosen
 
 
-@pytest.mark.parametrize("params", [{"version": "1.0.0"}, {"maxVersion": "0.0.9"}, {"minVersion": "0.8.0"}])
-def test_an_error_tells_which_versions_there_are(params: dict[str, Any]):
-    with pytest.raises(RpcError) as refused:
-        chosen_version(params)
-    assert refused.value.code == 1001
-    assert refused.value.data == {"supported": list(VERSIONS), "requested": params}
+def test_an_error_tells_which_versions_there_are():
+    for params in ({"version": "1.0.0"}, {"maxVersion": "0.0.9"}, {"minVersion": "0.8.0"}):
+        with pytest.raises(RpcError) as refused:
+            chosen_version(params)
+        assert refused.value.code == 1001
+        assert refused.value.data == {"supported": list(VERSIONS), "requested": params}
 
 
-@pytest.mark.parametrize("version", ["2025-06-18", "0.7", "0.7.0-rc1", "", 7, None, "0.1.9999999999"])
-def test_what_is_no_version_is_refused(version: Any):
-    with pytest.raises(InvalidParams, match=r"MAJOR\.MINOR\.PATCH"):
-        chosen_version({"version": version})
+def test_what_is_no_version_is_refused():
+    for version in ("2025-06-18", "0.7", "0.7.0-rc1", "", 7, None, "0.1.9999999999"):
+        with pytest.raises(InvalidParams, match=r"MAJOR\.MINOR\.PATCH"):
+            chosen_version({"version": version})
 
 
 # Resources
 
 
-@pytest.mark.parametrize(
-    ("uri", "arguments", "meant"),
-    [
+def test_arguments_fill_the_braces_and_the_query():
+    filled: list[tuple[str, dict[str, Any], str]] = [
         ("data://users/123", {}, "data://users/123"),
         ("data://users/123", {"include_details": True}, "data://users/123?include_details=true"),
         ("data://users/123", {"include_details": None}, "data://users/123"),
@@ -68,24 +64,20 @@ def test_what_is_no_version_is_refused(version: Any):
         ("file:///{+path}{?offset,length}", {"path": "a/b c", "offset": 2, "c": 3}, "file:///a/b%20c?offset=2&c=3"),
         ("data://a?b=1", {"c": [1, "&"]}, "data://a?b=1&c=%5B1%2C%22%26%22%5D"),
         ("data://{a}", {"a": "{b}"}, "data://%7Bb%7D"),
-    ],
-)
-def test_arguments_fill_the_braces_and_the_query(uri: str, arguments: dict[str, Any], meant: str):
-    assert read_params({"uri": uri, "arguments": arguments}) == {"uri": meant}
+    ]
+    meant = [(uri, given, read_params({"uri": uri, "arguments": given})["uri"]) for uri, given, _ in filled]
+    assert meant == filled
 
 
-@pytest.mark.parametrize("uri", ["data://users/{id}", "data://users/{a}{b}", "data://users/{+a}/{+b}"])
-def test_braces_that_arguments_do_not_fill_are_an_error_of_format(uri: str):
-    with pytest.raises(RpcError, match="data://users/") as refused:
-        read_params({"uri": uri, "arguments": {"ID": 7, "a": 1, "b": 2}})
-    assert refused.value.code == 5001
-
-
-@pytest.mark.parametrize("uri", ["a:{b}" + "c" * MAX_TEMPLATE, "a:" + "{b}/" * (MAX_BRACES + 1)])
-def test_a_uri_with_braces_has_bounds(uri: str):
-    with pytest.raises(RpcError, match="a URI with braces may have") as refused:
-        read_params({"uri": uri, "arguments": {"b": "1"}})
-    assert refused.value.code == 5001
+def test_braces_that_arguments_do_not_fill_or_too_many_of_them_are_an_error_of_format():
+    unfilled = ("data://users/{id}", "data://users/{a}{b}", "data://users/{+a}/{+b}")
+    words = dict.fromkeys(unfilled, "data://users/")
+    too_much = ("a:{b}" + "c" * MAX_TEMPLATE, "a:" + "{b}/" * (MAX_BRACES + 1))
+    words |= dict.fromkeys(too_much, "a URI with braces may have")
+    for uri, said in words.items():
+        with pytest.raises(RpcError, match=said) as refused:
+            read_params({"uri": uri, "arguments": {"ID": 7, "a": 1, "b": 2}})
+        assert refused.value.code == 5001
 
 
 def test_bytes_are_content_too():
@@ -109,14 +101,13 @@ def test_data_stands_for_the_text_that_says_the_same():
     }
 
 
-@pytest.mark.parametrize("text", ["two and three", "[2,3", "3", ""])
-@pytest.mark.parametrize("is_error", [False, True])
-def test_a_text_that_says_something_else_stays_before_the_data(text: str, is_error: bool):
-    content = [{"type": "text", "text": text}]
-    assert tool_result({"content": content, "structuredContent": [2, 3], "isError": is_error}) == {
-        "content": [*content, {"type": "json", "json": [2, 3]}],
-        "isError": is_error,
-    }
+def test_a_text_that_says_something_else_stays_before_the_data():
+    for text, is_error in (("two and three", False), ("[2,3", True), ("3", False), ("", True)):
+        content = [{"type": "text", "text": text}]
+        assert tool_result({"content": content, "structuredContent": [2, 3], "isError": is_error}) == {
+            "content": [*content, {"type": "json", "json": [2, 3]}],
+            "isError": is_error,
+        }
 
 
 def test_content_of_any_type_passes():
@@ -156,47 +147,40 @@ def test_messages_become_one_text():
 # Params of all of them
 
 
-@pytest.mark.parametrize("meant", [read_params, tool_params, prompt_params])
-@pytest.mark.parametrize(
-    ("params", "fault"),
-    [
+def test_params_of_other_shapes_are_refused():
+    faults: list[tuple[dict[str, Any], str]] = [
         ({}, "must be a string"),
         ({"uri": 7, "name": 7}, "must be a string"),
         ({"uri": "a:", "name": "a", "arguments": []}, "must be an object"),
-    ],
-)
-def test_params_of_other_shapes_are_refused(meant: Any, params: dict[str, Any], fault: str):
-    with pytest.raises(InvalidParams, match=fault):
-        meant(params)
+    ]
+    for meant in (read_params, tool_params, prompt_params):
+        for params, fault in faults:
+            with pytest.raises(InvalidParams, match=fault):
+                meant(params)
 
 
 # Errors
 
 
-@pytest.mark.parametrize(
-    ("method", "code", "told"),
-    [
-        ("read_resource", -32603, 3002),
-        ("read_resource", -32602, -32602),
-        ("call_tool", -32602, -32602),
-        ("call_tool", -32603, 4002),
-        ("render_prompt", -32602, -32602),
-        ("render_prompt", -32603, 6001),
-        ("call_tool", -32021, -32021),
-        ("initialize", -32603, -32603),
-        ("", -32700, -32700),
-    ],
-)
-def test_errors_are_in_the_ranges_of_the_document(method: str, code: int, told: int):
-    assert told_error(method, Failure(1, code, "why", {"a": 1})) == {"code": told, "message": "why", "data": {"a": 1}}
+def test_errors_are_in_the_ranges_of_the_document():
+    codes = {
+        ("read_resource", -32603): 3002,
+        ("read_resource", -32602): -32602,
+        ("call_tool", -32602): -32602,
+        ("call_tool", -32603): 4002,
+        ("render_prompt", -32602): -32602,
+        ("render_prompt", -32603): 6001,
+        ("call_tool", -32021): -32021,
+        ("initialize", -32603): -32603,
+        ("", -32700): -32700,
+    }
+    told = {(method, code): told_error(method, Failure(1, code, "why", {"a": 1})) for method, code in codes}
+    assert told == {row: {"code": code, "message": "why", "data": {"a": 1}} for row, code in codes.items()}
 
 
-def test_a_tool_that_is_not_there_is_4001():
+def test_a_tool_that_is_not_there_is_4001_and_a_resource_3001():
     failed = failure(1, UnknownTool("unknown tool: a"))
     assert told_error("call_tool", failed) == {"code": 4001, "message": "unknown tool: a"}
-
-
-def test_a_resource_that_is_not_there_is_3001():
     failed = Failure(1, -32602, "nobody has that number", {"uri": "data://users/999"})
     assert told_error("read_resource", failed) == {
         "code": 3001,
