@@ -35,6 +35,28 @@ def redirect(where: str, status: int = 302) -> bytes:
     return answer(status=status, location=where)
 
 
+class Gate:
+    """A route that answers when it is opened, and counts those that wait at it."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.now = 0
+        self.most = 0
+
+    async def __call__(self, _: Asked, out: asyncio.StreamWriter) -> None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await self.open.wait()
+        # Counted down before the answer: the next request comes as soon as that is read.
+        self.now -= 1
+        out.write(answer("x"))
+
+    async def until(self, count: int) -> None:
+        async with asyncio.timeout(30):
+            while self.now < count:
+                await asyncio.sleep(0)
+
+
 class Site:
     """A server with a route for each path, `*` for all others. Without `/robots.txt` there is none (404)."""
 

@@ -1,0 +1,279 @@
+"""The tools, the prompt and the resources through the front door: a real process, and a real site.
+
+All tests share one process of each era, whose start takes longer than a test. Each has pages of its own.
+"""
+
+import asyncio
+import base64
+import re
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+import pytest_asyncio
+
+from tests.checks.interop.pages import PIXEL
+from tests.servers.fetch.serving import asked_over_http, served, two_sessions
+from tests.servers.fetch.sites import Asked, Route, Site, answer, opened_site, redirect
+from tests.servers.peers import Peer
+from tests.wire import PATIENCE, STATELESS, with_envelope
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LONG = "".join(f"Line {number} of a long text.\n" for number in range(1_000))
+PAGE = "<html lang=de><title>Brot</title><main><h1>Brot</h1><p>Ein Brot braucht zwei Tage Zeit.</p></main></html>"
+
+
+def within(text: str) -> str:
+    """What stands between the marks."""
+    found = re.search(r"<page-(\w+)>[^\n]*\n(.*)\n</page-\1>", text, re.DOTALL)
+    assert found is not None, text
+    return found.group(2)
+
+
+def html(text: str = PAGE) -> bytes:
+    return answer(text, content_type="text/html; charset=utf-8")
+
+
+def plain(text: str) -> bytes:
+    return answer(text, content_type="text/plain")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def peers() -> AsyncIterator[dict[str, Peer]]:
+    async with served() as newest, served(era=STATELESS) as stateless:
+        yield {"handshake": newest, "stateless": stateless}
+
+
+@pytest.fixture
+def peer(peers: dict[str, Peer]) -> Peer:
+    return peers["handshake"]
+
+
+@pytest.fixture(params=["handshake", "stateless"])
+def any_peer(peers: dict[str, Peer], request: pytest.FixtureRequest) -> Peer:
+    return peers[request.param]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def site() -> AsyncIterator[Site]:
+    routes = {
+        "/robots.txt": plain("User-agent: *\nDisallow: /robots"),
+        "/zip": answer(b"PK\x03\x04\0\0", content_type="application/zip"),
+    }
+    async with opened_site(routes) as site:
+        yield site
+
+
+def added(site: Site, route: Route) -> str:
+    """The path of a new page of the site."""
+    path = f"/{len(site.routes)}"
+    site.routes[path] = route
+    return path
+
+
+async def test_a_page_is_markdown_with_its_facts(any_peer: Peer, site: Site) -> None:
+    page = added(site, html())
+    first = added(site, redirect(page))
+    result = await any_peer.call("fetch", url=site.url(first))
+    text = result["content"][0]["text"]
+    assert text.startswith(f'{site.url(first)} (200; "text/html", utf-8, {len(PAGE)} bytes)\n')
+    assert f'\nredirected to "{site.url(page)}"\n' in text
+    assert "# Brot\n\nEin Brot braucht zwei Tage Zeit." in within(text)
+    facts = result["_meta"]
+    assert (facts["url"], facts["status"], facts["language"]) == (site.url(page), 200, "de")
+
+
+async def test_the_source_is_given_as_it_was_sent(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, html()))
+    assert PAGE in within(await peer.text("fetch", url=url, raw=True))
+
+
+async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, site: Site) -> None:
+    path = added(site, plain(LONG))
+    first = await peer.call("fetch", url=site.url(path), max_length=20_000)
+    site.routes[path] = plain("something else")
+    start = first["_meta"]["nextIndex"]
+    second = await peer.text("fetch", url=site.url(path), start_index=start, max_length=20_000)
+    assert site.paths.count(path) == 1
+    assert within(first["content"][0]["text"]) + within(second) == LONG
+
+
+async def test_a_piece_of_what_was_never_read_says_that_it_was_fetched_anew(peer: Peer, site: Site) -> None:
+    text = await peer.text("fetch", url=site.url(added(site, plain(LONG))), start_index=100)
+    assert "note: this was fetched anew" in text
+
+
+@pytest.mark.slow
+async def test_without_tokens_a_page_belongs_to_its_session() -> None:
+    async with opened_site({"/": plain(LONG)}) as site, two_sessions() as (one, other):
+        arguments = {"url": site.url(), "max_length": 1_000}
+        await asked_over_http(one, "tools/call", name="fetch", arguments=arguments)
+        assert (await asked_over_http(other, "resources/list"))["resources"] == []
+        site.routes["/"] = plain("x" * 2_000)
+        on = {"name": "fetch", "arguments": {**arguments, "start_index": 1_000}}
+        theirs, mine = [await asked_over_http(client, "tools/call", **on) for client in (other, one)]
+        assert len(site.asked) == 2
+    assert within(mine["content"][0]["text"]) == LONG[1_000:2_000]
+    assert within(theirs["content"][0]["text"]) == "x" * 1_000
+    assert "note: this was fetched anew" in theirs["content"][0]["text"]
+
+
+async def test_a_refresh_asks_the_site_again(peer: Peer, site: Site) -> None:
+    path = added(site, answer("one", content_type="text/plain", cache_control="max-age=60"))
+    assert within(await peer.text("fetch", url=site.url(path))) == "one"
+    site.routes[path] = plain("two")
+    cached = await peer.text("fetch", url=site.url(path))
+    assert ", from the cache" in cached
+    assert within(cached) == "one"
+    assert within(await peer.text("fetch", url=site.url(path), refresh=True)) == "two"
+
+
+async def test_an_image_is_shown_as_one(peer: Peer, site: Site) -> None:
+    result = await peer.call("fetch", url=site.url(added(site, answer(PIXEL, content_type="image/png"))))
+    assert result["content"][1] == {
+        "type": "image",
+        "mimeType": "image/png",
+        "data": base64.b64encode(PIXEL).decode(),
+    }
+
+
+async def test_an_image_that_no_answer_could_hold_is_refused(any_peer: Peer, site: Site) -> None:
+    url = site.url(added(site, answer(PIXEL + b"\0" * 900_000, content_type="image/png")))
+    assert (await any_peer.error("fetch", url=url)).startswith("too_large: the image has 900,")
+    read = await any_peer.request("resources/read", uri=url)
+    assert read["error"]["message"].startswith("too_large: the image has 900,")
+
+
+async def test_an_error_begins_with_its_code(peer: Peer, site: Site) -> None:
+    rows = {
+        "ftp://127.0.0.1/": "bad_url",
+        "http://192.168.0.1/": "blocked_address",
+        "http://127.0.0.2/": "blocked_address",
+        "http://a.invalid/": "dns",
+        "/missing": "status",
+        "/zip": "unsupported_type",
+        "/robots": "robots",
+    }
+    texts = {url: await peer.error("fetch", url=site.url(url) if url[0] == "/" else url) for url in rows}
+    assert {url: text.partition(": ")[0] for url, text in texts.items()} == rows
+
+
+async def test_arguments_out_of_range_are_refused(peer: Peer) -> None:
+    for more in ({"max_length": 0}, {"start_index": -1}, {"format": "pdf"}, {"max_length": 10**6}):
+        answered = await peer.request("tools/call", name="fetch", arguments={"url": "http://127.0.0.1/", **more})
+        assert "error" in answered or answered["result"]["isError"]
+        assert next(iter(more)) in str(answered)
+
+
+async def test_several_pages_share_the_length_and_keep_their_order(any_peer: Peer, site: Site) -> None:
+    paths = [added(site, plain(LONG)), "/nothing", added(site, plain("short"))]
+    urls = [*map(site.url, paths)]
+    result = await any_peer.call("fetch_many", urls=urls, max_length=1_000)
+    text, pages = result["content"][0]["text"], result["_meta"]["pages"]
+    places = [text.index(f"[{number}] {url}") for number, url in enumerate(urls, 1)]
+    assert places == sorted(places)
+    assert pages[0]["nextIndex"] == 995
+    assert pages[1] == {"error": "status"}
+    assert not pages[2]["truncated"]
+
+
+async def test_several_pages_of_which_none_comes_are_an_error(peer: Peer) -> None:
+    text = await peer.error("fetch_many", urls=["ftp://a/", "http://10.0.0.1/"])
+    assert re.search(r"\[1\] \nbad_url: .*\[2\] http://10\.0\.0\.1/\nblocked_address: ", text, re.DOTALL)
+
+
+async def test_h16_a_page_that_does_not_come_keeps_no_other_waiting(peer: Peer, site: Site) -> None:
+    awaited: set[str] = set()
+    none_is_awaited = anyio.Event()
+
+    async def comes(asked: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(plain(f"this is {asked.target}"))
+        awaited.discard(asked.target)
+        if not awaited:
+            none_is_awaited.set()
+
+    async def waits(_: Asked, out: asyncio.StreamWriter) -> None:
+        await none_is_awaited.wait()
+        out.write(plain("this is the last page"))
+
+    paths = [added(site, waits), *(added(site, comes) for _ in range(19))]
+    awaited |= set(paths[1:])
+    text = await peer.text("fetch_many", urls=[*map(site.url, paths)])
+    assert all(f"\nthis is {path}\n" in text for path in paths[1:])
+    assert "\nthis is the last page\n" in text
+
+
+@pytest.mark.slow
+async def test_h16_a_page_that_does_not_end_keeps_no_other_waiting() -> None:
+    async def endless(asked: Asked, _: asyncio.StreamWriter) -> None:
+        await asked.until_closed()
+
+    pages = {f"/{number}": plain(f"page {number}") for number in range(19)}
+    async with opened_site({**pages, "/endless": endless}) as site, served("--timeout", "3") as peer:
+        await peer.text("fetch", url=site.url("/0"))  # so that what reads pages has started when time counts
+        text = await peer.text("fetch_many", urls=[site.url("/endless"), *map(site.url, pages)])
+    assert all(f"\npage {number}\n" in text for number in range(19))
+    assert "timeout: " in text
+
+
+def watched() -> tuple[anyio.Event, anyio.Event, Route]:
+    """A route that never answers; one event when it is asked, one when the client has closed the connection."""
+    asked, closed = anyio.Event(), anyio.Event()
+
+    async def silent(request: Asked, _: asyncio.StreamWriter) -> None:
+        asked.set()
+        await request.until_closed()
+        closed.set()
+
+    return asked, closed, silent
+
+
+async def test_h17_a_cancelled_call_ends_its_connection(any_peer: Peer, site: Site) -> None:
+    asked, closed, silent = watched()
+    params = {"name": "fetch", "arguments": {"url": site.url(added(site, silent))}}
+    params = with_envelope(params) if any_peer.stateless else params
+    await any_peer.wire.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": params})
+    with anyio.fail_after(20):
+        await asked.wait()
+        await any_peer.wire.notify("notifications/cancelled", {"requestId": 99})
+        await closed.wait()
+
+
+async def test_the_prompt_puts_the_page_before_the_model(any_peer: Peer, site: Site) -> None:
+    url = site.url(added(site, html()))
+    answered = await any_peer.request("prompts/get", name="fetch", arguments={"url": url})
+    refused = await any_peer.request("prompts/get", name="fetch", arguments={"url": "http://10.0.0.1/"})
+    assert "zwei Tage" in within(answered["result"]["messages"][0]["content"]["text"])
+    assert refused["error"]["code"] == -32602
+    assert refused["error"]["message"].startswith("blocked_address: ")
+
+
+async def test_a_page_is_a_resource_and_listed_afterwards(any_peer: Peer, site: Site) -> None:
+    url = site.url(added(site, html())) + "?q=ä&a=1"
+    read = await any_peer.request("resources/read", uri=url)
+    listed = await any_peer.request("resources/list")
+    missing = await any_peer.request("resources/read", uri="https://192.0.2.1/")
+    (contents,) = read["result"]["contents"]
+    assert contents["mimeType"] == "text/markdown"
+    assert "zwei Tage" in within(contents["text"])
+    (resource,) = (one for one in listed["result"]["resources"] if one["uri"] == url)
+    assert resource.get("title", "Brot") == "Brot"
+    assert missing["error"]["message"].startswith("blocked_")
+
+
+async def test_a_cancelled_task_ends_its_connections(peer: Peer, site: Site) -> None:
+    asked, closed, silent = watched()
+    call = {"name": "fetch_many", "arguments": {"urls": [site.url(added(site, silent))]}, "task": {}}
+    task = (await peer.request("tools/call", **call))["result"]["task"]["taskId"]
+    with anyio.fail_after(PATIENCE):
+        await asked.wait()
+        cancelled = await peer.request("tasks/cancel", taskId=task)
+        await closed.wait()
+    assert cancelled["result"]["status"] == "cancelled"
+
+
+async def test_the_list_of_tools_is_small(peer: Peer) -> None:
+    tools = (await peer.request("tools/list"))["result"]["tools"]
+    assert [tool["name"] for tool in tools] == ["fetch", "fetch_many"]
+    assert len(str(tools)) < 3_500

@@ -1,0 +1,92 @@
+"""Bodies are unpacked in small steps."""
+
+import random
+import tracemalloc
+
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.load.decoding import STEP, make_unpacker
+from tests.servers.fetch.packing import NAMES, PACK, bomb
+
+every = pytest.mark.parametrize("name", PACK)
+
+
+def text(size: int) -> bytes:
+    """Text that packs to about a half, the same each time."""
+    return bytes(random.Random(7).choices(b"abcdefghijklmnop", k=size))
+
+
+def unpacked(encoding: str, body: bytes, chunk: int = 1_000) -> bytes:
+    unpacks = make_unpacker(encoding)
+    pieces = [piece for at in range(0, len(body), chunk) for piece in unpacks.feed(body[at : at + chunk])]
+    unpacks.close()
+    return b"".join(pieces)
+
+
+@every
+def test_each_encoding_gives_what_was_packed(name: str) -> None:
+    for size in (0, 1, STEP, STEP + 1, 300_000):
+        for whole in (text(size), bytes(size)):
+            packed = PACK[name](whole)
+            assert [unpacked(NAMES[name], packed, chunk) == whole for chunk in (1_000, 1_000_000)] == [True] * 2
+    whole = text(300)
+    assert unpacked(NAMES[name], PACK[name](whole), 1) == whole
+    assert unpacked(NAMES[name], b"") == b""  # a body of nothing is not packed
+
+
+@every
+def test_a_body_that_ends_early_or_is_damaged_is_an_error(name: str) -> None:
+    for left_out in (1, 5, 200):
+        with pytest.raises(FetchError, match="too early"):
+            unpacked(NAMES[name], PACK[name](text(5_000))[:-left_out])
+    packed = bytearray(PACK[name](text(50_000)))
+    packed[2:2_000] = b"\xff" * 1_998
+    with pytest.raises(FetchError) as caught:
+        unpacked(NAMES[name], bytes(packed))
+    assert caught.value.code == "bad_response"
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd"])
+def test_several_in_a_row_are_one_body(name: str) -> None:
+    pack = PACK[name]
+    assert unpacked(name, pack(b"one") + pack(b"") + pack(b"two")) == b"onetwo"
+
+
+def test_what_follows_gzip_is_left_out() -> None:
+    assert unpacked("gzip", PACK["gzip"](b"one") + bytes(5_000)) == b"one"
+
+
+def test_h5_two_encodings_may_be_nested() -> None:
+    packed = PACK["br"](PACK["gzip"](b"whole"))
+    assert {unpacked(named, packed) for named in ("gzip, br", "GZIP,,identity , br", "x-gzip,br")} == {b"whole"}
+
+
+@pytest.mark.parametrize("named", ["gzip, gzip, gzip", "br, zstd, gzip, deflate"])
+def test_h5_three_encodings_are_refused(named: str) -> None:
+    with pytest.raises(FetchError, match="more than 2 times"):
+        make_unpacker(named)
+
+
+@pytest.mark.parametrize("named", ["compress", "gzip, aes128gcm", "gzip;q=1", "dcb"])
+def test_an_encoding_that_was_not_asked_for_is_refused(named: str) -> None:
+    with pytest.raises(FetchError) as caught:
+        make_unpacker(named)
+    assert caught.value.code == "bad_response"
+
+
+@every
+def test_h5_a_bomb_is_unpacked_step_by_step(name: str) -> None:
+    packed = bomb(name, 16)
+    tracemalloc.start()
+    try:
+        size = 0
+        for piece in make_unpacker(NAMES[name]).feed(packed):
+            assert len(piece) <= 2 * STEP
+            size += len(piece)
+            if size > 4_000_000:
+                break
+        # The memory of the decoders themselves: brotli's is not seen here, and is bounded by its window.
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()

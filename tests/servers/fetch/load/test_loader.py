@@ -1,0 +1,451 @@
+"""Loading a page: what comes back, and the items of the list of hostile and odd answers that are about it."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import anyio
+import pytest
+
+from servers.fetch.load.headers import parse_host_header
+from servers.fetch.network.redirects import Redirects
+from servers.fetch.network.urls import parse_url
+from tests.servers.fetch.loaders import AGENT, opened_loader, refused
+from tests.servers.fetch.packing import NAMES, PACK, bomb
+from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect
+
+PAGE = answer("page", content_type="text/plain")
+
+
+def sends(head: str, body: bytes = b"") -> Route:
+    """A route that writes just this and closes the connection."""
+
+    async def route(_: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(head.replace("\n", "\r\n").encode("latin-1") + b"\r\n\r\n" + body)
+        await out.drain()
+
+    return route
+
+
+async def test_a_page_comes_with_its_facts() -> None:
+    page = answer("<p>Hello", content_type="Text/HTML; charset=Latin-1")
+    async with opened_site({"/a": page}) as site, opened_loader() as loader:
+        loaded = await loader.load(site.url("/a#part"))
+    assert (loaded.url, loaded.fragment, loaded.redirects) == (site.url("/a"), "part", ())
+    assert (loaded.status, loaded.media_type, loaded.charset) == (200, "text/html", "Latin-1")
+    assert (loaded.body, loaded.received, loaded.from_cache) == (b"<p>Hello", 8, False)
+    assert site.asked[0].headers["user-agent"] == AGENT
+    assert site.asked[0].headers["accept-encoding"] == "gzip, deflate, br, zstd"
+
+
+async def test_what_is_no_media_type_is_none() -> None:
+    wrong = ["text/ignore" * 20, "text/ä b", "text/html<p>", "/html", "text/"]
+    routes = {f"/{at}": sends(f"HTTP/1.1 200 X\nContent-Type: {given}") for at, given in enumerate(wrong)}
+    async with opened_site(routes) as site, opened_loader() as loader:
+        assert [(await loader.load(site.url(path))).media_type for path in routes] == [""] * len(wrong)
+
+
+# Item H3, redirects
+
+
+async def test_h3_each_kind_of_redirect_is_followed() -> None:
+    statuses = (301, 302, 303, 307, 308)
+    routes = {f"/{status}": redirect("/b", status) for status in statuses}
+    async with opened_site({**routes, "/b": PAGE}) as site, opened_loader() as loader:
+        for status in statuses:
+            loaded = await loader.load(site.url(f"/{status}"))
+            assert (loaded.url, loaded.redirects) == (site.url("/b"), (site.url(f"/{status}"),))
+            assert loaded.body == b"page"
+        assert site.connections == 1
+
+
+async def test_h3_a_relative_location_is_resolved() -> None:
+    rows = {"b": "/d/b", "../b": "/b", "?q=1": "/d/a?q=1", "//127.0.0.1:{port}/b": "/b", " /b ": "/b"}
+    async with opened_site({"*": PAGE}) as site, opened_loader() as loader:
+
+        async def first(asked: Asked, out: asyncio.StreamWriter) -> None:
+            out.write(PAGE if "?" in asked.target else redirect(location.format(port=site.port)))
+
+        site.routes["/d/a"] = first
+        for location, path in rows.items():  # noqa: B007 (the route gives it)
+            assert (await loader.load(site.url("/d/a"))).url == site.url(path)
+
+
+@pytest.mark.parametrize(
+    ("asked", "location", "fragment"),
+    [("/a#x", "/b", "x"), ("/a#x", "/b#y", "y"), ("/a", "/b#y", "y"), ("/a", "/b", "")],
+)
+async def test_h3_the_fragment_is_the_last_that_was_named(asked: str, location: str, fragment: str) -> None:
+    async with opened_site({"/a": redirect(location), "/b": PAGE}) as site, opened_loader() as loader:
+        loaded = await loader.load(site.url(asked))
+        assert (loaded.url, loaded.fragment) == (site.url("/b"), fragment)
+
+
+async def test_h3_a_redirect_to_what_is_not_fetched_is_refused_and_not_repeated() -> None:
+    rows = {
+        "bad_url": [
+            "file:///etc/passwd",
+            "ftp://127.0.0.1/",
+            "javascript:alert(1)",
+            "data:,x",
+            "http://[::1/",
+            "http://user:secret@127.0.0.1/",
+            "http://secret@127.0.0.1/",
+            "//user:secret@127.0.0.1/",
+        ],
+        "blocked_address": ["http://10.0.0.1/", "http://169.254.169.254/", "http://[::1]/"],
+    }
+    async with opened_site({}) as site, opened_loader() as loader:
+        for code, locations in rows.items():
+            for location in locations:
+                site.routes["/a"] = redirect(location)
+                error = await refused(loader, site.url("/a"))
+                assert error.code == code
+                assert "secret" not in str(error)
+                assert "passwd" not in str(error)
+
+
+async def test_h3_a_redirect_to_a_port_that_is_not_allowed_is_refused() -> None:
+    async with opened_site({}) as one, opened_site({"/b": PAGE}) as two:
+        one.routes["/a"] = redirect(two.url("/b"))
+        async with opened_loader([f"127.0.0.1:{one.port}"]) as loader:
+            error = await refused(loader, one.url("/a"))
+    assert error.code == "blocked_address"
+    assert two.connections == 0
+
+
+async def test_h3_twenty_redirects_are_too_many() -> None:
+    hops = {f"/{n}": redirect(f"/{n + 1}") for n in range(20)}
+    async with opened_site({**hops, "/20": PAGE}) as site, opened_loader() as loader:
+        error = await refused(loader, site.url("/0"))
+        assert error.code == "too_many_redirects"
+        assert site.paths == [f"/{n}" for n in range(11)]
+        assert len((await loader.load(site.url("/10"))).redirects) == 10
+
+
+async def test_h3_a_circle_is_found_at_once() -> None:
+    async with opened_site({"/a": redirect("/b#1"), "/b": redirect("/a#2")}) as site, opened_loader() as loader:
+        error = await refused(loader, site.url("/a"))
+        assert (error.code, site.paths) == ("too_many_redirects", ["/a", "/b"])
+
+
+@pytest.mark.slow
+async def test_h3_a_redirect_with_a_body_that_drips_is_followed_all_the_same() -> None:
+    async def drips(asked: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(b"HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 10\r\n\r\nx")
+        await asked.until_closed()
+
+    async with opened_site({"/a": drips, "/b": PAGE}) as site, opened_loader() as loader:
+        assert (await loader.load(site.url("/a"))).body == b"page"
+
+
+async def test_h3_no_redirect_is_followed_where_none_is_allowed() -> None:
+    async with opened_site({"/a": redirect("/b")}) as site, opened_loader(max_redirects=0) as loader:
+        assert (await refused(loader, site.url("/a"))).code == "too_many_redirects"
+
+
+# Item H5, bodies and heads that are meant to hurt
+
+
+@pytest.mark.parametrize("name", ["gzip", "br"])
+async def test_h5_a_bomb_is_refused_by_its_ratio(name: str) -> None:
+    packed = answer(bomb(name, 8), content_encoding=NAMES[name])
+    async with opened_site({"/a": packed}) as site, opened_loader() as loader:
+        error = await refused(loader, site.url("/a"))
+    assert (error.code, error.reason) == ("too_large", "the body unpacks to more than 100 times its size")
+
+
+async def test_h5_a_bomb_in_a_bomb_is_refused() -> None:
+    packed = answer(PACK["gzip"](bomb("gzip", 16)), content_encoding="gzip, gzip")
+    async with opened_site({"/a": packed}) as site, opened_loader() as loader:
+        assert (await refused(loader, site.url("/a"))).code == "too_large"
+
+
+async def test_h5_what_unpacks_to_more_than_the_limit_is_refused() -> None:
+    packed = answer(PACK["gzip"](b"ab" * 1_500), content_encoding="gzip")
+    async with opened_site({"/a": packed}) as site, opened_loader(max_bytes=2_000) as loader:
+        assert (await refused(loader, site.url("/a"))).reason == "the body unpacks to more than 2,000 bytes"
+
+
+async def test_h5_a_body_may_be_just_as_large_as_the_limit() -> None:
+    async with (
+        opened_site({"/a": answer(bytes(2_000)), "/b": answer(bytes(2_001))}) as site,
+        opened_loader(max_bytes=2_000) as loader,
+    ):
+        assert len((await loader.load(site.url("/a"))).body) == 2_000
+        assert (await refused(loader, site.url("/b"))).code == "too_large"
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+async def test_h5_an_endless_body_is_refused_at_the_limit(chunked: bool) -> None:
+    sent = 0
+
+    async def endless(_: Asked, out: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        out.write(b"HTTP/1.1 200 X\r\n" + (b"Transfer-Encoding: chunked\r\n" if chunked else b"") + b"\r\n")
+        piece = b"3e8\r\n" + bytes(1_000) + b"\r\n"
+        while not out.is_closing():
+            out.write(piece)
+            sent += len(piece)
+            await out.drain()
+
+    async with opened_site({"/a": endless}) as site, opened_loader(max_bytes=100_000) as loader:
+        error = await refused(loader, site.url("/a"))
+        assert (error.code, error.reason) == ("too_large", "the body is larger than 100,000 bytes as sent")
+    assert sent < 20_000_000
+
+
+@pytest.mark.parametrize("what", ["Content-Length: 100\nX: y", "Transfer-Encoding: chunked"])
+async def test_h5_a_body_that_ends_too_early_is_an_error(what: str) -> None:
+    async with (
+        opened_site({"/a": sends(f"HTTP/1.1 200 X\n{what}", b"5\r\nhello\r\n")}) as site,
+        opened_loader() as loader,
+    ):
+        error = await refused(loader, site.url("/a"))
+    assert (error.code, error.reason) == ("bad_response", "the body is shorter than the answer says")
+
+
+async def test_h5_a_length_that_means_nothing_is_an_error() -> None:
+    async with opened_site({}) as site, opened_loader() as loader:
+        for lengths in ("-1", "five", "5\nContent-Length: 6", "5, 6", "9" * 30):
+            site.routes["/a"] = sends(f"HTTP/1.1 200 X\nContent-Length: {lengths}", b"hello")
+            assert (await refused(loader, site.url("/a"))).code in {"bad_response", "too_large"}
+
+
+async def test_h5_what_follows_the_length_is_no_part_of_the_body() -> None:
+    longer = sends("HTTP/1.1 200 X\nContent-Length: 5", b"hello, world")
+    async with opened_site({"/a": longer, "/b": PAGE}) as site, opened_loader() as loader:
+        assert (await loader.load(site.url("/a"))).body == b"hello"
+        assert (await loader.load(site.url("/b"))).body == b"page"
+
+
+async def test_h5_a_length_beyond_the_limit_is_refused_before_the_body() -> None:
+    async def promises(asked: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(b"HTTP/1.1 200 X\r\nContent-Length: 2001\r\n\r\n")
+        await asked.until_closed()
+
+    async with opened_site({"/a": promises}) as site, opened_loader(max_bytes=2_000) as loader:
+        assert (await refused(loader, site.url("/a"))).code == "too_large"
+
+
+async def drip(asked: Asked, out: asyncio.StreamWriter) -> None:
+    """A byte of an endless body each hundredth of a second."""
+    out.write(b"HTTP/1.1 200 X\r\n\r\n")
+    while not out.is_closing():
+        out.write(b"x")
+        await out.drain()
+        await asyncio.sleep(0.01)
+
+
+async def silent(asked: Asked, out: asyncio.StreamWriter) -> None:
+    await asked.until_closed()
+
+
+@pytest.mark.parametrize("route", [drip, silent])
+async def test_h5_a_site_that_drips_or_is_silent_meets_the_total_time(route: Route) -> None:
+    async with opened_site({"/a": route}) as site, opened_loader(timeout=0.1, ignore_robots=True) as loader:
+        error = await refused(loader, site.url("/a"))
+    assert (error.code, error.reason) == ("timeout", "127.0.0.1 took longer than 0.1 s")
+
+
+@pytest.mark.parametrize("kilobytes", [70, 300])
+async def test_h5_large_headers_are_refused(kilobytes: int) -> None:
+    lines = "\n".join(f"X-{n}: {'x' * 1_000}" for n in range(kilobytes))
+    async with (
+        opened_site({"/a": sends(f"HTTP/1.1 200 X\n{lines}\nContent-Length: 0")}) as site,
+        opened_loader() as loader,
+    ):
+        error = await refused(loader, site.url("/a"))
+    assert (error.code, error.reason) == ("too_large", "the headers are larger than 65,536 bytes")
+
+
+async def test_h5_headers_in_several_lines_are_one() -> None:
+    async with (
+        opened_site({"/a": sends("HTTP/1.1 200 X\nX-A: one\n  two\nContent-Length: 0")}) as site,
+        opened_loader() as loader,
+    ):
+        assert (await loader.load(site.url("/a"))).headers["x-a"] == "one two"
+
+
+async def test_h5_http_1_0_without_a_length_ends_with_the_connection() -> None:
+    async with opened_site({"/a": sends("HTTP/1.0 200 X", b"whole")}) as site, opened_loader() as loader:
+        assert (await loader.load(site.url("/a"))).body == b"whole"
+
+
+async def test_h5_what_is_no_answer_is_an_error() -> None:
+    async with opened_site({}) as site, opened_loader() as loader:
+        for head in ("no http at all", "HTTP/1.1 20 X", "HTTP/1.1 101 X\nUpgrade: x"):
+            site.routes["/a"] = sends(head)
+            assert (await refused(loader, site.url("/a"))).code == "bad_response"
+
+
+async def test_h5_a_site_that_closes_without_an_answer_is_asked_twice() -> None:
+    async def closes(_: Asked, out: asyncio.StreamWriter) -> None:
+        out.close()
+
+    async with opened_site({"/a": closes}) as site, opened_loader(ignore_robots=True) as loader:
+        error = await refused(loader, site.url("/a"))
+        assert (error.code, len(site.asked)) == ("connect", 2)
+
+
+# Item H10, odd statuses
+
+
+async def test_h10_an_answer_without_content_is_an_empty_page_and_one_not_asked_for_an_error() -> None:
+    empty = {f"/{status}": sends(f"HTTP/1.1 {status} X\nContent-Length: 0") for status in (204, 205, 206, 304, 305)}
+    async with opened_site(empty) as site, opened_loader() as loader:
+        for status in (204, 205):
+            loaded = await loader.load(site.url(f"/{status}"))
+            assert (loaded.status, loaded.body) == (status, b"")
+        for status in (206, 304, 305):
+            assert (await refused(loader, site.url(f"/{status}"))).code == "bad_response"
+
+
+async def test_h10_a_redirect_without_location_is_an_error() -> None:
+    async with opened_site({"/a": answer("moved", 301)}) as site, opened_loader() as loader:
+        error = await refused(loader, site.url("/a"))
+    assert (error.code, error.reason) == ("bad_response", "127.0.0.1 redirects without saying where to")
+
+
+async def test_h10_an_error_tells_its_status_and_its_text() -> None:
+    async with opened_site({}) as site, opened_loader() as loader:
+        for status in (400, 401, 404, 410, 451, 500, 599, 999):
+            site.routes["/a"] = answer("<b>Sorry<script>x</script>", status, content_type="text/html")
+            error = await refused(loader, site.url("/a"))
+            assert (error.code, error.answered) == ("status", (status, None, "Sorry"))
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_h10_a_host_that_asks_to_wait_is_not_asked_again_meanwhile(status: int) -> None:
+    async with (
+        opened_site({"/a": answer(status=status, retry_after="30"), "/b": PAGE}) as site,
+        opened_loader() as loader,
+    ):
+        error = await refused(loader, site.url("/a"))
+        assert error.answered is not None
+        assert (error.answered.status, error.answered.retry_after) == (status, 30)
+        again = await refused(loader, site.url("/b"))
+        assert again.answered is not None
+        assert (again.answered.status, again.answered.retry_after) == (status, 30)
+        assert site.paths == ["/a"]
+
+
+async def test_h10_a_date_to_wait_for_is_told_in_seconds() -> None:
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True)
+    async with opened_site({"/a": answer(status=503, retry_after=date)}) as site, opened_loader() as loader:
+        error = await refused(loader, site.url("/a"))
+    assert error.answered is not None
+    assert error.answered.retry_after == pytest.approx(600, abs=60)
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "Mon, 99 Foo 2020 00:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"])
+async def test_h10_a_time_that_means_nothing_or_is_over_stops_nobody(text: str) -> None:
+    async with (
+        opened_site({"/a": answer(status=503, retry_after=text), "/b": PAGE}) as site,
+        opened_loader() as loader,
+    ):
+        await refused(loader, site.url("/a"))
+        assert (await loader.load(site.url("/b"))).body == b"page"
+
+
+@pytest.mark.slow
+async def test_h10_a_body_of_an_error_that_drips_does_not_hide_the_status() -> None:
+    async def late(asked: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(b"HTTP/1.1 404 X\r\nContent-Type: text/plain\r\n\r\nNot here")
+        await asked.until_closed()
+
+    async with opened_site({"/a": late}) as site, opened_loader(timeout=2, ignore_robots=True) as loader:
+        error = await refused(loader, site.url("/a"))
+    assert (error.code, error.answered) == ("status", (404, None, "Not here"))
+
+
+# Item H14, what is sent to whom
+
+
+async def test_h14_no_cookie_is_kept() -> None:
+    sets = answer("x", set_cookie="a=secret; Path=/")
+    async with opened_site({"/a": sets, "/b": redirect("/a")}) as site, opened_loader() as loader:
+        for path in ("/a", "/b", "/a"):
+            loaded = await loader.load(site.url(path))
+            assert "set-cookie" not in loaded.headers
+        assert all("cookie" not in one.headers for one in site.asked)
+
+
+async def test_h14_a_header_for_a_host_goes_to_no_other() -> None:
+    names = ["one.example:*", "two.example:*"]
+    async with opened_site({"/b": PAGE}) as site:
+        secret = parse_host_header(f"one.example:{site.port}=Authorization:Bearer secret")
+        site.routes["/a"] = redirect(site.url("/b", "two.example"))
+        async with opened_loader(names, headers=(secret,)) as loader:
+            loaded = await loader.load(site.url("/a", "one.example"))
+    sent = [(one.headers["host"].partition(":")[0], one.headers.get("authorization")) for one in site.asked]
+    assert sent == [("one.example", "Bearer secret"), ("two.example", None)]
+    assert "secret" not in repr(loaded)
+
+
+async def test_h14_a_header_for_a_host_goes_to_no_other_port() -> None:
+    async with opened_site({"/b": PAGE}) as two, opened_site({"/a": redirect(two.url("/b"))}) as one:
+        secret = parse_host_header(f"127.0.0.1:{one.port}=X-Key:secret")
+        async with opened_loader(headers=(secret,)) as loader:
+            await loader.load(one.url("/a"))
+    assert [site.asked[0].headers.get("x-key") for site in (one, two)] == ["secret", None]
+
+
+async def test_h14_a_header_is_not_sent_without_tls_once_a_step_had_it() -> None:
+    secret = parse_host_header("a.example:8080=Authorization:secret")
+    async with opened_loader(headers=(secret,)) as loader:
+        # By its name: a site of TLS that redirects to one without at the same port there can't be.
+        chain = Redirects(parse_url("https://a.example:8080/"), 10)
+        assert loader._headers(chain.url, chain.was_safe, "*/*")["authorization"] == "secret"
+        chain.step("http://a.example:8080/x")
+        assert "authorization" not in loader._headers(chain.url, chain.was_safe, "*/*")
+        chain.step("https://a.example:8080/y")
+        assert loader._headers(chain.url, chain.was_safe, "*/*")["authorization"] == "secret"
+
+
+# Item H17, cancelling
+
+
+async def test_h17_cancelling_closes_the_socket() -> None:
+    begun, ended = anyio.Event(), anyio.Event()
+
+    async def waits(asked: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nbegun")
+        begun.set()
+        await asked.until_closed()
+        ended.set()
+
+    async with opened_site({"/a": waits}) as site, opened_loader() as loader:
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                group.start_soon(loader.load, site.url("/a"))
+                await begun.wait()
+                group.cancel_scope.cancel()
+            await ended.wait()
+
+
+async def test_h17_a_cancelled_load_gives_its_place_back() -> None:
+    begun = anyio.Event()
+
+    async def waits(asked: Asked, out: asyncio.StreamWriter) -> None:
+        begun.set()
+        await asked.until_closed()
+
+    async with (
+        opened_site({"/a": waits, "/b": PAGE}) as site,
+        opened_loader(max_concurrent=1) as loader,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(loader.load, site.url("/a"))
+        await begun.wait()
+        group.cancel_scope.cancel()
+        assert (await loader.load(site.url("/b"))).body == b"page"
+
+
+@pytest.mark.parametrize("host", ["xn--", "xn--a", "xn--i-7iq.example"])
+async def test_a_name_that_is_ascii_but_no_name_of_idna_is_asked_for_as_it_is(host: str) -> None:
+    async with opened_site({"*": PAGE}) as site, opened_loader((f"{host}:*", "127.0.0.1:*")) as loader:
+        site.routes["/to"] = redirect(site.url("/", host))
+        assert (await loader.load(site.url("/", host))).body == b"page"
+        assert site.asked[0].headers["host"] == f"{host}:{site.port}"
+        assert (await refused(loader, site.url("/to"))).code == "bad_url"

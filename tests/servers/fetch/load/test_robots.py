@@ -1,0 +1,231 @@
+"""Item H9: what sites ask programs not to fetch."""
+
+import asyncio
+from contextlib import suppress
+
+import anyio
+import httpx
+import pytest
+from protego import Protego
+
+from servers.fetch.errors import FetchError
+from servers.fetch.load.exchange import Answer
+from servers.fetch.load.robots import CHARACTERS, HOPS, MOST, Robots, keep_relevant
+from tests.servers.fetch.loaders import opened_loader, refused
+from tests.servers.fetch.packing import bomb
+from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect
+
+PAGE = answer("page", content_type="text/plain")
+NOTHING = "User-agent: *\nDisallow: /"
+
+
+def rules(text: str | bytes) -> Route:
+    return answer(text, content_type="text/plain")
+
+
+def site(robots: Route, **more: Route) -> dict[str, Route]:
+    return {"/robots.txt": robots, "*": PAGE, **more}
+
+
+async def is_allowed(robots: Route, path: str = "/a") -> bool:
+    """Whether a site that answers so for its robots.txt is asked for a page."""
+    async with opened_site(site(robots)) as one, opened_loader() as loader:
+        with suppress(FetchError):
+            await loader.load(one.url(path))
+        return bool(one.asked)
+
+
+async def test_h9_without_a_robots_txt_all_is_allowed() -> None:
+    assert all([await is_allowed(answer(NOTHING, status)) for status in (400, 401, 403, 404, 410, 429)])
+
+
+async def test_h9_a_robots_txt_that_fails_allows_nothing() -> None:
+    for status in (500, 502, 503, 599, 300, 304, 305):
+        async with opened_site(site(answer(status=status))) as one, opened_loader() as loader:
+            error = await refused(loader, one.url("/a"))
+            assert (error.code, one.asked) == ("robots", [])
+            assert f"answered with {status}" in error.reason
+
+
+async def test_h9_what_is_disallowed_is_not_fetched() -> None:
+    text = "User-agent: *\nDisallow: /private\nAllow: /private/but\n"
+    async with opened_site(site(rules(text))) as one, opened_loader() as loader:
+        error = await refused(loader, one.url("/private/x"))
+        assert error.code == "robots"
+        assert error.reason == "the robots.txt of 127.0.0.1 asks tester not to fetch this"
+        for path in ("/private/but/this", "/public"):
+            await loader.load(one.url(path))
+        assert one.paths == ["/private/but/this", "/public"]
+
+
+async def test_h9_wildcards_and_ends_are_understood() -> None:
+    rows = [
+        ("/*.php", "/a/b.php?x", False),
+        ("/*.php$", "/a/b.php?x", True),
+        ("/*.php$", "/a/b.php", False),
+        ("/a*c", "/a/b/c/d", False),
+        ("/ä", "/%C3%A4", False),
+        ("/a%2fb", "/a%2Fb", False),
+        ("/x?q=", "/x?q=1", False),
+        ("", "/a", True),
+    ]
+    for rule, path, allowed in rows:
+        assert await is_allowed(rules(f"User-agent: *\nDisallow: {rule}"), path) == allowed, rule
+
+
+async def test_h9_the_group_is_the_one_of_this_program() -> None:
+    rows: list[tuple[str | bytes, bool]] = [
+        ("User-agent: tester\nDisallow: /\n\nUser-agent: *\nAllow: /", False),
+        ("User-agent: TESTER\nAllow: /\n\nUser-agent: *\nDisallow: /", True),
+        ("User-agent: tester/2.0 (old)\nDisallow: /", False),
+        ("User-agent: test\nDisallow: /", True),
+        ("User-agent: testers\nDisallow: /", True),
+        ("User-agent: other\nUser-agent: tester\nDisallow: /", False),
+        ("User-agent: other\nDisallow: /", True),
+        ("User-agent: tester\nAllow: /b\n\nUser-agent: tester\nDisallow: /a", False),
+        ("Disallow: /", True),
+        ("\ufeffuser-AGENT : * # all\n disallow:/ # nothing", False),
+        ("User-agent: *\r\nDisallow: /\r\n", False),
+        ("User-agent: *\nCrawl-delay: 3600\nAllow: /", True),
+        (b"# caf\xe9\nUser-agent: *\nDisallow: /", False),
+    ]
+    for groups, allowed in rows:
+        assert await is_allowed(rules(groups)) == allowed, groups
+
+
+async def test_h9_a_web_page_in_its_place_has_no_rules() -> None:
+    for body in ("<!doctype html>\nUser-agent: *\nDisallow: /", " \n<html>\nUser-agent:*\nDisallow:/"):
+        assert await is_allowed(answer(body, content_type="text/html"))
+
+
+async def test_h9_rules_beyond_500_kibibytes_are_not_read() -> None:
+    head = "User-agent: *\nDisallow: /read\n"
+    text = (
+        head + "#" * (MOST - len(head) - 20) + "\nDisallow: /cut-here-and-beyond\nDisallow: /late" + "\n#" * 2_500_000
+    )
+    async with opened_site(site(rules(text))) as one, opened_loader() as loader:
+        await loader.load(one.url("/late"))
+        await loader.load(one.url("/cut-here"))
+        assert (await refused(loader, one.url("/read"))).code == "robots"
+
+
+def test_h9_of_a_long_one_whole_lines_are_read() -> None:
+    lines = b"Disallow: /a\n" * (MOST // 13)
+    assert lines < lines[:1] + b"x" * MOST  # so the last rule is cut
+    for more in (b"Disallow: /cut\n", b"Disallow: /cut\n" * 1_000):
+        assert keep_relevant(lines + more, "tester").splitlines() == lines.decode().splitlines()
+
+
+async def test_h9_a_robots_txt_may_be_redirected_five_times() -> None:
+    hops: dict[str, Route] = {f"/{n}": redirect(f"/{n + 1}") for n in range(1, HOPS)}
+    async with opened_site(site(redirect("/1"), **hops, **{f"/{HOPS}": rules(NOTHING)})) as one:
+        async with opened_loader() as loader:
+            assert (await refused(loader, one.url("/a"))).code == "robots"
+        one.routes[f"/{HOPS}"] = redirect(f"/{HOPS + 1}")
+        async with opened_loader() as loader:
+            await loader.load(one.url("/a"))
+
+
+async def test_h9_a_robots_txt_that_leads_to_what_is_not_fetched_or_is_damaged_allows_nothing() -> None:
+    for where in ("http://10.0.0.1/robots.txt", "file:///etc/passwd", "http://u:p@127.0.0.1/"):
+        assert not await is_allowed(redirect(where))
+    assert not await is_allowed(answer("plain", content_encoding="gzip"))
+
+
+async def test_h9_a_redirect_is_asked_about_at_its_own_site() -> None:
+    async with opened_site(site(rules(NOTHING))) as two, opened_site({"/a": redirect(two.url("/b"))}) as one:
+        async with opened_loader() as loader:
+            assert (await refused(loader, one.url("/a"))).code == "robots"
+        assert two.asked == []
+
+
+async def silent(asked: Asked, _: asyncio.StreamWriter) -> None:
+    await asked.until_closed()
+
+
+async def test_h9_a_slow_robots_txt_counts_as_unreachable_within_the_time() -> None:
+    async with opened_site(site(silent)) as one, opened_loader(timeout=1) as loader:
+        error = await refused(loader, one.url("/a"))
+    assert error.code == "robots"
+    assert "could not be had within 0.5 s" in error.reason
+
+
+async def test_h9_a_site_that_is_not_there_is_told_as_such() -> None:
+    async with opened_site({}) as gone:
+        pass
+    async with opened_loader() as loader:
+        assert (await refused(loader, gone.url("/a"))).code == "connect"
+
+
+async def test_h9_a_bomb_as_robots_txt_is_cut() -> None:
+    assert await is_allowed(answer(bomb("gzip", 4), content_encoding="gzip"))
+
+
+async def test_h9_it_is_loaded_once_for_many_pages() -> None:
+    async with opened_site(site(rules("User-agent: *\nAllow: /"))) as one, opened_loader() as loader:
+        async with anyio.create_task_group() as group:
+            for n in range(20):
+                group.start_soon(loader.load, one.url(f"/{n}"))
+        await loader.load(one.url("/again"))
+        assert (len(one.robots_asked), len(one.asked)) == (1, 21)
+
+
+async def test_h9_it_can_be_ignored() -> None:
+    async with opened_site(site(rules(NOTHING))) as one, opened_loader(ignore_robots=True) as loader:
+        await loader.load(one.url("/a"))
+        assert one.robots_asked == []
+
+
+async def test_h9_a_load_that_is_cancelled_leaves_the_others_their_robots_txt() -> None:
+    begun, go_on = anyio.Event(), anyio.Event()
+
+    async def waits(_: Asked, out: asyncio.StreamWriter) -> None:
+        begun.set()
+        await go_on.wait()
+        out.write(answer(NOTHING))
+
+    async with opened_site(site(waits)) as one, opened_loader() as loader:
+        async with anyio.create_task_group() as group:
+            group.start_soon(loader.load, one.url("/a"))
+            await begun.wait()
+            group.cancel_scope.cancel()
+        go_on.set()
+        assert (await refused(loader, one.url("/b"))).code == "robots"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "User-agent: x{n}\n",
+        "Disallow: /{n}\n",
+        "User-agent: *\nAllow: /*{n}*{n}*$\n",
+        "user agent {n}\nDisallow: *a*b\n",
+    ],
+)
+def test_h9_what_is_made_to_cost_much_does_not(line: str) -> None:
+    text = "User-agent: *\n" + "".join(line.format(n=n) for n in range(MOST // len(line)))
+    parsed = Protego.parse(keep_relevant((text + text.replace("*", "tester"))[:MOST].encode(), "tester"))
+    assert parsed.can_fetch("http://a.example/" + "a" * 8_000, "tester") in {True, False}
+
+
+async def test_h9_a_long_one_is_heeded() -> None:
+    text = NOTHING + "".join(f"\nAllow: /{n}$" for n in range(2_000))
+    async with opened_site(site(rules(text))) as one, opened_loader() as loader:
+        await loader.load(one.url("/1999"))
+        assert (await refused(loader, one.url("/2000"))).code == "robots"
+
+
+async def test_the_rules_that_are_kept_are_bounded_by_the_length_of_their_text() -> None:
+    asked: list[str] = []
+    text = "User-agent: *\n" + f"Disallow: /{'x' * 10_000}\n" * (CHARACTERS // 25_000)
+
+    async def fetch(url: httpx.URL) -> Answer:
+        asked.append(url.host)
+        return Answer(url, 200, httpx.Headers(), text.encode(), 0)
+
+    kept = Robots(fetch, "tester", 20)
+    for host in ("a", "b", "b", "c", "b", "a"):
+        await kept.check(httpx.URL(f"http://{host}/"))
+    assert asked == ["a", "b", "c", "a"]  # there is room for two

@@ -1,0 +1,182 @@
+"""What an operator may allow and deny, and what nobody reaches: where clouds hand out credentials, and the server
+itself."""
+
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy, Rules
+from tests.servers.fetch.reaching import Answers, reaching
+
+PUBLIC, PRIVATE, OTHER = "93.184.215.14", "10.1.2.3", "192.168.1.1"
+METADATA = ["169.254.169.254", "169.254.170.2", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "fd20:ce::254"]
+EVERYTHING = ["0.0.0.0/0:*", "[::/0]:*", "metadata.test:*"]
+SPELLINGS = """
+    169.254.169.254 2852039166 0xa9fea9fe 0251.0376.0251.0376 169.254.43518 [::ffff:169.254.169.254]
+    [::169.254.169.254] [64:ff9b::a9fe:a9fe] [64:ff9b:1:a9fe:a9:fe00::] [2002:a9fe:a9fe::1]
+    [2606:4700::5efe:a9fe:a9fe] [fd00:ec2::254] [FD00:0EC2:0:0::254] 100.100.100.200 168.63.129.16
+    [64:ff9b::168.63.129.16]
+""".split()  # noqa: SIM905
+
+
+def outcome(rules: Rules, host: str, address: str, port: int = 443) -> str:
+    """ "ok", or the code of the refusal."""
+    policy = Policy(rules)
+    try:
+        policy.check_host(host, port)
+        policy.check_address(host, address, port)
+    except FetchError as error:
+        return error.code
+    return "ok"
+
+
+def test_by_itself_only_the_public_web_is_allowed() -> None:
+    rows = [
+        ("example.com", PUBLIC, 443, "ok"),
+        ("example.com", PUBLIC, 80, "ok"),
+        ("example.com", PUBLIC, 22, "blocked_host"),
+        ("example.com", PRIVATE, 443, "blocked_address"),
+        ("example.com", "no address", 443, "blocked_address"),
+        (PRIVATE, PRIVATE, 443, "blocked_address"),
+    ]
+    assert [(*row[:3], outcome(Rules(), *row[:3])) for row in rows] == rows
+
+
+def test_a_private_host_or_network_is_allowed() -> None:
+    rows = [
+        ("intranet.test", "intranet.test", PRIVATE, 443, "ok"),
+        ("Intranet.TEST.", "intranet.test", PRIVATE, 443, "ok"),
+        ("intranet.test", "intranet.test", PRIVATE, 8080, "blocked_host"),
+        ("intranet.test", "sub.intranet.test", PRIVATE, 443, "blocked_address"),
+        ("intranet.test", "other.test", PRIVATE, 443, "blocked_address"),
+        ("intranet.test:8080", "intranet.test", PRIVATE, 8080, "ok"),
+        ("intranet.test:8080", "intranet.test", PRIVATE, 443, "blocked_address"),
+        ("intranet.test:8080", "other.test", PUBLIC, 8080, "blocked_host"),
+        ("intranet.test:*", "intranet.test", PRIVATE, 22, "ok"),
+        ("10.0.0.0/8", "intranet.test", PRIVATE, 443, "ok"),
+        ("10.0.0.0/8", "intranet.test", OTHER, 443, "blocked_address"),
+        ("10.0.0.0/8", "intranet.test", f"::ffff:{PRIVATE}", 443, "ok"),
+        ("10.0.0.0/8", "intranet.test", f"64:ff9b::{PRIVATE}", 443, "blocked_address"),
+        ("10.0.0.0/8", "intranet.test", PRIVATE, 8080, "blocked_host"),
+        ("10.0.0.0/8:8080", "intranet.test", PRIVATE, 8080, "ok"),
+        ("10.0.0.0/8:8080", "example.com", PUBLIC, 8080, "blocked_host"),
+        ("10.0.0.0/8:*", "intranet.test", PRIVATE, 1, "ok"),
+        (PRIVATE, "intranet.test", PRIVATE, 443, "ok"),
+        ("0x0a010203", PRIVATE, PRIVATE, 443, "ok"),
+        ("[fd00::1]:8080", "fd00::1", "fd00::1", 8080, "ok"),
+        ("[fd00::1]", "fd00::1", "fd00::1", 443, "ok"),
+        ("[fd00::/8]:*", "intranet.test", "fd12::1", 9, "ok"),
+        ("[::ffff:10.1.2.3]", "intranet.test", PRIVATE, 443, "ok"),
+    ]
+    assert [(*row[:4], outcome(Rules(allow_private=[row[0]]), *row[1:4])) for row in rows] == rows
+
+
+def test_an_entry_without_a_port_has_those_that_are_allowed() -> None:
+    assert outcome(Rules(allow_private=["intranet.test"], allow_port=[8080]), "intranet.test", PRIVATE, 8080) == "ok"
+
+
+def test_where_some_hosts_are_allowed_no_other_is() -> None:
+    rows = [
+        ("example.com", "ok"),
+        ("sub.example.com", "ok"),
+        ("notexample.com", "blocked_host"),
+        ("example.com.test", "blocked_host"),
+        ("com", "blocked_host"),
+        (PUBLIC, "blocked_host"),
+    ]
+    assert [(host, outcome(Rules(allow_host=["example.com"]), host, PUBLIC)) for host, _ in rows] == rows
+
+
+def test_what_is_denied_stays_denied() -> None:
+    rules = Rules(["example.com:*", "0.0.0.0/0:*"], ["com", "org", "8.8.8.8"], ["Example.com.", "8.8.8.8"])
+    rows = [
+        ("example.com", PUBLIC, "blocked_host"),
+        ("sub.example.com", PUBLIC, "blocked_host"),
+        ("example.org", PUBLIC, "ok"),
+        ("example.org", "8.8.8.8", "blocked_host"),
+        ("example.org", "64:ff9b::8.8.8.8", "blocked_host"),
+        ("8.8.8.8", "8.8.8.8", "blocked_host"),
+    ]
+    assert [(host, address, outcome(rules, host, address)) for host, address, _ in rows] == rows
+
+
+def test_an_entry_that_can_t_be_read_is_named() -> None:
+    entries = [
+        "", ":80", "*", "*.example.com", "http://example.com", "example.com/path", "user@example.com", "example.com:",
+        "example.com:0", "example.com:65536", "example.com:http", "fd00::1", "fd00::/8", "[fd00::1", "[fe80::1%1]",
+        "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/8:99999", "1.2.3.4.5", "[example.com]", "a..b",
+    ]  # fmt: skip
+    for entry in entries:
+        with pytest.raises(ValueError) as caught:
+            Policy(Rules(allow_private=[entry]))
+        assert str(caught.value).startswith(repr(entry))
+
+
+def test_only_a_host_is_a_host() -> None:
+    hosts = ["", "*.example.com", "https://example.com", "example.com:80", "10.0.0.0/8", "[::1"]
+    for rules in [Rules(**{option: [host]}) for option in ("allow_host", "deny_host") for host in hosts]:
+        with pytest.raises(ValueError, match="is no host"):
+            Policy(rules)
+
+
+def test_a_refusal_says_what_the_operator_could_allow() -> None:
+    policy = Policy(Rules(allow_private=["10.0.0.0/8:*"]))
+    for host, address, port, option in [
+        ("fd00::1", "fd00::1", 443, "--allow-private [fd00::1]"),
+        ("example.com", PUBLIC, 8080, "--allow-port 8080"),
+        ("127.0.0.2", "127.0.0.2", 8080, "--allow-private 127.0.0.2:8080"),
+    ]:
+        with pytest.raises(FetchError) as caught:
+            policy.check_address(host, address, port)
+        assert caught.value.suggestion == f"The operator can allow it with {option}"
+
+
+def test_only_a_name_that_is_allowed_to_be_private_is_named() -> None:
+    policy = Policy(Rules(allow_private=["intranet.test:8080", "10.0.0.0/8"], allow_host=["intranet.test"]))
+    assert policy.is_named("intranet.test", 8080)
+    assert not policy.is_named("intranet.test", 80)
+    assert not policy.is_named("10.0.0.1", 80)
+
+
+# Item H4, where clouds hand out credentials
+
+
+@pytest.mark.parametrize("allowed", [[], EVERYTHING], ids=["nothing", "everything"])
+async def test_h4_a_name_never_leads_to_credentials(allowed: list[str]) -> None:
+    names = Answers(**{f"metadata{at}_test": [address] for at, address in enumerate(METADATA)})
+    rules = [*allowed, *(f"metadata{at}.test:*" for at in range(len(METADATA)) if allowed)]
+    async with reaching(names, allow_private=rules) as web:
+        refused = [await web.refused(f"http://metadata{at}.test/latest/") for at in range(len(METADATA))]
+    assert {one.code for one in refused} == {"blocked_address"}
+
+
+async def test_h4_no_spelling_of_the_address_leads_there() -> None:
+    async with reaching(allow_private=EVERYTHING) as web:
+        refused = {host: (await web.refused(f"http://{host}/latest/")).code for host in SPELLINGS}
+        told = await web.refused("http://169.254.169.254/latest/meta-data/")
+    assert refused == dict.fromkeys(SPELLINGS, "blocked_address")
+    assert str(told) == "169.254.169.254 is where a cloud hands out credentials"  # and not how to open it
+
+
+@pytest.mark.parametrize("address", METADATA)
+def test_h4_an_operator_may_name_one_by_its_address(address: str) -> None:
+    policy = Policy(Rules(allow_private=[f"[{address}]" if ":" in address else address]))
+    policy.check_address(address, address, 80)
+    for other in {*METADATA} - {address}:
+        with pytest.raises(FetchError):
+            policy.check_address(other, other, 80)
+
+
+# Item H18, this server itself
+
+
+def test_h18_another_port_of_this_machine_is_no_endpoint_of_ours() -> None:
+    policy = Policy(Rules(allow_private=["0.0.0.0/0:*"]), lambda: [("127.0.0.1", 8000)])
+    policy.check_address("127.0.0.1", "127.0.0.1", 8001)
+
+
+@pytest.mark.parametrize("bound", ["192.0.2.7", "2001:db8::7"])
+def test_h18_the_address_it_is_bound_to_is_its_own(bound: str) -> None:
+    policy = Policy(Rules(allow_private=["0.0.0.0/0:*", "[::/0]:*"]), lambda: [(bound, 8000)])
+    with pytest.raises(FetchError, match="is this server itself"):
+        policy.check_address("own.test", bound, 8000)
+    policy.check_address("other.test", "192.0.2.8", 8000)

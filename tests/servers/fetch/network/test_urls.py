@@ -1,0 +1,151 @@
+"""URLs as they are written, and as they are understood."""
+
+import random
+from contextlib import suppress
+
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.network.address_policy import Policy, Rules
+from servers.fetch.network.addresses import is_public, parse_address
+from servers.fetch.network.connecting import CheckedBackend
+from servers.fetch.network.urls import MAX_URL, parse_url
+from tests.servers.fetch.reaching import Recorder
+
+
+def test_a_url_has_one_form() -> None:
+    rows = [
+        ("http://example.com", "http://example.com"),
+        ("  https://example.com/a \n", "https://example.com/a"),
+        ("HTTP://Example.COM:80/A", "http://example.com/A"),
+        ("https://example.com:443/", "https://example.com/"),
+        ("https://example.com:/", "https://example.com/"),
+        ("https://example.com:08443/", "https://example.com:8443/"),
+        ("https://example.com./", "https://example.com/"),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+        ("https://BÜCHER.example/", "https://xn--bcher-kva.example/"),
+        ("https://faß.example/", "https://xn--fa-hia.example/"),
+        ("https://例え。テスト/", "https://xn--r8jz45g.xn--zckzah/"),
+        ("https://under_score.example.com/", "https://under_score.example.com/"),
+        ("http://0x5db8d70e/", "http://93.184.215.14/"),
+        ("http://[2606:4700:0:0::1111]:8080/", "http://[2606:4700::1111]:8080/"),
+        ("https://example.com/a b/ü?q=ü&r=a b", "https://example.com/a%20b/%C3%BC?q=%C3%BC&r=a%20b"),
+        ("https://example.com?q", "https://example.com?q"),
+        ("https://example.com/a/../b/./c", "https://example.com/b/c"),
+        ("https://example.com/a@b:c\\d", "https://example.com/a@b:c\\d"),
+    ]
+    assert [(written, str(parse_url(written)).removesuffix("/")) for written, _ in rows] == [
+        (written, understood.removesuffix("/")) for written, understood in rows
+    ]
+
+
+def test_the_fragment_is_kept_apart() -> None:
+    url = parse_url("https://example.com/page?a=1#part")
+    assert (url.raw_path, url.fragment) == (b"/page?a=1", "part")
+
+
+INVALID = "the URL is not valid"
+SCHEME = "only http and https URLs can be fetched"
+SLASHES = "two slashes are missing after the scheme"
+HOST = "the host is neither a name nor an address"
+PORT = "the port is not a number from 1 to 65535"
+CHARACTERS = "the URL has characters in it that no URL may have"
+USERINFO = "the URL has a user name or password in it, which is not sent"
+
+
+def refusal(url: str) -> FetchError:
+    with pytest.raises(FetchError) as caught:
+        parse_url(url)
+    assert caught.value.code == "bad_url"
+    return caught.value
+
+
+def test_what_is_no_url_to_fetch_is_refused() -> None:
+    rows = {
+        INVALID: ["", "example.com/page", "//example.com/", "example.com:80/page", "/etc/passwd"],
+        SCHEME: [
+            "file:///etc/passwd",
+            "ftp://example.com/",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "gopher://a:70/_",
+        ],
+        SLASHES: ["http:example.com", "http:/example.com", "http:\\\\example.com"],
+        HOST: [
+            "http://example.com\\/",
+            "http:///example.com",
+            "http://exa mple.com/",
+            "http://example..com/",
+            f"http://{'a' * 64}.com/",
+            f"http://{'a.' * 127}com/",
+        ],
+        PORT: [f"http://example.com:{port}/" for port in ("0", "65536", "+80", "８０")],
+        CHARACTERS: ["http://example.com/\x00", "http://exam\nple.com/", "http://example.com/\ud800"],
+        f"the URL is longer than {MAX_URL} characters": [f"http://example.com/{'a' * MAX_URL}"],
+        "the host is not a valid DNS name": ["http://☃☃.example\u202e/"],
+    }
+    assert {reason: [url for url in urls if refusal(url).reason == reason] for reason, urls in rows.items()} == rows
+
+
+def test_an_address_without_brackets_is_told_of_them() -> None:
+    told = "the host has a colon in it. Write an address of IPv6 in brackets"
+    assert str(refusal("http://2606:4700::1111/")) == told
+
+
+def test_h11_credentials_are_not_repeated() -> None:
+    rows = {
+        "https://user:hunter2@example.com/": USERINFO,
+        "https://hunter2@example.com/": USERINFO,
+        "https://:hunter2@example.com/": USERINFO,
+        "https://@example.com/": USERINFO,
+        "https://user:hunter2@/": USERINFO,
+        "https://user:hunter2@127.0.0.1:99999/": USERINFO,
+        "https://user:hunter2@example.com\\@other.example/": USERINFO,
+        "ftp://user:hunter2@example.com/": SCHEME,
+        "https://user%3Ahunter2%40example.com/": HOST,
+        "https://user:hunter2%40example.com/": PORT,
+    }
+    assert {url: refusal(url).reason for url in rows} == rows
+    assert "hunter2" not in " ".join(f"{one!s}{one!r}{one.args}" for one in map(refusal, rows))
+
+
+def test_a_url_may_not_grow_too_long_by_being_encoded() -> None:
+    parse_url("https://example.com/" + "\U0001f600" * 1_000)
+    with pytest.raises(FetchError, match=f"longer than {MAX_URL} characters"):
+        parse_url("https://example.com/" + "\U0001f600" * 1_400)
+
+
+PIECES = "http:// https:// 127.0.0.1 127 0x7f 0177 2130706433 １ 。 . [ ] ::1 ::ffff: 64:ff9b:: fe80:: : %".split()  # noqa: SIM905
+PIECES += "25 @ / ? # a é example.com 99999 80 - _ xn-- localhost ⓛ 8.8.8.8 2606:4700::".split()  # noqa: SIM905
+PIECES += ["\\", " ", "\t", "\x00", "\ud800", "\u0130", "\u200b", "\u00ad", "\u202e", "\U000e0041"]
+
+
+async def reach(text: str, backend: CheckedBackend) -> bool:
+    """Whether it is a URL. If so it is the same when read again, and a connection is tried."""
+    try:
+        url = parse_url(text)
+    except FetchError as error:
+        return error.code != "bad_url"
+    assert parse_url(str(url)) == url
+    assert not url.userinfo
+    with suppress(FetchError):
+        await backend.connect_tcp(url.raw_host.decode("ascii"), url.port or 80)
+    return True
+
+
+@pytest.mark.parametrize("times", [500, pytest.param(20_000, marks=pytest.mark.slow)])
+async def test_whatever_is_written_leads_nowhere_private(times: int) -> None:
+    chance, recorder = random.Random(7), Recorder()
+    backend = CheckedBackend(Policy(Rules()), EverythingPrivate(), recorder)
+    urls = 0
+    for _ in range(times):
+        pieces = chance.choices(PIECES, k=chance.randint(1, 8))
+        urls += await reach("http://" + "".join(pieces), backend)
+    assert urls > times / 20
+    assert recorder.reached
+    assert all(is_public(parse_address(address)) for address, _ in recorder.reached)
+
+
+class EverythingPrivate:
+    async def resolve(self, host: str) -> list[str]:
+        return ["10.0.0.1"]

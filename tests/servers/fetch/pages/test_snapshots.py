@@ -1,0 +1,117 @@
+"""Pages that are kept to go on with, and several at once."""
+
+import anyio
+
+from servers.fetch.errors import FetchError
+from servers.fetch.pages.snapshots import Snapshot, Snapshots, Wanted, fetch_all
+from servers.fetch.pages.texts import join_pages
+from servers.fetch.read.page import Loaded, Page
+
+
+def snapshot(text: str, image: bytes = b"") -> Snapshot:
+    loaded = Loaded("http://a/", (), 200, {}, "text/html", None, b"", 0, False, 0.0)
+    return Snapshot(loaded, len(text), Page(text, "html", image=image))
+
+
+A, B, C = Wanted("http://a/"), Wanted("http://b/"), Wanted("http://c/")
+
+
+def test_what_was_put_last_is_there() -> None:
+    kept = Snapshots()
+    kept.put("me", A, snapshot("old"))
+    kept.put("me", A, snapshot("new"))
+    found = kept.get("me", A)
+    assert found is not None
+    assert found.page.text == "new"
+
+
+def test_another_client_has_nothing_of_it() -> None:
+    kept = Snapshots()
+    kept.put("me", A, snapshot("mine"))
+    assert kept.get("you", A) is None
+    assert kept.recent("you") == []
+
+
+def test_another_format_is_another_text() -> None:
+    kept = Snapshots()
+    kept.put(None, A, snapshot("as markdown"))
+    assert kept.get(None, A._replace(format="text")) is None
+
+
+def test_the_longest_unused_goes_first() -> None:
+    kept = Snapshots(pages=2)
+    kept.put(None, A, snapshot("a"))
+    kept.put(None, B, snapshot("b"))
+    kept.get(None, A)
+    kept.put(None, C, snapshot("c"))
+    assert [wanted for wanted, _ in kept.recent(None)] == [C, A]
+
+
+def test_texts_and_images_are_bounded_together() -> None:
+    kept = Snapshots(characters=10)
+    kept.put(None, A, snapshot("12345"))
+    kept.put(None, B, snapshot("1", b"12345"))
+    assert [wanted for wanted, _ in kept.recent(None)] == [B]
+
+
+def test_one_that_is_too_large_is_kept_alone() -> None:
+    kept = Snapshots(characters=10)
+    kept.put(None, A, snapshot("12345"))
+    kept.put(None, B, snapshot("12345678901"))
+    assert [wanted for wanted, _ in kept.recent(None)] == [B]
+
+
+# Several pages at once
+
+WANTED = [A, B]
+
+
+async def no_one(_: int) -> None:
+    """Is told, and does nothing."""
+
+
+async def test_one_that_fails_disturbs_no_other() -> None:
+    async def fetch(wanted: Wanted) -> Snapshot:
+        if wanted is WANTED[0]:
+            raise FetchError("dns", "unknown")
+        return snapshot("b")
+
+    failed, came = await fetch_all(WANTED, fetch, no_one, 60, 100)
+    assert isinstance(failed, FetchError)
+    assert isinstance(came, Snapshot)
+
+
+async def test_what_came_until_the_end_is_given() -> None:
+    async def fetch(wanted: Wanted) -> Snapshot:
+        if wanted is WANTED[0]:
+            await anyio.sleep_forever()
+        return snapshot("b")
+
+    late, came = await fetch_all(WANTED, fetch, no_one, 0.1, 100)
+    assert isinstance(late, FetchError)
+    assert late.code == "timeout"
+    assert isinstance(came, Snapshot)
+
+
+async def test_progress_counts_what_is_settled() -> None:
+    counts = []
+
+    async def fetch(_: Wanted) -> Snapshot:
+        return snapshot("x")
+
+    async def told(count: int) -> None:
+        counts.append(count)
+
+    await fetch_all(WANTED, fetch, told, 60, 100)
+    assert counts == [1, 2]
+
+
+async def test_of_large_pages_no_more_is_held_than_may_be_shown() -> None:
+    async def fetch(_: Wanted) -> Snapshot:
+        return snapshot("x" * 1_000)
+
+    outcomes = await fetch_all(WANTED, fetch, no_one, 60, 100)
+    assert [len(one.page.text) for one in outcomes if isinstance(one, Snapshot)] == [100, 100]
+    many = join_pages(WANTED, outcomes, 100, 10_000)
+    assert [facts["length"] for facts in many.facts] == [1_000, 1_000]
+    assert "go on with start_index 50" in many.text

@@ -1,0 +1,247 @@
+"""A page of HTML as a whole: its main content, its sections, each format, and pages that break rules."""
+
+import json
+
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.read.html.page import read_html
+from servers.fetch.read.page import Format, Page
+
+URL = "https://example.com/docs/page.html"
+WORDS = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 4
+ARTICLE = f"""<!doctype html><html lang="en"><head><title>Foxes and dogs – The Paper</title>
+<meta name="description" content="About foxes."><meta name="author" content="A. Writer">
+<meta property="og:site_name" content="The Paper"><meta property="og:title" content="Foxes and dogs">
+<meta property="article:published_time" content="2026-01-02T03:04:05Z">
+<link rel="canonical" href="/foxes"><link rel="alternate" type="application/rss+xml" title="News" href="/feed">
+<script type="application/ld+json">{{"@type": "Article", "dateModified": "2026-02-03"}}</script>
+<script id="__NEXT_DATA__" type="application/json">{{"props": [1, 2]}}</script></head>
+<body><nav><ul><li><a href="/">Home</a><li><a href="/news">News</a><li><a href="/sport">Sport</a></ul></nav>
+<main><article><h1>Foxes and dogs</h1><p>{WORDS}<a href="/more">Read more of it</a>.</p>
+<figure><img src="/fox.jpg" alt="A fox"><figcaption>A fox, jumping</figcaption></figure>
+<h2 id="how">How they jump</h2><p>{WORDS}</p><pre><code class="language-py">jump(dog)</code></pre>
+<h3>Over</h3><blockquote><p>{WORDS}</p></blockquote>
+<h2>Why</h2><p>{WORDS}</p><table><tr><th>Fox</th><th>Dog</th></tr><tr><td>quick</td><td>lazy</td></tr></table>
+</article></main><aside class="sidebar"><h4>Most read</h4><ul><li><a href="/1">Another story</a></ul></aside>
+<footer><p>Copyright The Paper. <a href="/terms">Terms</a></p></footer></body></html>"""
+
+
+def read(html: str = ARTICLE, format: Format = "markdown", section: str | None = None) -> Page:
+    return read_html(html, URL, format, section)
+
+
+def test_the_main_content_as_markdown():
+    words = WORDS.strip()
+    assert read().text == "\n\n".join(
+        [
+            "# Foxes and dogs",
+            f"{words} [Read more of it](https://example.com/more).",
+            '![A fox](https://example.com/fox.jpg "A fox, jumping")',
+            "## How they jump",
+            words,
+            "```py\njump(dog)\n```",
+            "### Over",
+            f"> {words}",
+            "## Why",
+            words,
+            "| Fox | Dog |\n| --- | --- |\n| quick | lazy |",
+        ]
+    )
+
+
+def test_the_main_content_as_text():
+    text = read(format="text").text
+    assert text.startswith("Foxes and dogs\n\nThe quick")
+    assert "Read more of it." in text
+    assert not any(one in text for one in ("Sport", "Copyright", "A fox", "https:", "##"))
+
+
+def test_a_picture_around_the_content_is_no_part_of_it():
+    page = read(ARTICLE.replace("<nav>", "<header><img src=/logo.png alt=Logo></header><nav>"))
+    assert "Logo" not in page.text
+
+
+def test_a_page_says_what_it_is():
+    found = read().found
+    assert found._asdict() == {
+        "title": "Foxes and dogs – The Paper",
+        "description": "About foxes.",
+        "language": "en",
+        "author": "A. Writer",
+        "canonical": "https://example.com/foxes",
+        "published": "2026-01-02T03:04:05Z",
+        "site": "The Paper",
+    }
+
+
+def test_metadata():
+    said = json.loads(read(format="metadata").text)
+    assert said["modified"] == "2026-02-03"
+    assert said["open_graph"] == {"og:site_name": "The Paper", "og:title": "Foxes and dogs"}
+    assert said["feeds"] == [{"title": "News", "type": "application/rss+xml", "url": "https://example.com/feed"}]
+    assert said["headings"][1] == {"level": 2, "text": "How they jump", "id": "how"}
+
+
+def test_the_data_of_a_page():
+    assert json.loads(read(format="json").text) == [
+        {"type": "application/ld+json", "data": {"@type": "Article", "dateModified": "2026-02-03"}},
+        {"type": "application/json", "id": "__NEXT_DATA__", "data": {"props": [1, 2]}},
+    ]
+    assert len(json.loads(read(format="json", section="#__NEXT_DATA__").text)) == 1
+
+
+def test_data_that_can_not_be_read_is_counted():
+    html = "<script type=application/json>[1]</script><script type=application/json>{</script>"
+    assert read(html, "json").notes[-1] == "1 more could not be read."
+
+
+def test_a_page_without_data_says_so():
+    with pytest.raises(FetchError) as failed:
+        read("<p>x", "json")
+    assert failed.value.code == "not_found"
+
+
+def test_links_are_listed_once_by_their_first_words():
+    html = '<a href=/a><img src=i alt="pic] (a"></a><a href=/a>again</a><a href=/b></a><a href=#x>x</a>'
+    assert (
+        read(html, "links").text
+        == "- [pic\\] (a](https://example.com/a)\n- [https://example.com/b](https://example.com/b)"
+    )
+
+
+def test_links_have_a_limit_and_say_so():
+    page = read("".join(f"<a href=/{number}>x</a>" for number in range(1_003)), "links")
+    assert len(page.text.splitlines()) == 1_000
+    assert page.notes[-1] == "3 more links are left out."
+
+
+def test_html_is_clean_and_its_links_absolute():
+    html = '<div id=a onclick=x() style="color:red"><script>x</script><a href="/b" data-x=1>c</a><img src=d></div>'
+    assert read(html, "html", "#a").text == (
+        '<div id="a"><a href="https://example.com/b">c</a><img src="https://example.com/docs/d"></div>'
+    )
+
+
+def test_sections():
+    for section, begins, has, has_not in [
+        ("#how", "## How they jump", "### Over", "## Why"),
+        ("how they JUMP", "## How they jump", "### Over", "## Why"),
+        ("## Why", "## Why", "| quick |", "Copyright"),
+        ("jump", "## How they jump", "jump(dog)", "Home"),
+        ("Over", "### Over", "> The quick", "## Why"),
+        ("aside", "#### Most read", "Another story", "fox"),
+        ("footer a, nav a", "[Home](https://example.com/)", "[Terms]", "fox"),
+    ]:
+        text = read(section=section).text
+        assert text.startswith(begins)
+        assert has in text
+        assert has_not not in text
+
+
+def test_fragments_name_what_a_browser_would_show():
+    rows = [
+        ("<div><h2 id=a>A</h2></div><p>a<div><h2>B</h2></div><p>b", "#a", "## A\n\na"),
+        ("<section id=a><h2>A</h2><p>a</section><p>b", "#a", "## A\n\na"),
+        ("<p>x<p><a name=a></a><h2>A</h2><p>a", "#a", "## A\n\na"),
+        ("<dl><dt id=a>f()<dd>does<dt>g()<dd>not</dl>", "#a", "**f()**\n\n: does"),
+        ("<p>x<p id=ä>a", "#%C3%A4", "a"),
+    ]
+    assert [(html, section, read(html, section=section).text) for html, section, _ in rows] == rows
+
+
+def test_a_section_that_is_not_there_is_answered_with_those_that_are():
+    with pytest.raises(FetchError) as failed:
+        read(section="Nowhere")
+    assert failed.value.code == "not_found"
+    assert failed.value.quoted.splitlines() == ["Foxes and dogs", "How they jump", "Over", "Why", "Most read"]
+
+
+def test_a_section_needs_a_name_of_some_length_and_what_is_no_selector_is_not_found():
+    for section in (" ", "x" * 501, "[", "a:nope(", "::x", "((((", "*" * 400):
+        with pytest.raises(FetchError) as failed:
+            read(section=section)
+        assert failed.value.code in ("bad_argument", "not_found")
+        assert section not in (" ", "x" * 501) or failed.value.code == "bad_argument"
+
+
+def test_a_page_that_needs_javascript_says_so():
+    for html, wants in [
+        ("<body><div id=root></div><script src=/app.js></script>", True),
+        ("<body><noscript>You need to enable JavaScript to run this app.</noscript><script>x</script>", True),
+        ("<body><script src=/app.js></script>", True),
+        (f"<body><div id=root><p>{WORDS}{WORDS}</div><script src=/app.js></script>", False),
+        ("<body><p>A short page.</p><script src=/count.js></script>", False),
+        ("<body><p>A short page.</p>", False),
+    ]:
+        assert any("JavaScript" in note for note in read(html).notes) is wants, html
+
+
+def test_a_title_is_not_written_twice():
+    html = f"<title>On dogs – Paper</title><body><article><h2>On dogs</h2><p>{WORDS}</p><p>{WORDS}</p></article>"
+    assert read(html).text.startswith("## On dogs")
+    assert read(html.replace("<h2>On dogs</h2>", "")).text.startswith("# On dogs – Paper\n\nThe quick")
+
+
+def test_pages_that_are_hardly_pages():
+    for html, text in [
+        ("", ""),
+        ("   ", ""),
+        ("just words", "just words"),
+        ("<ul><li>one<li>two</ul>", "- one\n- two"),
+        ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
+        ("<frameset><frame src=/a name=left></frameset>", "[left](https://example.com/a)"),
+        ('<?xml version="1.0" encoding="utf-16"?><html><body><p>h\u00e9</p></body></html>', "h\u00e9"),
+        ("<meta charset=utf-16><p>h\u00e9 \u4e2d", "h\u00e9 \u4e2d"),
+        ("<p>a\x00b\ud800c\U000f0000d</p>", "abcd"),
+        ("<p>un<b>closed <i>all</p></b> over", "un**closed *all***\n\n***over***"),
+    ]:
+        assert read(html).text.replace("*", "") == text.replace("*", ""), html
+
+
+def test_h6_deep_nesting_is_read():
+    for tag in ("div", "ul", "blockquote", "b", "table", "a", "form", "svg", "section"):
+        assert "before" in read(f"<body><p>before</p>{f'<{tag}>' * 400}deep").text
+
+
+def test_h6_what_lies_deeper_than_can_be_read_is_said_to_be_left_out():
+    page = read("<body><p>before</p>" + "<div>" * 20_000 + "deep")
+    assert page.text == "before"
+    assert "left out" in page.notes[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>x</p>" * 250_000,
+        f'<p title="{"a" * 10_000_000}">x</p>',
+        f"<p>x{'&amp;' * 50_000}</p>",
+        f"<p>x{'&none;' * 50_000}</p>",
+        f"<style>{'.a,' * 200_000}b{{display:none}}</style><p>x",
+        f"<style>{'a{' * 200_000}</style><p>x",
+        "<table>" + "<tr><td rowspan=65000 colspan=1000>x<td>b" * 3_000,
+        "<p>x" + "<br>" * 100_000,
+        "<p>x" + "*_`[<" * 100_000,
+        "<p>x" + "<" * 500_000,
+        f"<p style='{'color:' * 100_000}'>x",
+        f"<script type=application/ld+json>{'[' * 100_000}</script><p>x",
+    ],
+    ids=lambda html: html[:12],
+)
+def test_h6_pages_that_are_made_to_cost_much_are_read(html):
+    assert "x" in read(html).text
+
+
+def test_a_page_without_a_body_tag_is_read_whole():
+    for start in ("<main>", "<article>", "<section>", "<nav>Home</nav>", "<my-page>"):
+        page = read(f"<title>B</title><meta name=author content=Ada>{start}<h1>B</h1><p>It takes two days.</p>")
+        assert "It takes two days." in page.text
+        assert page.found.author == "Ada"
+
+
+def test_where_no_content_was_found_the_element_called_main_is_shown():
+    rows = "".join(f"<tr><td><a href=/{n}>Station {n}</a><td>{n} mm" for n in range(90))
+    page = read(f"<body><nav>Home</nav><main><h1>Rain</h1><table>{rows}</table></main><footer>Imprint</footer>")
+    assert "Station 89" in page.text
+    assert "Imprint" not in page.text

@@ -1,0 +1,125 @@
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.read.kinds import Kind, check, kind_of
+from servers.fetch.read.reader import size_of
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\x40\0\0\0\xc8\x08\x06\0\0\0"
+GIF = b"GIF89a\x40\x01\xc8\x00\0\0\0"
+JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0\xff\xff\xc2\0\x11\x08\0\xc8\1\x40\x03"
+WEBP = b"RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x3f\1\0\xc7\0\0"
+LOSSY = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x40\x01\xc8\x00"
+LOSSLESS = b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f" + (319 | 199 << 14).to_bytes(4, "little")
+ZIP = b"PK\x03\x04\x14\0\0\0"
+WASM = b"\0asm\1\0\0\0"
+RSS = b'<?xml version="1.0"?>\n<!-- news -->\n<rss version="2.0"><channel></channel></rss>'
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><text>Hi</text></svg>'
+
+
+def test_h8_a_page_is_what_it_says_or_what_its_bytes_say():
+    rows = [
+        # What is said, where it can be true.
+        (b"<p>Hello", "text/html", "html"),
+        (b"Hello", "text/html", "html"),
+        (b"<p>Hello", "text/plain", "text"),
+        (b"# Hello", "text/markdown", "text"),
+        (b"a { color: red }", "text/css", "text"),
+        (b"let a = 1;", "text/javascript", "text"),
+        (b"let a = 1;", "application/javascript", "text"),
+        (b"a: 1", "application/yaml", "text"),
+        (b"{}", "application/json", "json"),
+        (b"{}", "text/json", "json"),
+        (b"{}", "application/ld+json", "json"),
+        (b"{}\n{}", "application/x-ndjson", "json"),
+        (RSS, "application/rss+xml", "feed"),
+        (RSS, "text/xml", "feed"),
+        (RSS, "text/html", "feed"),
+        (b"\xef\xbb\xbf<feed xmlns='http://www.w3.org/2005/Atom'>", "application/atom+xml", "feed"),
+        (b"<rdf:RDF >", "application/xml", "feed"),
+        ("<rss ><channel/></rss>".encode("utf-16"), "text/xml", "feed"),
+        (b"<a/>", "application/xml", "text"),
+        (b'<?xml version="1.0"?><!DOCTYPE html PUBLIC "x" "y"><html xmlns="z">', "application/xml", "html"),
+        (SVG, "image/svg+xml", "text"),
+        ("Grüße".encode("utf-16-le"), "text/plain", "text"),
+        # What is not said.
+        (b"  <!doctype html><title>x", "", "html"),
+        (b"<?xml version='1.0'?><html >", "", "html"),
+        (RSS, "", "feed"),
+        (b'{"a": 1}', "", "json"),
+        (b'[{"a": 1}]', "", "json"),
+        (b"[1] a footnote", "", "text"),
+        (b"plain", "", "text"),
+        (b"", "", "text"),
+        (PNG, "", "image"),
+        (b"%PDF-1.7\n", "", "pdf"),
+        (ZIP, "", "other"),
+        (WASM, "", "other"),
+        (b"\1\2\3", "", "other"),
+        # A mere stream of bytes is looked at.
+        (b"plain", "application/octet-stream", "text"),
+        (b"%PDF-1.7\n", "application/octet-stream", "pdf"),
+        (b"\1\2\3", "application/octet-stream", "other"),
+        # What can't be true.
+        (PNG, "text/html", "image"),
+        (JPEG, "image/png", "image"),
+        (b"\r\n\0%PDF-1.7\n", "text/html", "pdf"),
+        (b"<!doctype html><title>log in", "application/pdf", "html"),
+        (b"<!doctype html>", "image/png", "other"),
+        (b"\1\2\3", "text/plain", "other"),
+        (ZIP, "text/plain", "other"),
+        (b"BMW builds cars", "text/plain", "text"),
+        # What is never shown.
+        (b"text", "audio/mpeg", "other"),
+        (b"text", "video/mp4", "other"),
+        (b"text", "font/woff2", "other"),
+        (b"text", "image/avif", "other"),
+        (b"text", "application/epub+zip", "other"),
+    ]
+    assert [(body, said, kind_of(said, body).name) for body, said, _ in rows] == rows
+
+
+def test_h8_what_is_in_a_zip_is_named_as_the_site_names_it():
+    word = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    assert kind_of(word, ZIP) == Kind("other", word)
+    assert kind_of("application/octet-stream", ZIP) == Kind("other", "application/zip")
+
+
+def test_h8_what_is_no_text_is_described():
+    for body, media_type in [(ZIP, ""), (WASM, ""), (b"\1\2", "application/octet-stream")]:
+        kind = kind_of(media_type, body)
+        with pytest.raises(FetchError) as caught:
+            check(kind, "markdown", None, 12_345)
+        assert caught.value.code == "unsupported_type"
+        assert str(caught.value) == f'"{kind.media_type}", 12,345 bytes: there is no text in it that could be shown'
+
+
+def test_h8_an_image_says_its_size():
+    webp = [WEBP, LOSSY, LOSSLESS]
+    for media_type, bodies in {
+        "image/png": [PNG],
+        "image/gif": [GIF],
+        "image/jpeg": [JPEG],
+        "image/webp": webp,
+    }.items():
+        for body in bodies:
+            assert kind_of("", body) == Kind("image", media_type)
+            assert size_of(body, media_type) == (320, 200)
+            cut = [size_of(body[:length], media_type) for length in range(len(body))]
+            assert {*cut} <= {None, (320, 200)}
+
+
+def test_a_format_that_does_not_fit_names_those_that_do():
+    with pytest.raises(FetchError) as caught:
+        check(Kind("pdf", "application/pdf"), "html", None, 1)
+    assert caught.value.code == "bad_argument"
+    assert str(caught.value) == (
+        'the page is a PDF ("application/pdf"), which can\'t be given as html.'
+        " Formats for it: markdown, metadata, text."
+    )
+
+
+def test_only_html_and_json_have_sections():
+    check(Kind("json", "application/json"), "text", "/a", 1)
+    with pytest.raises(FetchError, match="has no sections") as caught:
+        check(Kind("text", "text/plain"), "text", "/a", 1)
+    assert caught.value.code == "bad_argument"

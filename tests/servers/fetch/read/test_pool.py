@@ -1,0 +1,227 @@
+"""Processes that read pages: what happens to them, and to the pages beside the one that does it."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.read.pipe_frames import lengths_of
+from servers.fetch.read.pool import Limits, Pool
+from servers.fetch.read.reader import Reader, open_reader
+from tests.descriptors import descriptors, settled_descriptors
+from tests.servers.fetch.bodies import loaded
+
+MAPS = Path("/proc/self/maps")
+SMALL = loaded("one", "text/plain")
+SLOW = loaded("[" + "1," * 5_000_000 + "1]", "application/json")
+LARGE = loaded("[" + "[]," * 3_000_000 + "1]", "application/json")
+
+
+@asynccontextmanager
+async def opened(limits: Limits, size: int = 1) -> AsyncIterator[tuple[Reader, Pool]]:
+    pool = Pool(size, limits)
+    try:
+        yield Reader(pool), pool
+    finally:
+        await pool.close()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process; one that ended and was not waited for counts."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not MAPS.exists(), reason="only Linux tells which libraries a process has loaded")
+async def test_a_process_loads_what_reads_pages_and_no_server():
+    async with opened(Limits(60, 256)) as (reader, pool):
+        await reader.prepare()
+        loaded_libraries = Path(f"/proc/{pool.pids[0]}/maps").read_text()
+    assert "/lxml/" in loaded_libraries
+    assert "pydantic" not in loaded_libraries
+
+
+@pytest.mark.slow
+async def test_h16_a_page_that_takes_too_long_is_given_up_and_no_other_is_disturbed():
+    async with opened(Limits(1, 256), size=2) as (reader, pool):
+        await reader.warm()
+        (pid,) = pool.pids
+        pages: list[str] = []
+
+        async def read_others() -> None:
+            pages.extend([(await reader.read(SMALL, "markdown")).text for _ in range(20)])
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(read_others)
+            with pytest.raises(FetchError, match="reading the page takes longer than 1 s") as caught:
+                await reader.read(SLOW, "markdown")
+        assert caught.value.code == "unreadable"
+        assert pages == ["one"] * 20
+        assert len(pool.pids) == 1
+        assert not is_alive(pid)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory as well")
+async def test_a_page_that_takes_too_much_memory_is_given_up():
+    async with opened(Limits(10, 64)) as (reader, _):
+        with pytest.raises(FetchError, match="reading the page takes more than 64 MiB of memory") as caught:
+            await reader.read(LARGE, "markdown")
+        assert caught.value.code == "unreadable"
+        assert (await reader.read(SMALL, "markdown")).text == "one"
+
+
+@pytest.mark.slow
+async def test_a_process_that_dies_costs_its_page_only():
+    async with opened(Limits(10, 256)) as (reader, pool):
+        await reader.read(SMALL, "markdown")
+        (pid,) = pool.pids
+        async with anyio.create_task_group() as group:
+
+            async def read() -> None:
+                with pytest.raises(FetchError, match="the page broke the process that was to read it") as caught:
+                    await reader.read(SLOW, "markdown")
+                assert caught.value.code == "unreadable"
+
+            group.start_soon(read)
+            await anyio.wait_all_tasks_blocked()
+            os.kill(pid, signal.SIGKILL)
+        assert not is_alive(pid)
+        assert (await reader.read(SMALL, "markdown")).text == "one"
+
+
+async def test_a_process_that_died_while_idle_costs_no_page():
+    async with opened(Limits(10, 256)) as (reader, pool):
+        await reader.read(SMALL, "markdown")
+        (pid,) = pool.pids
+        os.kill(pid, signal.SIGKILL)
+        await pool._workers[0]._process.wait()  # nothing else tells that it is dead
+        assert (await reader.read(SMALL, "markdown")).text == "one"
+
+
+@pytest.mark.slow
+async def test_h17_a_cancelled_page_ends_its_process():
+    async with opened(Limits(10, 256)) as (reader, pool):
+        await reader.read(SMALL, "markdown")
+        (pid,) = pool.pids
+        async with anyio.create_task_group() as group:
+            group.start_soon(reader.read, SLOW, "markdown")
+            await anyio.wait_all_tasks_blocked()
+            assert is_alive(pid)
+            group.cancel_scope.cancel()
+        assert not is_alive(pid)
+        assert pool.pids == []
+        assert (await reader.read(SMALL, "markdown")).text == "one"
+
+
+@pytest.mark.slow
+async def test_h17_a_page_that_is_cancelled_while_it_waits_ends_nothing():
+    async with opened(Limits(10, 256)) as (reader, pool):
+        await reader.read(SMALL, "markdown")
+        before = pool.pids
+        async with anyio.create_task_group() as group:
+            group.start_soon(reader.read, loaded("x" * 1_000_000, "text/plain"), "markdown")
+            with anyio.CancelScope() as waiting:
+                waiting.cancel()
+                await reader.read(SMALL, "markdown")
+        assert waiting.cancelled_caught
+        assert pool.pids == before
+
+
+@pytest.mark.slow
+async def test_pages_are_read_in_the_order_they_came():
+    read: list[int] = []
+    async with opened(Limits(10, 256)) as (reader, _), anyio.create_task_group() as group:
+
+        async def one(number: int) -> None:
+            await reader.read(SMALL, "markdown")
+            read.append(number)
+
+        for number in range(20):
+            group.start_soon(one, number)
+    assert read == list(range(20))
+
+
+async def test_one_process_is_used_where_pages_come_one_by_one_and_one_is_damaged():
+    pids = set[int]()
+    async with opened(Limits(10, 256), size=3) as (reader, pool):
+        for _ in range(3):
+            await reader.read(SMALL, "markdown")
+            pids |= {*pool.pids}
+            with pytest.raises(FetchError, match="the PDF is damaged"):
+                await reader.read(loaded(b"%PDF-1.7\n", "application/pdf"), "markdown")
+    assert len(pids) == 1
+
+
+@pytest.mark.slow
+async def test_a_process_makes_room_for_a_fresh_one_after_some_pages():
+    pids = []
+    async with opened(Limits(10, 256, pages=2)) as (reader, pool):
+        await reader.warm()
+        for _ in range(5):
+            pids += pool.pids
+            await reader.read(SMALL, "markdown")
+    assert len(pids) == 3
+    assert len(set(pids)) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are counted in /proc")
+async def test_nothing_is_left_when_the_reader_is_closed():
+    before = len(settled_descriptors())
+    async with open_reader(workers=2, seconds=10, mebibytes=256) as reader:
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(reader.read, SMALL, "markdown")
+        pids = reader._pool.pids  # a reader that is opened has no other way to its processes
+        assert len(pids) == 2
+    assert not any(map(is_alive, pids))
+    assert len(descriptors()) <= before + 2  # what the loop keeps to hear of processes
+
+
+@pytest.mark.slow
+async def test_a_process_knows_nothing_of_the_environment(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SITE_TOKEN", "secret")
+    async with opened(Limits(10, 256)) as (reader, pool):
+        await reader.read(SMALL, "markdown")
+        (pid,) = pool.pids
+        if sys.platform == "linux":
+            assert b"SITE_TOKEN" not in Path(f"/proc/{pid}/environ").read_bytes()
+
+
+@pytest.mark.slow
+async def test_a_process_starts_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "json.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    async with opened(Limits(10, 256)) as (reader, _):
+        assert (await reader.read(SMALL, "markdown")).text == "one"
+
+
+@pytest.mark.slow
+async def test_h17_a_page_that_is_cancelled_within_its_answer_ends_its_process(monkeypatch: pytest.MonkeyPatch):
+    async with opened(Limits(10, 256)) as (reader, pool):
+        await reader.read(SMALL, "markdown")
+        (pid,) = pool.pids
+        with anyio.CancelScope() as reading:
+
+            def lengths(start: bytes) -> tuple[int, int]:
+                os.kill(pid, signal.SIGSTOP)  # so that the rest of the answer does not come first
+                reading.cancel()
+                return lengths_of(start)
+
+            # Nothing else tells when an answer has begun.
+            monkeypatch.setattr("servers.fetch.read.pool.lengths_of", lengths)
+            await reader.read(loaded("x" * 5_000_000, "text/plain"), "markdown")
+        monkeypatch.undo()
+        assert reading.cancelled_caught
+        assert not is_alive(pid)
+        assert (await reader.read(SMALL, "markdown")).text == "one"

@@ -1,0 +1,114 @@
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from servers.fetch.errors import FetchError
+from servers.fetch.read.kinds import KindName
+from servers.fetch.read.pipe_frames import Head
+from servers.fetch.read.pool import Limits, Pool
+from servers.fetch.read.reader import Reader, open_reader
+from tests.servers.fetch.bodies import loaded
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def reader() -> AsyncIterator[Reader]:
+    async with open_reader(workers=1, seconds=10, mebibytes=256) as reader:
+        yield reader
+
+
+async def test_text_is_given_as_it_is(reader: Reader):
+    page = await reader.read(loaded("Grüße\n  aus Köln", "text/plain"), "markdown")
+    assert page.text == "Grüße\n  aus Köln"
+    assert (page.kind, page.charset) == ("text", "utf-8")
+
+
+async def test_the_source_is_given_as_the_site_sent_it(reader: Reader):
+    page = await reader.read(loaded(b"<title>t</title><p hidden>x</p>", "text/html"), "raw")
+    assert page.text == "<title>t</title><p hidden>x</p>"
+
+
+async def test_what_needs_no_parsing_needs_no_process():
+    reader = Reader(pool := Pool(1, Limits(10, 256)))
+    with pytest.raises(FetchError, match='application/zip", 5 bytes') as caught:
+        await reader.read(loaded(b"PK\x03\x04\0", "application/zip"), "markdown")
+    assert caught.value.code == "unsupported_type"
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x03"
+    page = await reader.read(loaded(png, "image/png"), "markdown")
+    assert (page.image, page.image_type, page.text) == (png, "image/png", "image/png, 2 x 3 pixels, 24 bytes")
+    assert not pool.pids
+
+
+async def test_h6_xml_and_svg_are_shown_as_they_are_and_no_entity_is_looked_for(reader: Reader):
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    text = f'<!DOCTYPE svg [<!ENTITY l0 "lol">{laughs}<!ENTITY f SYSTEM "file:///etc/passwd">]><svg>&l9;&f;</svg>'
+    for media_type in ("image/svg+xml", "application/xml"):
+        page = await reader.read(loaded(text, media_type), "markdown")
+        assert (page.text, page.kind) == (text, "text")
+
+
+async def test_h6_html_that_is_nested_without_end_is_read_or_refused(reader: Reader):
+    page = await reader.read(loaded("<html><body>" + "<div>" * 1_500 + "deep", "text/html"), "text")
+    assert page.kind == "html"
+
+
+async def test_h12_what_is_not_seen_is_left_out_of_all_kinds(reader: Reader):
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    page = await reader.read(loaded(f"Hello{hidden}\u200b there", "text/plain"), "markdown")
+    assert (page.text, page.removed.characters) == ("Hello there", 5)
+
+
+async def test_h7_a_page_tells_its_charset(reader: Reader):
+    body = '<html><head><meta charset="windows-1251"></head><body><p>Привет, мир!</p></body></html>'
+    page = await reader.read(loaded(body.encode("cp1251"), "text/html"), "text")
+    assert "Привет, мир!" in page.text
+    assert page.charset == "windows-1251"
+
+
+async def test_an_error_of_a_reader_reaches_the_caller(reader: Reader):
+    with pytest.raises(FetchError, match="the JSON has nothing at '/b'") as caught:
+        await reader.read(loaded('{"a": 1}', "application/json"), "markdown", "/b")
+    assert caught.value.code == "not_found"
+    assert caught.value.suggestion == "Where it ends there is an object of 1 members."
+    assert caught.value.quoted == '"a"'
+
+
+async def test_a_damaged_page_is_unreadable_and_the_next_is_read(reader: Reader):
+    with pytest.raises(FetchError, match="the PDF is damaged") as caught:
+        await reader.read(loaded(b"%PDF-1.7\n", "application/pdf"), "markdown")
+    assert caught.value.code == "unreadable"
+    assert (await reader.read(loaded("one", "text/plain"), "markdown")).text == "one"
+
+
+async def test_an_answer_of_a_process_that_was_taken_over_is_refused():
+    class Taken(Pool):
+        async def ask(self, kind: KindName, head: Head, body: bytes) -> tuple[Head, bytes]:
+            return answers.pop(), b"\xff"
+
+    answers = [
+        {},
+        {"page": []},
+        {"page": {"kind": "text"}},
+        {"page": {"kind": "text", "found": {"no": 1}, "removed": {}, "notes": []}},
+        {"page": {"kind": "text", "found": {}, "removed": {}, "notes": 1}},
+        {"error": ["unreadable"]},
+        {"error": 5},
+    ]
+    while answers:
+        with pytest.raises(FetchError, match="the page broke the process") as caught:
+            await Reader(Taken(1, Limits(1, 64))).read(loaded("one", "text/plain"), "markdown")
+        assert caught.value.code == "unreadable"
+
+
+async def test_what_would_steer_a_terminal_is_left_out(reader: Reader):
+    page = await reader.read(loaded("a" * 2_000 + "\x1b[31m\x9b1m\x00\b\tb\r\n", "text/plain"), "markdown")
+    assert page.text == "a" * 2_000 + "[31m1m\tb\r\n"
+    assert page.removed.characters == 4
+
+
+async def test_the_facts_of_a_feed_hold_nothing_invisible(reader: Reader):
+    feed = "<rss version='2.0'><channel><title>a\u202ebc</title><item><title>d</title></item></channel></rss>"
+    page = await reader.read(loaded(feed, "application/rss+xml"), "markdown")
+    assert page.found.title == "abc"

@@ -1,0 +1,71 @@
+"""Settings: rules for the network that can't be read, and secrets that nobody is shown."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from servers.fetch.load.headers import parse_host_header
+from servers.fetch.read.pipe_frames import MAX_BODY
+from servers.fetch.server import app
+from servers.fetch.settings import Settings
+from shared.program.run import check_arguments
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--allow-private", "10.0.0.1/8", "'10.0.0.1/8': 10.0.0.1/8 has host bits set"),
+        ("--allow-private", "fd00::/8", "'fd00::/8' is not HOST[:PORT] or NET[:PORT]; IPv6 needs brackets"),
+        ("--allow-host", "https://example.com", "'https://example.com' is no host"),
+        ("--deny-host", "*.example.com", "'*.example.com' is no host"),
+        ("--allow-port", "0", "'0': a port is a number from 1 to 65535"),
+        ("--ca-file", "/dev/null", "/dev/null holds no certificates in PEM"),
+        ("--ca-file", "/nowhere.pem", "/nowhere.pem: No such file or directory"),
+        ("--ca-file", "~nobody-of-that-name/a.pem", "~nobody-of-that-name/a.pem: No such file or directory"),
+    ],
+)
+def test_a_wrong_rule_is_refused(option: str, value: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"{option}: {reason}")):
+        check_arguments(app, [option, value], {})
+
+
+@pytest.mark.slow
+def test_a_wrong_rule_ends_the_start_and_shows_no_secret() -> None:
+    command = [sys.executable, "-m", "servers.fetch", "--proxy-url", "socks5://me:hunter2@proxy.test"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert "--proxy-url: a proxy is http[s]://[USER:PASSWORD@]HOST[:PORT]" in done.stderr
+    assert "hunter2" not in done.stderr
+
+
+def test_rules_are_taken_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----")
+    settings = Settings(
+        allow_private=["intranet.test:*", "[fd00::/8]:443"], allow_host=["a.test"], deny_host=["b.test"],
+        allow_port=[8080], proxy_url="http://me:hunter2@proxy.test:3128", ca_file=tmp_path / "ca.pem",
+    )  # fmt: skip
+    assert settings.rules == (["intranet.test:*", "[fd00::/8]:443"], ["a.test"], ["b.test"], [8080])
+
+
+def test_a_page_may_not_be_larger_than_what_its_reader_takes() -> None:
+    assert Settings(max_bytes=MAX_BODY).max_bytes == MAX_BODY
+    with pytest.raises(ValueError, match="less than or equal to 100000000"):
+        Settings(max_bytes=MAX_BODY + 1)
+
+
+def test_the_settings_show_no_value() -> None:
+    assert "secret" not in repr(parse_host_header("a.com=X-Key:secret"))
+    assert "secret" not in repr(Settings(header=["a.com=X-Key:secret"]))
+    with pytest.raises(ValidationError) as caught:
+        Settings(header=["a.com=Host:secret"])
+    assert "secret" not in str(caught.value)
+
+
+def test_a_name_for_oneself_is_one_line_of_ascii() -> None:
+    for agent in ("", " a", "a\r\nX: 1", "ä"):
+        with pytest.raises(ValidationError):
+            Settings(user_agent=agent)
