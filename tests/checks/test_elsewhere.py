@@ -80,8 +80,8 @@ def test_every_module_can_be_imported() -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        ["filesystem/test_server.py", "filesystem/test_writing_tools.py", "filesystem/test_resources.py"],
-        ["prompts/test_server.py", "prompts/test_tools.py"],
+        ["filesystem/test_server.py", "filesystem/features/test_edit.py", "filesystem/features/test_resources.py"],
+        ["prompts/features/test_prompts.py", "prompts/features/test_tools.py"],
         ["sqlite/test_importing.py", "sqlite/test_write_query.py"],
     ],
     ids=["filesystem", "prompts", "sqlite"],

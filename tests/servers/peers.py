@@ -73,16 +73,56 @@ async def inside(app: Server[Any], *options: str | Path, era: str = "2025-11-25"
 
     It saves the start of a process where a test is about one tool, and others show the same tool through a process.
     """
-    parser = OptionParser("test", [Group(app.settings_model.model_fields)])
-    settings = read_options(app.settings_model, parser.read([str(option) for option in options]))
-    async with app.open(settings) as running, inner.talking(running, era) as client:
+    async with app.open(settings_of(app, *options)) as running, inner.talking(running, era) as client:
         yield InnerPeer(client, running)
+
+
+def settings_of(app: Server[Any], *options: str | Path) -> Any:
+    """The settings of a server that a command line would give."""
+    parser = OptionParser("test", [Group(app.settings_model.model_fields)])
+    return read_options(app.settings_model, parser.read([str(option) for option in options]))
+
+
+class InnerWire:
+    """What `Wire` is to a process, as far as `AskedPeer` needs it, for a server in the process of the test."""
+
+    def __init__(self, client: inner.Peer) -> None:
+        self.client = client
+        self.answers: dict[str, Callable[[Json], Json]] = {}
+
+    async def request(self, method: str, params: Json) -> Json:
+        """The whole answer, once the questions that come meanwhile were answered."""
+        key = await self.client.begin(method, params)
+        while True:
+            message = await self.client.receive()
+            if "method" not in message and message["id"] == key:
+                return message
+            if message.get("method") in self.answers:
+                await self.client.reply(message["id"], self.answers[message["method"]](message))
+            else:
+                self.client.others.append(message)
+
+    async def stateless(self, method: str, params: Json, **_: Any) -> Json:
+        """The same; the client has said what it can."""
+        return await self.request(method, params)
+
+
+@asynccontextmanager
+async def wired_inside(
+    app: Server[Any], *options: str | Path, era: str, capabilities: Json = FORMS
+) -> AsyncIterator[InnerWire]:
+    """A server in the process of the test, and a client that can be asked."""
+    async with (
+        app.open(settings_of(app, *options)) as running,
+        inner.talking(running, era, capabilities) as client,
+    ):
+        yield InnerWire(client)
 
 
 class AskedPeer:
     """A server that asks, and a user who gives the answers of `actions` in turn, after `meanwhile` happened."""
 
-    def __init__(self, wire: Wire, era: str, actions: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, wire: Wire | InnerWire, era: str, actions: str, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.wire = wire
         self.era = era
         self.actions = actions.split()

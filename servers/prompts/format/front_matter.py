@@ -2,7 +2,7 @@
 readers check files.
 
 `front-matter.schema.json` beside this file says the same as a JSON Schema, for editors. It is made of that table by
-`tests/servers/prompts/test_front_matter.py`, which sees to it that they agree.
+`tests/servers/prompts/format/test_front_matter.py`, which sees to it that they agree.
 """
 
 import json

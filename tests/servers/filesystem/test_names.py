@@ -1,3 +1,5 @@
+"""Names as they are shown: on one line, distinct, and like nothing that the server says."""
+
 import os
 
 import pytest

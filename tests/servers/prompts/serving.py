@@ -1,18 +1,18 @@
-"""A prompt library as a process or within that of the test, and a client that speaks to it in one era."""
+"""A prompt library as a process or within that of the test, and clients that speak to it in one era."""
 
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from servers.prompts.server import app
 from tests.servers import peers
-from tests.servers.peers import ERAS, FORMS, AskedPeer, Json, Peer
+from tests.servers.peers import AskedPeer, InnerPeer, InnerWire, Json, Peer, wired_inside
 from tests.servers.prompts.folders import write
-from tests.wire import STATELESS, Wire
-
-__all__ = ["ERAS", "asked", "completed", "error", "folder", "got", "inside", "names", "served"]
+from tests.wire import STATELESS, Wire, with_envelope
 
 COMMAND = [sys.executable, "-m", "servers.prompts"]
 
@@ -33,17 +33,15 @@ async def served(*options: str | Path, era: str = "2025-11-25") -> AsyncIterator
         yield Peer(wire, era)
 
 
-@asynccontextmanager
-async def inside(*options: str | Path, era: str = "2025-11-25") -> AsyncIterator[Peer]:
+def inside(*options: str | Path, era: str = "2025-11-25") -> AbstractAsyncContextManager[InnerPeer]:
     """A server with these options, without a process of its own."""
-    async with peers.inside(app, *options, era=era) as peer:
-        yield peer
+    return peers.inside(app, *options, era=era)
 
 
 class FillingPeer(AskedPeer):
     """A user who fills every form in with the same values, or with None does what `actions` say."""
 
-    def __init__(self, wire: Wire, era: str, filled: Json | None, actions: str) -> None:
+    def __init__(self, wire: InnerWire, era: str, filled: Json | None, actions: str) -> None:
         super().__init__(wire, era, actions)
         self.filled = filled
         self.forms: list[Json] = []
@@ -61,12 +59,10 @@ class FillingPeer(AskedPeer):
 async def asked(
     *options: str | Path, era: str, filled: Json | None = None, actions: str = ""
 ) -> AsyncIterator[FillingPeer]:
-    """A server process, and a client with a user who is asked."""
-    async with Wire([*COMMAND, *map(str, options)]) as wire:
+    """A server without a process of its own, and a client with a user who is asked."""
+    async with wired_inside(app, *options, era=era) as wire:
         peer = FillingPeer(wire, era, filled, actions)
         wire.answers["elicitation/create"] = peer.answer
-        if era != STATELESS:
-            await wire.initialize(era, FORMS)
         yield peer
 
 
@@ -103,3 +99,60 @@ async def completed(peer: Peer, name: str, argument: str, typed: str) -> list[st
     answer = await peer.request("completion/complete", ref=ref, argument={"name": argument, "value": typed})
     values: list[str] = answer["result"]["completion"]["values"]
     return values
+
+
+# Clients that want to know of changes
+
+PROMPTS, RESOURCES = "notifications/prompts/list_changed", "notifications/resources/list_changed"
+
+
+class Follower:
+    """A client that wants to know of changes."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+
+    async def told(self) -> str:
+        """What it is told next: the URI of what was updated, or the method that tells of a list."""
+        waiting = self.peer.wire.notifications
+        message = waiting.pop(0) if waiting else await self.peer.wire.receive()
+        uri: str = message.get("params", {}).get("uri", message["method"])
+        return uri
+
+
+@asynccontextmanager
+async def following(era: str, lib: Path, *uris: str, lists: bool = False) -> AsyncIterator[Follower]:
+    """A client that follows these URIs, or the list of prompts."""
+    async with served(lib, era=era) as peer:
+        if peer.stateless:
+            wanted: dict[str, Any] = {"resourceSubscriptions": list(uris)} if uris else {}
+            wanted |= {"promptsListChanged": True} if lists else {}
+            params = with_envelope({"notifications": wanted})
+            await peer.wire.send({"jsonrpc": "2.0", "id": "L", "method": "subscriptions/listen", "params": params})
+            assert (await peer.wire.receive())["params"]["notifications"] == wanted
+        for uri in () if peer.stateless else uris:
+            assert (await peer.request("resources/subscribe", uri=uri))["result"] == {}
+        yield Follower(peer)
+
+
+async def changed(follower: Follower) -> None:
+    """Waits until it is told that there are other prompts."""
+    told = await follower.told()
+    while told == RESOURCES:
+        told = await follower.told()
+    assert told == PROMPTS
+
+
+async def updates(follower: Follower) -> AsyncIterator[str]:
+    """The URIs of what is updated."""
+    while True:
+        told = await follower.told()
+        if told not in (PROMPTS, RESOURCES):
+            yield told
+
+
+async def said(follower: Follower, text: str) -> None:
+    """Waits until the server has written that for people."""
+    with anyio.fail_after(30):
+        while text not in follower.peer.wire.stderr:
+            await anyio.lowlevel.checkpoint()

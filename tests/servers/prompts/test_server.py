@@ -1,9 +1,9 @@
-"""The prompts of libraries through the protocol: how they are listed, rendered, asked for and completed."""
+"""The server: what is ready before a client comes, and what clients of both eras are told of changes."""
 
-import base64
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,64 +11,26 @@ import anyio
 import httpx
 import pytest
 
-from servers.prompts.arguments import parse_values
-from servers.prompts.format.definitions import Prompt
 from servers.prompts.server import app
 from servers.prompts.settings import Settings
 from shared.protocol.signing import Signer
 from shared.server.running import Running
 from tests.servers.prompts.folders import SIMPLE, asking, front, put
-from tests.servers.prompts.serving import ERAS, asked, completed, error, folder, got, inside, names, served
+from tests.servers.prompts.serving import (
+    PROMPTS,
+    Follower,
+    changed,
+    folder,
+    following,
+    got,
+    inside,
+    names,
+    said,
+    served,
+    updates,
+)
 from tests.shared.transports.http.http_wire import Site
 from tests.wire import STATELESS, start_http
-
-every_era = pytest.mark.parametrize("era", ERAS)
-era_that_asks = pytest.mark.parametrize(
-    "era", [pytest.param("2025-06-18", marks=pytest.mark.slow), "2025-11-25", STATELESS]
-)
-PNG, WAV = b"\x89PNG\r\n\x1a\n", b"RIFF\0\0\0\0WAVE"
-ASKS = front(
-    "title: Ask",
-    "arguments:",
-    "  - {name: style, enum: [short, long], default: short}",
-    "  - {name: code, title: Code, description: The code., required: true, examples: [x = 1]}",
-    "  - {name: count, type: number, required: true}",
-    body="{{ style }} {{ code }} {{ count }}",
-)
-TYPES = front(
-    "arguments:",
-    *(
-        f"  - {{name: {kind}, type: {kind}, required: true}}"
-        for kind in ("string", "number", "boolean", "file", "url", "list")
-    ),
-    "  - {name: enum, enum: [a, b], required: true}",
-    body="{{ string }} {{ number + 1 }} {{ not boolean }} {{ file }} {{ url }} {{ list[1] }} {{ enum }}",
-)
-TALK = front(
-    "messages:",
-    "  - {role: assistant, text: Well?}",
-    "  - {image: a.png}",
-    "  - {audio: a.wav}",
-    "  - {resource: notes/a b.md}",
-    "  - {resource: data.bin}",
-)
-FILES = {"a.png": PNG, "a.wav": WAV, "notes/a b.md": "Ä", "data.bin": b"\xff\0"}
-
-
-# Listing
-
-
-@every_era
-async def test_prompts_are_listed_by_name_with_their_arguments(tmp_path: Path, era: str) -> None:
-    async with served(folder(tmp_path, {"b.md": SIMPLE, "a.md": ASKS}), era=era) as peer:
-        first, second = (await peer.request("prompts/list"))["result"]["prompts"]
-    assert second == {"name": "b", "description": "Something.", "arguments": []}
-    assert (first["name"], first.get("title")) == ("a", "Ask" if era >= "2025-06-18" else None)
-    code = {"name": "code", "description": "The code.", "required": True}
-    if era >= "2025-06-18":
-        code["title"] = "Code"
-    assert first["arguments"][0] == code
-
 
 READY = """
 import sys, anyio
@@ -114,26 +76,6 @@ async def test_a_first_cursor_is_made_before_a_client_comes_where_there_will_be_
         assert signer.purposes == expected
 
 
-@every_era
-async def test_p6_required_arguments_come_first(tmp_path: Path, era: str) -> None:
-    async with inside(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
-        (listed,) = (await peer.request("prompts/list"))["result"]["prompts"]
-    assert [(one["name"], one["required"]) for one in listed["arguments"]] == [
-        ("code", True),
-        ("count", True),
-        ("style", False),
-    ]
-
-
-@every_era
-async def test_a_long_list_comes_in_pages(tmp_path: Path, era: str) -> None:
-    files = {f"p{number:03}.md": "no front matter" if number == 150 else SIMPLE for number in range(201)}
-    async with inside(folder(tmp_path, files), era=era) as peer:
-        first = (await peer.request("prompts/list"))["result"]
-        assert (len(first["prompts"]), "nextCursor" in first) == (100, True)
-        assert await names(peer) == sorted(one[:-3] for one in files if one != "p150.md")
-
-
 async def test_the_starter_library_is_served_where_no_other_is(tmp_path: Path) -> None:
     async with inside() as peer:
         starters = await names(peer)
@@ -145,17 +87,14 @@ async def test_the_starter_library_is_served_where_no_other_is(tmp_path: Path) -
         assert await names(peer) == ["b", *starters]
 
 
-async def test_the_first_library_with_a_name_has_precedence(tmp_path: Path) -> None:
-    one = folder(tmp_path / "one", {"a.md": front(body="one")})
-    two = folder(tmp_path / "two", {"a.md": front(body="two"), "b.md": front(body="b")})
-    async with inside(one, two) as peer:
-        assert await names(peer) == ["a", "b"]
-        assert (await got(peer, "a"))[0]["content"]["text"] == "one"
-
-
 @pytest.mark.slow
 async def test_p5_clients_of_both_eras_see_the_same_at_the_same_time(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "servers.prompts", str(folder(tmp_path, {"a.md": ASKS, "b.md": SIMPLE}))]
+    command = [
+        sys.executable,
+        "-m",
+        "servers.prompts",
+        str(folder(tmp_path, {"a.md": asking("{{ code }} {{ count }}", "code", "count"), "b.md": SIMPLE})),
+    ]
     async with (
         start_http(command) as url,
         httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client,
@@ -171,187 +110,139 @@ async def test_p5_clients_of_both_eras_see_the_same_at_the_same_time(tmp_path: P
             assert legacy[key] == modern[key] != []
 
 
-# Rendering
+pytestmark = pytest.mark.slow
+both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 
 
-@every_era
-async def test_a_prompt_is_rendered_with_its_arguments(tmp_path: Path, era: str) -> None:
-    async with served(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
-        answer = await peer.request("prompts/get", name="a", arguments={"code": "{{ 1 }}", "count": "2", "style": ""})
-    assert answer["result"]["description"] == "Something."
-    message = {"role": "user", "content": {"type": "text", "text": "short {{ 1 }} 2"}}
-    assert answer["result"]["messages"] == [message]
+@asynccontextmanager
+async def settled(era: str, lib: Path) -> AsyncIterator[Follower]:
+    """A client of a server that watches the library, which has a prompt more, by then."""
+    async with following(era, lib, lists=True) as follower:
+        put(lib, {"settled.md": SIMPLE})
+        await changed(follower)
+        yield follower
 
 
-@every_era
-async def test_messages_keep_their_roles_and_files(tmp_path: Path, era: str) -> None:
-    async with inside(folder(tmp_path, {"talk.md": TALK, **FILES}), era=era) as peer:
-        messages = await got(peer, "talk")
-    contents = [one["content"] for one in messages]
-    assert [one["role"] for one in messages] == ["assistant", *["user"] * 5]
-    assert contents[1] == {"type": "image", "mimeType": "image/png", "data": base64.b64encode(PNG).decode()}
-    if era == "2024-11-05":
-        assert contents[2]["text"] == "[audio/wav left out: this protocol version has no audio]"
-    else:
-        assert contents[2] == {"type": "audio", "mimeType": "audio/wav", "data": base64.b64encode(WAV).decode()}
-    note, data = contents[3]["resource"], contents[4]["resource"]
-    assert note == {"uri": "prompt://talk/files/notes/a%20b.md", "mimeType": "text/markdown", "text": "Ä"}
-    assert (data["uri"], base64.b64decode(data["blob"])) == ("prompt://talk/files/data.bin", b"\xff\0")
+@both_eras
+async def test_p4_a_file_that_an_editor_replaces_is_told_once(tmp_path: Path, era: str) -> None:
+    lib = folder(tmp_path / "lib", {"a.md": front(body="Old.")})
+    async with settled(era, lib) as follower:
+        (lib / ".a.md.swp").write_text(front(body="New."))
+        (lib / ".a.md.swp").replace(lib / "a.md")
+        await changed(follower)
+        assert (await got(follower.peer, "a"))[0]["content"]["text"] == "New."
+        # What it is told next is of what happens next.
+        (lib / "a.md").unlink()
+        await changed(follower)
+        assert await names(follower.peer) == ["settled"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
-    [
-        ("none", {}, "unknown prompt: none"),
-        ("a", {}, "missing_arguments: the prompt 'a' needs: 'code', 'count'"),
-        ("a", {"code": "x"}, "missing_arguments: the prompt 'a' needs: 'count'"),
-        ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is no number: 'two'"),
-        ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is none of: 'short', 'long'"),
-        ("a", {"cod": "x"}, "bad_arguments: 'cod' is no argument of it. Its arguments: 'code', 'count', 'style'."),
-        ("broken", {}, "bad_prompt: it does not begin with front matter between two lines of ---"),
-        ("template", {}, "bad_template: 'nothing' is undefined"),
-        ("lost", {}, "not_found: there is no file 'gone.png', or it can't be read"),
-    ],
-)
-async def test_what_is_wrong_is_told(tmp_path: Path, name: str, arguments: dict[str, str], expected: str) -> None:
-    files = {
-        "a.md": ASKS,
-        "broken.md": "x",
-        "template.md": front(body="{{ nothing }}"),
-        "lost.md": front("messages:", "  - {image: gone.png}"),
-    }
-    async with inside(folder(tmp_path, files)) as peer:
-        assert await error(peer, name, **arguments) == expected
+@both_eras
+async def test_p4_a_file_that_is_half_written_is_told_when_it_is_whole(tmp_path: Path, era: str) -> None:
+    lib = folder(tmp_path / "lib", {})
+    async with settled(era, lib) as follower:
+        with (lib / "a.md").open("w") as file:
+            file.write("---\ndescription: Some")
+            file.flush()
+            await said(follower, "a.md:1: its front matter has no end")
+            assert await names(follower.peer) == ["settled"]
+            file.write("thing.\n---\nSay it.")
+        await changed(follower)
+        assert await names(follower.peer) == ["a", "settled"]
+        assert PROMPTS not in [one["method"] for one in follower.peer.wire.notifications]
 
 
-@pytest.mark.parametrize("module", ["prompts", "resources", "tools"])
-async def test_the_version_that_arguments_are_checked_for_is_rendered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
-) -> None:
-    def slow(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
-        put(library, {"a.md": asking("New {{ other }}", "other")})
-        running[0].state.libraries.look()
-        return parse_values(prompt, given)
-
-    library, running = folder(tmp_path / "lib", {"a.md": asking("Old {{ code }}", "code")}), list[Any]()
-    monkeypatch.setattr(f"servers.prompts.features.{module}.parse_values", slow)
-    async with inside(library) as peer:
-        running.append(peer.running)
-        if module == "prompts":
-            (message,) = await got(peer, "a", code="x")
-            said = message["content"]["text"]
-        elif module == "resources":
-            answer = await peer.request("resources/read", uri="prompt://a/rendered?code=x")
-            said = answer["result"]["contents"][0]["text"]
-        else:
-            said = (await peer.text("render_prompt", name="a", arguments={"code": "x"})).splitlines()[1]
-    assert said == "Old x"
+@both_eras
+async def test_p4_a_file_that_is_deleted_is_told_once(tmp_path: Path, era: str) -> None:
+    lib = folder(tmp_path / "lib", {"a.md": SIMPLE, "b.md": SIMPLE})
+    async with settled(era, lib) as follower:
+        for name, left in (("a", ["b", "settled"]), ("b", ["settled"])):
+            (lib / f"{name}.md").unlink()
+            await changed(follower)
+            assert await names(follower.peer) == left
+        answer = await follower.peer.request("prompts/get", name="a")
+        assert answer["error"]["code"] == -32602
 
 
-# Asking
+@both_eras
+async def test_p4_a_directory_that_gets_another_name_is_told_once(tmp_path: Path, era: str) -> None:
+    lib = folder(tmp_path / "lib", {f"old/{number}.md": SIMPLE for number in range(9)})
+    async with settled(era, lib) as follower:
+        (lib / "old").rename(lib / "new")
+        await changed(follower)
+        assert await names(follower.peer) == [*(f"new-{number}" for number in range(9)), "settled"]
+        put(lib, {"new/0.md": front(body="New.")})
+        await changed(follower)
+        assert (await got(follower.peer, "new-0"))[0]["content"]["text"] == "New."
 
 
-@era_that_asks
-async def test_missing_arguments_are_asked_for(tmp_path: Path, era: str) -> None:
-    filled = {"code": "{{ x }}", "count": 7}
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
-        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "long"}})
-        assert answer["result"]["messages"][0]["content"]["text"] == "long {{ x }} 7"
-        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "given"}})
-        assert answer["result"]["messages"][0]["content"]["text"] == "short given 7"
-    code = {"type": "string", "minLength": 1, "title": "Code", "description": "The code. For example: x = 1"}
-    count = {"type": "number"}
-    assert peer.forms == [
-        {"type": "object", "properties": {"code": code, "count": count}, "required": ["code", "count"]},
-        {"type": "object", "properties": {"count": count}, "required": ["count"]},
-    ]
-    assert peer.questions == ["The prompt 'a' needs more to begin with."] * 2
+@both_eras
+async def test_a_broken_file_keeps_what_it_had_and_is_in_the_log(tmp_path: Path, era: str) -> None:
+    lib = folder(tmp_path / "lib", {"a.md": front(body="Good.")})
+    async with settled(era, lib) as follower:
+        put(lib, {"a.md": "---\ndescription: ["})
+        await said(follower, "lib: a.md:1: its front matter has no end")
+        assert str(tmp_path) not in follower.peer.wire.stderr
+        assert (await got(follower.peer, "a"))[0]["content"]["text"] == "Good."
+        put(lib, {"a.md": front(body="Better.")})
+        await changed(follower)
+        assert (await got(follower.peer, "a"))[0]["content"]["text"] == "Better."
 
 
-@era_that_asks
-async def test_every_type_can_be_asked_for(tmp_path: Path, era: str) -> None:
-    filled = {
-        "string": "s",
-        "number": 1.5,
-        "boolean": False,
-        "file": "a/b",
-        "url": "https://example.org",
-        "list": "x,y",
-        "enum": "b",
-    }
-    async with asked(folder(tmp_path, {"types.md": TYPES}), era=era, filled=filled) as peer:
-        answer = await peer.request("prompts/get", {"name": "types", "arguments": {}})
-    assert answer["result"]["messages"][0]["content"]["text"] == "s 2.5 True a/b https://example.org y b"
-    (form,) = peer.forms
-    assert form["properties"]["enum"] == {"type": "string", "enum": ["a", "b"]}
+@both_eras
+async def test_subscribers_are_told_of_what_concerns_them(tmp_path: Path, era: str) -> None:
+    lib = folder(tmp_path / "lib", {"a.md": front(body="{% include '_part.md' %}"), "_part.md": "x", "b.md": SIMPLE})
+    uris = ("prompt://a", "prompt://a/rendered", "prompt://a/files/c.csv", "skill://a/SKILL.md", "prompt://")
+    async with following(era, lib, *uris) as follower:
+        told = updates(follower)
+        put(lib, {"_part.md": "y"})
+        assert {await anext(told) for _ in range(4)} == set(uris) - {"prompt://a"}
+        put(lib, {"a.md": SIMPLE})
+        assert {await anext(told) for _ in range(5)} == set(uris)
+        put(lib, {"b.md": front(body="New.")})
+        assert "prompt://a" not in {await anext(told) for _ in range(4)}
+        put(lib, {"b.md": "broken"})
+        assert await anext(told) == "prompt://"
 
 
-@era_that_asks
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_user_may_decline(tmp_path: Path, era: str, action: str) -> None:
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, actions=action) as peer:
-        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
-    text = "missing_arguments: the prompt 'a' needs: 'count'; the user did not give them"
-    assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, text)
+@both_eras
+async def test_a_rendered_prompt_is_told_as_the_client_wrote_it(tmp_path: Path, era: str) -> None:
+    lib = folder(tmp_path / "lib", {"a b.md": SIMPLE})
+    uri = "prompt://a%20b/rendered?x=%201&y=2"
+    async with following(era, lib, uri) as follower:
+        put(lib, {"a b.md": front(body="New.")})
+        assert await anext(updates(follower)) == uri
 
 
-@era_that_asks
-@pytest.mark.parametrize(
-    ("filled", "expected"),
-    [
-        ({"count": "many"}, "bad_arguments: 'count' is no number: 'many'"),
-        ({"count": ""}, "missing_arguments: the prompt 'a' needs: 'count'"),
-        ({"code": "not asked for"}, "missing_arguments: the prompt 'a' needs: 'count'"),
-    ],
-)
-async def test_a_form_that_is_filled_in_badly_is_an_error(
-    tmp_path: Path, era: str, filled: dict[str, str], expected: str
-) -> None:
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
-        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
-    assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, expected)
-    assert len(peer.questions) == 1
+async def test_what_is_nothing_of_a_library_is_not_subscribed_to(tmp_path: Path) -> None:
+    lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
+    uris = ["prompt://b", "prompt://a/b", "skill://b/SKILL.md", "file:///etc/passwd"]
+    async with served(lib) as peer:
+        codes = [(await peer.request("resources/subscribe", uri=uri))["error"]["code"] for uri in uris]
+    assert codes == [-32002] * 4
 
 
-async def test_nobody_is_asked_where_other_arguments_are_wrong(tmp_path: Path) -> None:
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era="2025-11-25") as peer:
-        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "wide"}})
-    assert (answer["error"]["code"], peer.questions) == (-32602, [])
+@both_eras
+async def test_a_prompt_that_comes_back_is_told_to_its_subscribers(tmp_path: Path, era: str) -> None:
+    lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
+    async with following(era, lib, "prompt://a") as follower:
+        told = updates(follower)
+        (lib / "a.md").unlink()
+        assert await anext(told) == "prompt://a"
+        put(lib, {"a.md": SIMPLE})
+        assert await anext(told) == "prompt://a"
 
 
-@every_era
-async def test_a_client_that_can_not_ask_is_told_what_is_missing(tmp_path: Path, era: str) -> None:
-    async with inside(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
-        assert await error(peer, "a", count="1") == "missing_arguments: the prompt 'a' needs: 'code'"
-
-
-# Completing
-
-
-@every_era
-async def test_arguments_are_completed(tmp_path: Path, era: str) -> None:
-    async with served(folder(tmp_path, {"a.md": ASKS, "types.md": TYPES}), era=era) as peer:
-        assert await completed(peer, "a", "style", "") == ["short", "long"]
-        assert await completed(peer, "a", "style", "L") == ["long"]
-        assert await completed(peer, "a", "code", "x") == ["x = 1"]
-        assert await completed(peer, "types", "boolean", "t") == ["true"]
-        assert await completed(peer, "types", "file", "") == []
-
-
-async def test_files_are_suggested_from_the_directories_that_are_named_for_it(tmp_path: Path) -> None:
-    library = folder(tmp_path / "library", {"types.md": TYPES})
-    one = folder(tmp_path / "one", {"src/a.py": "", "src/b.py": "", "README.md": ""})
-    two = folder(tmp_path / "two", {"src/c.py": ""})
-    async with inside("--files", one, "--files", two, library) as peer:
-        assert await completed(peer, "types", "file", "") == ["README.md", "src/"]
-        assert await completed(peer, "types", "file", "src/") == ["src/a.py", "src/b.py", "src/c.py"]
-        assert await completed(peer, "types", "file", "../library/") == []
-
-
-@pytest.mark.parametrize(("name", "argument", "expected"), [("none", "x", "unknown"), ("a", "cod", "'cod' is no")])
-async def test_what_can_not_be_completed_is_an_error(tmp_path: Path, name: str, argument: str, expected: str) -> None:
-    async with inside(folder(tmp_path, {"a.md": ASKS})) as peer:
-        params = {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": argument, "value": ""}}
-        answer = await peer.request("completion/complete", **params)
-    assert answer["error"]["code"] == -32602
-    assert expected in answer["error"]["message"]
+@both_eras
+async def test_what_was_written_before_the_question_is_there(era: str, tmp_path: Path) -> None:
+    """Behind a balancer another replica may have told of it, and this one has not looked yet."""
+    lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
+    async with served(lib, era=era) as peer:
+        assert await names(peer) == ["a"]
+        for name in ("b", "c"):
+            put(lib, {f"{name}.md": SIMPLE})
+            assert await got(peer, name)
+        (lib / "d.md").touch()
+        assert await names(peer) == ["a", "b", "c"]
+        (lib / "d.md").write_text(SIMPLE)  # who writes it has not been done
+        assert await names(peer) == ["a", "b", "c", "d"]

@@ -1,0 +1,124 @@
+"""Deleting files, links, and directories with all they hold."""
+
+import os
+
+import pytest
+
+from servers.filesystem.edit import delete as deleting
+from servers.filesystem.edit.delete import delete
+from shared.kit.rooted.entries import etag_of
+from shared.kit.rooted.roots import Roots
+from tests.servers.filesystem.conftest import by_path
+from tests.servers.filesystem.editing_files import code
+from tests.shared.kit.rooted.conftest import opened_by
+
+
+@pytest.fixture
+def remove(files):
+    return by_path(delete, files)
+
+
+def test_files_and_pipes_are_deleted_and_full_directories_only_when_told_so(root, either):
+    remove = by_path(delete, either)
+    (root / "a/b").mkdir(parents=True)
+    (root / "a/b/file").write_text("x")
+    os.mkfifo(root / "a/pipe")
+    assert code(remove, "a") == "not_empty"
+    assert [remove("a/pipe"), remove("a/b/file"), remove("a/b")] == [1, 1, 1]
+    assert remove("a") == 1
+    assert os.listdir(root) == []
+
+
+def test_f8_what_links_lead_to_stays(root, outside, either):
+    remove = by_path(delete, either)
+    (root / "kept").mkdir()
+    (root / "a").mkdir()
+    links = {"in": root / "kept", "out": outside, "secret": outside / "secret", "none": "nothing"}
+    for folder in (root, root / "a"):
+        for name, target in links.items():
+            (folder / name).symlink_to(target)
+    assert [remove(name, recursive=True) for name in links] == [1] * 4
+    assert remove("a", recursive=True) == 5
+    assert (os.listdir(root), os.listdir(outside)) == (["kept"], ["secret"])
+
+
+def test_what_is_not_there_or_outside_or_a_root_itself(root, outside, remove):
+    (root / "out").symlink_to(outside)
+    assert code(remove, "none") == "not_found"
+    assert code(remove, "out/secret") == code(remove, "out/none") == "outside_roots"
+    assert code(remove, ".") == code(remove, ".", recursive=True) == "bad_path"
+
+
+def test_a_root_within_a_root_is_not_deleted_by_any_name(tmp_path, way):
+    (tmp_path / "outer/mid/inner").mkdir(parents=True)
+    (tmp_path / "outer/mid/a").touch()
+    (tmp_path / "outer/link").symlink_to(".")
+    files = opened_by(way, Roots([tmp_path / "outer", tmp_path / "outer/mid/inner"], writable=True))
+    for written in ("outer/mid", "outer/link/mid/inner", "outer/mid/inner"):
+        assert code(by_path(delete, files), f"{tmp_path}/{written}", recursive=True) == "bad_path"
+    assert sorted(os.listdir(tmp_path / "outer/mid")) == ["a", "inner"]
+    files.close()
+
+
+def test_what_is_denied_is_not_deleted_with_its_directory(root, remove):
+    (root / "dir").mkdir()
+    (root / "dir/a").touch()
+    (root / "dir/.env").write_text("secret")
+    assert code(remove, "dir", recursive=True) == "denied"
+    assert sorted(os.listdir(root / "dir")) == [".env", "a"]
+
+
+def test_what_is_too_large_is_not_touched(root, remove, monkeypatch):
+    monkeypatch.setattr(deleting, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(deleting, "MAX_DEPTH", 2)
+    (root / "deep/a/b").mkdir(parents=True)
+    (root / "many").mkdir()
+    for i in range(4):
+        (root / "many" / str(i)).touch()
+    assert code(remove, "many", recursive=True) == code(remove, "deep", recursive=True) == "too_large"
+    assert (len(os.listdir(root / "many")), (root / "deep/a/b").is_dir()) == (4, True)
+
+
+def test_a_tree_of_many_entries_and_levels(root, remove, no_leak):
+    (root / "/".join(["d"] * deleting.MAX_DEPTH)).mkdir(parents=True)
+    for i in range(100):
+        (root / f"d/{i}").touch()
+    assert remove("d", recursive=True) == deleting.MAX_DEPTH + 100
+    assert os.listdir(root) == []
+
+
+def test_cancelling_deletes_nothing(files, root, at, no_leak):
+    (root / "a/b").mkdir(parents=True)
+    (root / "a/b/file").write_text("x")
+
+    def checkpoint():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        delete(files, at("a"), recursive=True, checkpoint=checkpoint)
+    assert (root / "a/b/file").exists()
+
+
+def test_what_has_changed_since_is_not_deleted(root, remove):
+    (root / "file").write_text("one")
+    etag = etag_of((root / "file").stat())
+    (root / "file").write_text("another")
+    assert code(remove, "file", etag=etag) == "changed"
+    assert remove("file", etag=etag_of((root / "file").stat())) == 1
+
+
+def test_a_directory_swapped_for_a_link_while_it_is_deleted_is_not_followed(files, root, outside, at, monkeypatch):
+    (root / "dir/a").mkdir(parents=True)
+    plain = deleting.opened
+    left = iter([False, True])
+
+    def swapped(entry):
+        # The second time, which is no longer only counted.
+        if entry.name == "a" and next(left):
+            (root / "dir/a").rename(root / "kept")
+            (root / "dir/a").symlink_to(outside)
+        return plain(entry)
+
+    monkeypatch.setattr(deleting, "opened", swapped)
+    assert code(delete, files, at("dir"), recursive=True) == "not_a_directory"
+    assert (sorted(os.listdir(root)), os.listdir(outside)) == (["dir", "kept"], ["secret"])

@@ -1,0 +1,214 @@
+"""Moving and copying."""
+
+import os
+
+import pytest
+
+from servers.filesystem.edit import delete as deleting
+from servers.filesystem.edit import move as moving
+from servers.filesystem.edit.move import copy, move
+from servers.filesystem.errors import FilesError
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
+from tests.servers.filesystem.editing_files import code
+from tests.shared.kit.rooted.conftest import NOT_ON_WINDOWS
+
+
+def moving_by(act, files):
+    """Takes paths where the act takes places."""
+    return lambda source, target: act(files, files.roots.place(source), files.roots.place(target))
+
+
+@pytest.fixture
+def rename(files):
+    return moving_by(move, files)
+
+
+@pytest.fixture
+def duplicate(files):
+    return moving_by(copy, files)
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+MAKING = [lambda path: path.write_text("x"), lambda path: path.mkdir(), lambda path: path.symlink_to("none")]
+
+
+def test_f12_files_directories_and_links_themselves_are_moved(root, either):
+    (root / "file").write_text("x")
+    for number, make in enumerate(MAKING):
+        make(root / "one")
+        moving_by(move, either)("one", "two")
+        assert names(root) == ["file", "two"]
+        (root / "two").rename(root.parent / str(number))
+    (root / "link").symlink_to("file")
+    moving_by(move, either)("link", "other")
+    assert (names(root), os.readlink(root / "other")) == (["file", "other"], "file")
+
+
+@pytest.mark.parametrize("act", [move, copy])
+def test_nothing_is_moved_or_copied_onto_something(root, files, act):
+    (root / "one").touch()
+    for number, make in enumerate(MAKING):
+        make(root / f"there {number}")
+        assert code(moving_by(act, files), "one", f"there {number}") == "already_exists"
+    assert names(root) == ["one", "there 0", "there 1", "there 2"]
+    assert (root / "there 0").read_text() == "x"
+
+
+@pytest.mark.parametrize("act", [move, copy])
+def test_nothing_is_moved_or_copied_out_or_in(root, outside, files, act):
+    (root / "file").touch()
+    (root / "out").symlink_to(outside)
+    for source, target in (("file", "out/file"), ("out/secret", "mine")):
+        assert code(moving_by(act, files), source, target) == "outside_roots"
+    assert (names(outside), names(root)) == (["secret"], ["file", "out"])
+
+
+def test_moves_that_make_no_sense(root, rename):
+    (root / "dir").mkdir()
+    assert code(rename, "none", "two") == "not_found"
+    assert code(rename, "dir", "dir/below") == "bad_path"
+    assert code(rename, ".", "two") == code(rename, "dir", ".") == "bad_path"
+
+
+def test_a_move_whose_old_name_stays_leaves_no_second_one(files, root, at, monkeypatch):
+    (root / "one").touch()
+    (root / "sub").mkdir()
+    plain = os.unlink
+
+    def unlink(name, **where):
+        if name == "one":
+            raise PermissionError(1, "")
+        plain(name, **where)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    assert code(move, files, at("one"), at("sub/two")) == "permission_denied"
+    assert (names(root), names(root / "sub")) == (["one", "sub"], [])
+
+
+def test_a_root_is_not_moved_by_another_of_its_names(tmp_path):
+    (tmp_path / "root" / "inner").mkdir(parents=True)
+    (tmp_path / "root" / "link").symlink_to(".")
+    files = RootedFiles(Roots([tmp_path / "root", tmp_path / "root" / "inner"], writable=True))
+    place = files.roots.place
+    assert code(move, files, place(f"{tmp_path}/root/link/inner"), place(f"{tmp_path}/root/other")) == "bad_path"
+    files.close()
+
+
+def test_a_directory_that_holds_a_root_is_not_moved(root, tmp_path):
+    (root / "inner").mkdir()
+    outer = RootedFiles(Roots([tmp_path, root / "inner"], [True, False]))
+    with pytest.raises(FilesError, match="holds an allowed directory"):
+        move(outer, outer.roots.place(str(root)), outer.roots.place(f"{tmp_path}/new"))
+    assert root.is_dir()
+    outer.close()
+
+
+def test_a_copy_of_a_file_has_its_contents_and_permissions(root, duplicate):
+    (root / "one").write_bytes(b"x" * 3_000_000)
+    (root / "one").chmod(0o4540)
+    assert duplicate("one", "two") == (1, 3_000_000)
+    assert (root / "two").read_bytes() == (root / "one").read_bytes()
+    # The right to act as the owner is not copied.
+    assert (root / "two").stat().st_mode & 0o7777 == 0o540
+    assert (names(root), (root / "two").stat().st_nlink) == (["one", "two"], 1)
+
+
+def test_a_copied_directory_keeps_its_permissions(root, duplicate):
+    (root / "dir").mkdir(mode=0o550)
+    duplicate("dir", "copy")
+    assert (root / "copy").stat().st_mode & 0o777 == 0o550
+
+
+@NOT_ON_WINDOWS
+def test_f12_a_directory_is_copied_with_all_below_it_and_links_as_they_are(root, either):
+    (root / "a/b/c").mkdir(parents=True)
+    (root / "a/b/file").write_text("12345")
+    (root / "a/link").symlink_to("b/file")
+    (root / "a/none").symlink_to("/no/such/place")
+    assert moving_by(copy, either)("a", "z") == (6, 5)
+    assert names(root) == ["a", "z"]
+    assert names(root / "z") == ["b", "link", "none"]
+    assert (root / "z/b/file").read_text() == "12345"
+    assert (os.readlink(root / "z/link"), os.readlink(root / "z/none")) == ("b/file", "/no/such/place")
+
+
+def test_what_is_denied_is_not_copied_with_its_directory(root, duplicate):
+    (root / "dir/below").mkdir(parents=True)
+    (root / "dir/below/.env").write_text("secret")
+    assert code(duplicate, "dir", "copy") == "denied"
+    assert names(root) == ["dir"]
+
+
+def test_copies_that_make_no_sense(root, duplicate):
+    (root / "dir/below").mkdir(parents=True)
+    assert code(duplicate, "none", "two") == "not_found"
+    assert code(duplicate, "dir", ".") == "already_exists"
+    for source in ("dir", "."):
+        assert code(duplicate, source, "dir/below/copy") == "bad_path"
+    assert (names(root), names(root / "dir/below")) == (["dir"], [])
+
+
+def test_a_pipe_in_a_directory_leaves_no_half_copy(root, duplicate):
+    (root / "dir").mkdir()
+    (root / "dir/a").write_text("x")
+    os.mkfifo(root / "dir/pipe\n")
+    with pytest.raises(FilesError, match=r"pipe\\n is neither") as caught:
+        duplicate("dir", "copy")
+    assert (caught.value.code, names(root)) == ("special_file", ["dir"])
+
+
+def test_a_copy_that_is_too_large_is_taken_away(root, duplicate, monkeypatch):
+    monkeypatch.setattr(moving, "MAX_COPIED", 10)
+    monkeypatch.setattr(deleting, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(deleting, "MAX_DEPTH", 2)
+    for name in ("bytes", "many", "deep/a/b"):
+        (root / name).mkdir(parents=True)
+    for i in range(3):
+        (root / "many" / str(i)).touch()
+        (root / "bytes" / str(i)).write_text("12345")
+    for name in ("many", "bytes", "deep"):
+        assert code(duplicate, name, "copy") == "too_large"
+    assert names(root) == ["bytes", "deep", "many"]
+
+
+def test_a_cancelled_copy_is_taken_away(files, root, at, no_leak):
+    (root / "dir/a").mkdir(parents=True)
+    (root / "dir/b").write_text("x")
+    left = iter([True, True])
+
+    def checkpoint():
+        if not next(left, False):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy(files, at("dir"), at("copy"), checkpoint)
+    assert names(root) == ["dir"]
+
+
+def test_a_copy_does_not_replace_what_appears_meanwhile(files, root, at):
+    (root / "file").write_text("mine")
+
+    def checkpoint():
+        (root / "copy").write_text("theirs")
+
+    assert code(copy, files, at("file"), at("copy"), checkpoint) == "already_exists"
+    assert ((root / "copy").read_text(), names(root)) == ("theirs", ["copy", "file"])
+
+
+def test_a_directory_swapped_for_a_link_while_it_is_copied_is_not_followed(files, root, outside, at, monkeypatch):
+    (root / "dir/a").mkdir(parents=True)
+    plain = moving.opened
+
+    def swapped(entry):
+        if entry.name == "a":
+            (root / "dir/a").rename(root / "kept")
+            (root / "dir/a").symlink_to(outside)
+        return plain(entry)
+
+    monkeypatch.setattr(moving, "opened", swapped)
+    assert code(copy, files, at("dir"), at("copy")) == "not_a_directory"
+    assert names(root) == ["dir", "kept"]

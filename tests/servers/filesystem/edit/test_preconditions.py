@@ -1,0 +1,61 @@
+"""Etags, and what they are compared for."""
+
+import os
+import re
+import stat
+
+import pytest
+
+from servers.filesystem.edit.write import write_file
+from shared.kit.rooted.entries import etag_of
+from tests.servers.filesystem.editing_files import code, edit_file, theirs_by_rename
+
+
+def etag(inode=1, device=2, size=3, modified=4, changed=5):
+    times = {"st_mtime_ns": modified, "st_ctime_ns": changed}
+    return etag_of(os.stat_result((0o644, inode, device, 1, 0, 0, size, 0, 0, 0), times))
+
+
+def test_whatever_the_file_system_notes_down_makes_another_etag():
+    assert re.fullmatch("[0-9a-f]{16}", etag())
+    assert len({etag(), *(etag(**{what: 9}) for what in ("inode", "device", "size", "modified", "changed"))}) == 6
+    assert etag() == etag()
+
+
+def test_a_file_that_has_changed_is_not_written(root, write, edit):
+    (root / "file").write_text("one")
+    etag = etag_of((root / "file").stat())
+    etag = write("file", "two", "overwrite", etag).etag
+    etag = edit("file", ("two", "three"), etag=etag).etag
+    (root / "file").write_text("theirs")
+    for mode in ("overwrite", "append"):
+        assert code(write, "file", "four", mode, etag) == "changed"
+    assert code(edit, "file", ("theirs", "four"), etag=etag) == "changed"
+    (root / "file").unlink()
+    assert code(write, "file", "four", "overwrite", etag) == "changed"
+    assert os.listdir(root) == []
+
+
+@pytest.mark.parametrize("comes_after", [theirs_by_rename, lambda file: file.unlink()], ids=["replaced", "deleted"])
+@pytest.mark.parametrize(
+    "act",
+    [lambda files, place: write_file(files, place, "new"), lambda *file: edit_file(*file, [("old", "new")])],
+    ids=["write", "edit"],
+)
+def test_the_etag_of_a_write_is_not_that_of_what_comes_after_it(files, root, at, monkeypatch, act, comes_after):
+    (root / "file").write_text("old")
+    plain = os.fsync
+
+    def fsync(descriptor):
+        plain(descriptor)
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            comes_after(root / "file")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    written = act(files, at("file"))
+    monkeypatch.undo()
+    assert code(write_file, files, at("file"), "newer", etag=written.etag) == "changed"
+
+
+def test_each_of_many_quick_writes_has_an_etag_of_its_own(write):
+    assert len({write("file", str(i % 10)).etag for i in range(30)}) == 30

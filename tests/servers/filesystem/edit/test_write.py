@@ -1,0 +1,177 @@
+"""Writing whole files, adding to them, and making directories."""
+
+import errno
+import os
+import resource
+from itertools import count
+
+import pytest
+
+from servers.filesystem.edit.write import create_directory, write_file
+from servers.filesystem.errors import FilesError
+from tests.servers.filesystem.conftest import by_path, swapping
+from tests.servers.filesystem.editing_files import code, theirs_added
+
+
+def test_a_new_file_an_empty_one_and_one_that_is_replaced(root, write):
+    for text, created in (("new", True), ("", False), ("newer", False)):
+        written = write("file", text)
+        assert (written.size, written.created, (root / "file").read_text()) == (len(text), created, text)
+
+
+@pytest.mark.skipif(os.sep == "\\", reason="there a backslash stands between names: run it on Linux or macOS")
+def test_a_name_may_end_in_a_backslash(root, write):
+    write("new\\", "")
+    assert os.listdir(root) == ["new\\"]
+
+
+def test_f8_links_are_written_through_but_not_out(root, outside, either):
+    write = by_path(write_file, either)
+    (root / "file").write_text("old")
+    for name, target in {"link": "file", "out": outside / "new", "dir": outside, "dangling": "none"}.items():
+        (root / name).symlink_to(target)
+    write("link", "new")
+    assert ((root / "link").is_symlink(), (root / "file").read_text()) == (True, "new")
+    assert code(write, "out", "new") == code(write, "dir/new", "new") == "outside_roots"
+    assert code(write, "dangling", "new") == "not_found"
+    assert (os.listdir(outside), (root / "none").exists()) == (["secret"], False)
+
+
+def test_what_is_no_file_is_refused(root, either):
+    (root / "dir").mkdir()
+    os.mkfifo(root / "pipe")
+    write = by_path(write_file, either)
+    assert code(write, "dir", "new") == code(write, ".", "new") == "not_a_file"
+    assert code(write, "pipe", "new") == "special_file"
+    assert code(write, "none/file", "new") == "not_found"
+
+
+def test_f11_write_protected_files_and_those_with_hard_links_are_refused(root, write, edit):
+    for name in ("file", "twin"):
+        (root / name).write_text("old")
+    (root / "file").chmod(0o444)
+    (root / "other").hardlink_to(root / "twin")
+    for name, expected in (("file", "read_only"), ("twin", "hard_links")):
+        assert code(write, name, "new") == code(edit, name, ("old", "new")) == expected
+        assert (root / name).read_text() == "old"
+
+
+def test_protected_files_are_changed_where_the_operator_allows_it(root, write, edit):
+    (root / "file").write_text("old")
+    (root / "file").chmod(0o444)
+    (root / "other").hardlink_to(root / "file")
+    edit("file", ("old", "new"), protected=True)
+    assert [(root / name).read_text() for name in ("file", "other")] == ["new", "old"]
+    write("other", "newer", "overwrite", None, True)
+    assert [(root / name).read_text() for name in ("file", "other")] == ["new", "newer"]
+    assert (root / "file").stat().st_mode & 0o777 == 0o444
+
+
+def test_a_new_file_only(root, write):
+    (root / "link").symlink_to("none")
+    assert write("file", "one", "create").created
+    assert code(write, "file", "two", "create") == code(write, "link", "two", "create") == "already_exists"
+    assert (root / "file").read_text() == "one"
+
+
+def test_half_a_surrogate_pair_is_not_written(root, write):
+    assert code(write, "file", "\ud800") == "bad_edit"
+    assert os.listdir(root) == []
+
+
+# Adding
+
+
+def test_what_is_added_is_in_the_file_that_others_have_open(root, write):
+    (root / "file").write_text("old\n")
+    before = (root / "file").stat().st_ino
+    assert [write(name, "new\n", "append").size for name in ("file", "none")] == [8, 4]
+    assert (root / "file").read_text() == "old\nnew\n"
+    assert (root / "file").stat().st_ino == before
+
+
+def test_what_is_added_has_the_charset_and_the_line_ends_of_the_file(root, write):
+    (root / "wide").write_bytes("\ufeffa\r\n".encode("utf-16-le"))
+    (root / "latin").write_bytes("très fermé, à côté\n".encode("latin-1"))
+    write("wide", "b\n", "append")
+    write("latin", "été\n", "append")
+    assert (root / "wide").read_bytes() == "\ufeffa\r\nb\r\n".encode("utf-16-le")
+    assert (root / "latin").read_bytes() == "très fermé, à côté\nété\n".encode("latin-1")
+
+
+def test_adding_to_what_is_no_text_or_too_large_is_refused(root, write):
+    (root / "data").write_bytes(b"\x00\xff")
+    with (root / "large").open("wb") as file:
+        file.truncate(17 * 1024 * 1024)
+    assert [code(write, name, "x", "append") for name in ("data", "large")] == ["not_text", "too_large"]
+
+
+def test_what_does_not_fit_on_the_disk_is_not_appended_in_part(root, write):
+    (root / "file").write_text("old\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        assert code(write, "file", "x" * 100, "append") == "io_error"
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (root / "file").read_text() == "old\n"
+
+
+def test_what_the_system_takes_in_pieces_is_written_whole(root, write, monkeypatch):
+    plain = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: plain(descriptor, data[:2]))
+    write("file", "12345")
+    write("file", "6789\n", "append")
+    assert (root / "file").read_text() == "123456789\n"
+
+
+def test_what_others_add_behind_what_did_not_fit_stays(root, write, monkeypatch):
+    (root / "file").write_text("old\n")
+    plain, fits = os.write, iter([True, False])
+
+    def write_some(descriptor, data):
+        if next(fits):
+            return plain(descriptor, data[:2])
+        theirs_added(root / "file")
+        raise OSError(errno.ENOSPC, "")
+
+    monkeypatch.setattr(os, "write", write_some)
+    assert code(write, "file", "mine", "append") == "no_space"
+    assert (root / "file").read_text() == "old\nmi, theirs"
+
+
+# Directories
+
+
+def test_directories_are_made_with_those_above_and_behind_links_but_not_out(either, root, outside):
+    for name, target in {"in": ".", "out": outside, "none": "nothing"}.items():
+        (root / name).symlink_to(target)
+    make = by_path(create_directory, either)
+    assert [make("a/b/c"), make("a/b/c"), make("in/d")] == [True, False, True]
+    assert (root / "a/b/c").is_dir()
+    assert (root / "d").is_dir()
+    assert (code(make, "out/a"), code(make, "none")) == ("outside_roots", "not_found")
+    (root / "file").touch()
+    assert code(make, "file") == code(make, "file/a") == "not_a_directory"
+
+
+@pytest.mark.slow
+def test_writing_while_a_directory_is_swapped_for_a_link_stays_inside(files, root, outside, at):
+    (root / "dir").mkdir()
+    (root / "link").symlink_to(outside)
+    seen = set()
+    with swapping(root):
+        # As long as it takes to meet both states, on a busy machine too.
+        for i in count():
+            seen.add(outcome(files, at(f"dir/{i % 9}")))
+            if i > 2_000 and {"written", "outside_roots"} <= seen:
+                break
+    assert os.listdir(outside) == ["secret"]
+
+
+def outcome(files, place):
+    try:
+        write_file(files, place, "x")
+    except FilesError as error:
+        return error.code
+    return "written"

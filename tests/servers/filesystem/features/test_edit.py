@@ -1,0 +1,103 @@
+"""The tools that change files, through the protocol."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers.filesystem.serving import inside, served
+from tests.servers.peers import Json, text_of
+
+
+def etag_in(text: str) -> str:
+    found = re.search(r"etag ([0-9a-f]{16})", text)
+    assert found is not None, text
+    return found[1]
+
+
+def edits(old: str, new: str, **more: Any) -> list[Json]:
+    return [{"oldText": old, "newText": new, **more}]
+
+
+async def test_f14_thirty_parallel_edits_are_all_applied(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("".join(f"<{i}>\n" for i in range(30)))
+    async with inside(tmp_path, "--allow-write") as peer:
+        keys = [await peer.client.start("edit_file", path="a", edits=edits(f"<{i}>", f"[{i}]")) for i in range(30)]
+        answers = [await peer.client.answer(key) for key in keys]
+    assert not [answer for answer in answers if answer["result"].get("isError")]
+    assert (tmp_path / "a").read_text() == "".join(f"[{i}]\n" for i in range(30))
+
+
+async def test_f14_of_thirty_parallel_edits_of_one_version_one_is_applied_and_the_others_say_so(
+    tmp_path: Path,
+) -> None:
+    async with served(tmp_path, "2025-11-25", "--allow-write") as peer:
+        etag = etag_in(await peer.text("write_file", path="a", content="<>"))
+        for i in range(30):
+            arguments = {"path": "a", "edits": edits("<", f"{i}<"), "if_match": etag}
+            params = {"name": "edit_file", "arguments": arguments}
+            await peer.wire.send({"jsonrpc": "2.0", "id": f"e{i}", "method": "tools/call", "params": params})
+        results = [(await peer.wire.response(f"e{i}"))["result"] for i in range(30)]
+    (applied,) = [i for i, result in enumerate(results) if not result.get("isError")]
+    refused = [text_of(result) for result in results if result.get("isError")]
+    assert all(text.startswith("changed: a: ") for text in refused)
+    assert (tmp_path / "a").read_text() == f"{applied}<>"
+
+
+async def test_the_modes_of_writing(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        for mode, did in (("create", "Created"), ("append", "Appended to"), ("overwrite", "Replaced")):
+            assert (await peer.text("write_file", path="a", content="x", mode=mode)).startswith(f"{did} a: ")
+        assert (await peer.error("write_file", path="a", content="", mode="create")).startswith("already_exists: a: ")
+
+
+async def test_several_files_are_edited_or_none(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(f"{name}{name}\n")
+    files = [{"path": name, "edits": edits(name, "x", count=2)} for name in "ab"]
+    async with inside(tmp_path, "--allow-write") as peer:
+        assert (await peer.error("edit_file", files=[*files, {**files[0], "path": "c"}])).startswith("not_found: c: ")
+        assert [(tmp_path / name).read_text() for name in "ab"] == ["aa\n", "bb\n"]
+        text = await peer.text("edit_file", files=files)
+    assert re.findall(r"^(\w: .* bytes|[-+]\w.*)", text, re.MULTILINE) == [
+        *("a: 3 bytes", "-aa", "+xx"),
+        *("b: 3 bytes", "-bb", "+xx"),
+    ]
+
+
+async def test_an_edit_is_of_one_file_or_of_several(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    one = {"path": "a", "edits": edits("a", "b")}
+    async with inside(tmp_path, "--allow-write") as peer:
+        for arguments in ({}, {"path": "a"}, {**one, "files": [one]}):
+            assert "give either path and edits, or files" in await peer.error("edit_file", **arguments)
+    assert (tmp_path / "a").read_text() == "a"
+
+
+async def test_a_dry_run_changes_nothing_and_tells_the_etag_of_what_it_saw(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    async with inside(tmp_path, "--allow-write") as peer:
+        etag = etag_in(await peer.text("edit_file", path="a", edits=edits("a", "b"), dryRun=True))
+        assert (tmp_path / "a").read_text() == "a"
+        assert "+b" in await peer.text("edit_file", path="a", edits=edits("a", "b"), if_match=etag)
+    assert (tmp_path / "a").read_text() == "b"
+
+
+async def test_a_large_diff_is_cut_and_the_edit_made(tmp_path: Path) -> None:
+    async with served(tmp_path, "2025-11-25", "--max-result", "20000", "--allow-write") as peer:
+        for old in ("a", "\x01"):  # which takes six times as much as JSON
+            (tmp_path / "a").write_text(f"{old}\n" * 5_000)
+            text = await peer.text("edit_file", path="a", edits=edits(old, "b", count=0))
+            assert len(json.dumps(text)) < 20_000
+            assert text.endswith("characters of the diff shown]")
+            assert (tmp_path / "a").read_text() == "b\n" * 5_000
+
+
+@pytest.mark.parametrize(("option", "said"), [((), "read_only: a: "), (("--replace-protected",), "Replaced a: ")])
+async def test_f11_the_operator_may_allow_protected_files(tmp_path: Path, option: tuple[str, ...], said: str) -> None:
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "a").chmod(0o444)
+    async with inside(tmp_path, "--allow-write", *option) as peer:
+        assert (await peer.text("write_file", path="a", content="b")).startswith(said)

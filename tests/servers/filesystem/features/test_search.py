@@ -1,0 +1,80 @@
+"""A search in a thread: it reports how far it is, ends when nobody waits, and gives its errors as they are."""
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import pytest
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.features import search as tools
+from servers.filesystem.features.search import _searched
+from shared.server.thread_turns import Turns
+from tests.servers.filesystem.serving import inside
+from tests.servers.peers import text_of
+
+PATIENCE = 30
+
+
+class Caller:
+    """A context that notes down what is reported."""
+
+    budget = SimpleNamespace(seconds=45.0)
+
+    def __init__(self):
+        self.reports = []
+        self.enough = threading.Event()
+        self._turns = Turns()
+
+    def turn(self):
+        return self._turns.take("")
+
+    async def progress(self, progress, total=None, message=None):
+        self.reports.append((progress, message))
+        self.enough.set()
+
+
+async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
+    monkeypatch.setattr(tools, "_REPORT_EVERY", 0)
+    caller = Caller()
+
+    def search(control):
+        control.seen = 1_000
+        return caller.enough.wait(PATIENCE)
+
+    assert await _searched(caller, search)
+    assert caller.reports == [(1_000, "1,000 entries looked at")]
+
+
+async def test_a_search_that_nobody_waits_for_ends():
+    begun, ended = anyio.Event(), threading.Event()
+
+    def search(control):
+        anyio.from_thread.run_sync(begun.set)
+        while control.ended() is None:
+            pass
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_searched, Caller(), search)
+        await begun.wait()
+        tasks.cancel_scope.cancel()
+    assert ended.wait(PATIENCE)
+
+
+async def test_an_error_comes_as_it_is():
+    def search(_control):
+        raise FilesError("not_found", "a", "does not exist")
+
+    with pytest.raises(FilesError, match="does not exist"):
+        await _searched(Caller(), search)
+
+
+async def test_a_search_may_run_as_a_task(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a needle\n")
+    params = {"name": "search_content", "arguments": {"path": ".", "pattern": "needle"}, "task": {}}
+    async with inside(tmp_path) as peer:
+        task = (await peer.request("tools/call", **params))["result"]["task"]["taskId"]
+        found = await peer.request("tasks/result", taskId=task)
+    assert "a.txt" in text_of(found["result"])

@@ -1,0 +1,86 @@
+"""The tool `changes` through the protocol."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.filesystem.features.watch import changes_text
+from servers.filesystem.watch.journal import Change, Changes
+from tests.servers.filesystem.serving import cursor_of, inside, served
+from tests.servers.peers import ERAS
+from tests.wire import STATELESS
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_w19_what_happened_since_the_cursor_is_told_in_every_version(tmp_path: Path, era: str) -> None:
+    async with inside(tmp_path, era=era) as peer:
+        cursor = await cursor_of(peer)
+        (tmp_path / "a.txt").touch()
+        text = await peer.text("changes", cursor=cursor, wait=30)
+    line, last = text.splitlines()
+    assert line.endswith(f" created {tmp_path.resolve()}/a.txt")
+    assert last.startswith("[cursor: ")
+
+
+async def test_what_a_client_wrote_is_told_in_its_next_call(tmp_path: Path) -> None:
+    async with served(tmp_path, STATELESS, "--allow-write") as peer:
+        cursor = await cursor_of(peer)
+        acts: list[tuple[str, dict[str, Any], list[str]]] = [
+            ("write_file", {"path": "a.txt", "content": "one"}, ["created a.txt"]),
+            ("edit_file", {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two!"}]}, ["modified a.txt"]),
+            ("create_directory", {"path": "x/y"}, ["created x", "created x/y"]),
+            ("copy_file", {"source": "a.txt", "destination": "x/b.txt"}, ["created x/b.txt"]),
+            ("move_file", {"source": "x", "destination": "z"}, ["created z", "created z/b.txt", "created z/y"]),
+            ("delete_file", {"path": "a.txt"}, ["deleted a.txt"]),
+        ]
+        for tool, arguments, told in acts:
+            assert "isError" not in await peer.call(tool, **arguments)
+            *lines, last = (await peer.text("changes", cursor=cursor)).splitlines()
+            found = [line.split(" ", 1)[1].replace(f"{tmp_path.resolve()}/", "") for line in lines]
+            assert sorted(set(told) - set(found)) == []
+            cursor = last.removeprefix("[cursor: ").removesuffix("]")
+
+
+async def test_only_what_is_asked_for_is_told(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    async with inside(tmp_path) as peer:
+        cursor = await cursor_of(peer)
+        for name in ("a.py", "src/a.txt", "src/b.py"):
+            (tmp_path / name).touch()
+        text = await peer.text("changes", cursor=cursor, path="src", pattern="*.py", wait=30)
+        change, _ = text.splitlines()
+        assert change.endswith(f" created {tmp_path.resolve()}/src/b.py")
+        for path in ("/etc", "../x"):
+            assert (await peer.error("changes", path=path)).startswith(f"outside_roots: {path}")
+
+
+@pytest.mark.slow
+async def test_w6_five_thousand_new_files_can_be_read_to_the_end(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        cursor = await cursor_of(peer)
+        for i in range(5_000):
+            (tmp_path / f"{i}.txt").touch()
+        seen = set()
+        with anyio.fail_after(60):
+            while len(seen) < 5_000:
+                *found, last = (await peer.text("changes", cursor=cursor, wait=30)).splitlines()
+                assert not any("overflow" in line for line in found)
+                seen.update(line.split(" ", 2)[2] for line in found if not line.startswith("["))
+                cursor = last.removeprefix("[cursor: ").removesuffix("]")
+
+
+async def test_a_call_that_waits_can_be_cancelled(tmp_path: Path) -> None:
+    async with inside(tmp_path, era=STATELESS) as peer:
+        waiting = await peer.client.start("changes", cursor=await cursor_of(peer), wait=30)
+        await peer.client.cancel(waiting)
+        assert "[cursor: " in await peer.text("changes")
+
+
+def test_what_there_is_to_know_besides_is_said_in_words() -> None:
+    change = Change("created", "/a", 0.5)
+    text = changes_text(Changes((change,), "x-1", more=True, overflow=True, partial=True))
+    first, *notes = text.splitlines()
+    assert first == "1970-01-01T00:00:00.500+00:00 created /a"
+    assert [note.split(":")[0] for note in notes] == ["[overflow", "[there is more", "[partial", "[cursor"]

@@ -1,0 +1,301 @@
+"""Texts in parts: pages, first and last lines, in every charset."""
+
+import codecs
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import to_json
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.read.pages import read_text, text_in
+from servers.filesystem.read.parts import Part
+from shared.kit.rooted.entries import Held, etag_of
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
+
+BIG = 1_000_000
+ETAG = "0123456789abcdef"
+
+
+@pytest.fixture
+def read(files, root, at):
+    def call(data, budget=BIG, **part):
+        (root / "file").write_bytes(data)
+        return read_text(files, at("file"), budget, Part(**part))
+
+    return call
+
+
+@pytest.fixture
+def pages(files, root, at):
+    """The texts of all pages of a file, one cursor after the other."""
+
+    def call(data, budget, **part):
+        (root / "file").write_bytes(data)
+        texts, asked = [], Part(**part)
+        while True:
+            read = read_text(files, at("file"), budget, asked)
+            texts.append(read.text)
+            assert read.truncated == (read.rest is not None)
+            if read.rest is None:
+                return texts
+            asked = Part(cursor=str(read.rest))
+
+    return call
+
+
+def refused(read, data, **part):
+    with pytest.raises(FilesError) as caught:
+        read(data, **part)
+    return caught.value
+
+
+def test_a_whole_text(read, root):
+    found = read("één\ntwo\r\n".encode())
+    assert (found.text, found.size, found.truncated, found.rest) == ("één\ntwo\r\n", 11, False, None)
+    assert found.etag == etag_of((root / "file").stat())
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "cp1252"])
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ({}, "é a\nb ñ\nc\n"),
+        ({"head": 2}, "é a\nb ñ\n"),
+        ({"tail": 2}, "b ñ\nc\n"),
+        ({"offset": 2, "head": 1}, "b ñ\n"),
+    ],
+)
+def test_f23_a_part_is_the_same_in_every_charset(read, codec, part, text):
+    found = read("é a\nb ñ\nc\n".encode(codec), **part)
+    assert found.text == text
+    assert found.charset.name in (codec, codec.removesuffix("-sig"), f"{codec}-le")
+
+
+@pytest.mark.parametrize(
+    ("data", "offset"),
+    [(b"ab\0c\xff", 2), (b"\xef\xbb\xbfx\xff", 4), ("é".encode() + b"\xe9 ", 2), (b"\xff\xfea\0\0\0", 4)],
+)
+def test_what_is_no_text_names_the_byte(read, data, offset):
+    error = refused(read, data)
+    assert (error.code, error.reason) == ("not_text", f"is not text (byte {offset})")
+    assert "read_media_file" in error.suggestion
+    assert refused(read, data, tail=9).code == "not_text"
+
+
+def test_a_text_that_stops_being_utf_8_has_another_charset_from_there(pages, read):
+    data = b"plain\n" * 20_000 + b"caf\xe9\n" * 3
+    assert "".join(pages(data, 10_000)) == data.decode("cp1252")
+    assert read(data, tail=2).text == "café\ncafé\n"
+
+
+# Pages
+
+
+def test_a_text_over_the_budget_ends_with_a_line_and_has_a_cursor(read):
+    found = read(b"one\ntwo\nthree\n", budget=11)
+    assert (found.text, found.truncated) == ("one\ntwo\n", True)
+    assert (found.rest.position, found.rest.line, found.rest.left) == (8, 3, 0)
+
+
+def test_a_long_line_is_cut_between_characters(read, pages):
+    assert read("ééééé".encode(), budget=5).text == "éé"
+    assert pages("😀😀".encode(), 7) == ["😀", "😀"]
+
+
+def test_a_text_of_exactly_the_budget_is_whole(read):
+    assert not read(b"x" * 10, budget=10).truncated
+    assert read(b"x" * 11, budget=10).truncated
+
+
+@pytest.mark.parametrize("text", ['"' * 900, "\x01" * 900, "\n" * 900, "é" * 900, "x" * 500 + "\x01" * 400])
+def test_f20_the_budget_is_what_the_text_takes_as_json(pages, text):
+    texts = pages(text.encode(), 1_000)
+    assert "".join(texts) == text
+    assert all(len(to_json(page)) - 2 <= 1_000 for page in texts)
+    assert len(texts) <= 2 * len(to_json(text)) // 1_000 + 1
+
+
+CODECS = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+
+
+@given(st.lists(st.text("aé☃😀\n\r", max_size=9)).map("".join), st.integers(6, 40), CODECS)
+def test_the_pages_are_the_whole(pages, text, budget, codec):
+    data = text.encode(codec) if codec != "utf-16-be" else codecs.BOM_UTF16_BE + text.encode(codec)
+    assert "".join(pages(data, budget)) == text.removeprefix("\ufeff")
+
+
+def test_a_page_costs_the_same_wherever_it_is(files, root, at):
+    (root / "file").write_bytes(b"0123456789abcde\n" * 60_000)
+    counting = Counting(b"0123456789abcde\n" * 60_000, (root / "file").stat())
+    part, counts = Part(), []
+    while True:
+        before = sum(counting.counts)
+        read = text_in(counting, at("file"), 90_000, part)
+        counts.append(sum(counting.counts) - before)
+        if read.rest is None:
+            break
+        part = Part(cursor=str(read.rest))
+    assert len(counts) == 12
+    assert max(counts[1:]) < 91_000
+
+
+class Counting(Held):
+    """A source that notes how many bytes were asked of it."""
+
+    counts: list[int] = []  # noqa: RUF012
+
+    def read(self, position, count):
+        self.counts.append(count)
+        return super().read(position, count)
+
+
+@pytest.mark.parametrize(("data", "to"), [(b"one\n" * 9, b"two\n" * 9), (b"one\n" * 9, b"one\n" * 8)])
+def test_a_cursor_of_a_file_that_was_changed_is_refused(read, files, root, at, data, to):
+    cursor = str(read(data, budget=20).rest)
+    (root / "new").write_bytes(to)
+    (root / "new").replace(root / "file")
+    with pytest.raises(FilesError, match=r"has changed since\. Read it from the start again") as caught:
+        read_text(files, at("file"), 20, Part(cursor=cursor))
+    assert caught.value.code == "changed"
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    ["", "x", "0123456789abcdef.1.1.0.zlib", "0123456789abcdef.-1.1.0.utf-8", "0123456789abcdef.1.1.0.utf-8 "],
+)
+def test_what_is_no_cursor_is_refused(read, cursor):
+    assert refused(read, b"a", cursor=cursor).code == "bad_range"
+
+
+@pytest.mark.parametrize(("position", "text"), [(999_999_999, ""), (4, "n"), (0, "één")])
+def test_a_cursor_made_up_leads_nowhere_else(files, root, at, position, text):
+    (root / "file").write_text("één", "utf-8")
+    etag = etag_of((root / "file").stat())
+    assert read_text(files, at("file"), BIG, Part(cursor=f"{etag}.{position}.1.0.utf-8")).text == text
+
+
+# Lines
+
+
+@pytest.mark.parametrize(("head", "text"), [(1, "a\n"), (2, "a\nb\n"), (3, "a\nb\nc"), (9, "a\nb\nc")])
+def test_the_first_lines(read, head, text):
+    found = read(b"a\nb\nc", head=head)
+    assert (found.text, found.truncated) == (text, False)
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [({"offset": 1}, "a\nb\nc"), ({"offset": 2}, "b\nc"), ({"offset": 3}, "c"), ({"offset": 2, "head": 1}, "b\n")],
+)
+def test_lines_from_one_on(read, part, text):
+    assert read(b"a\nb\nc", **part).text == text
+
+
+@pytest.mark.parametrize(("data", "lines"), [(b"a\nb\nc", 3), (b"a\nb\nc\n", 3), (b"", 0), (b"\n", 1)])
+def test_a_line_that_is_not_there_is_an_error_that_counts_the_lines(read, data, lines):
+    error = refused(read, data, offset=4)
+    assert (error.code, error.reason) == ("bad_range", f"has {lines} lines, so there is no line 4")
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
+def test_a_line_far_down_is_found(read, codec):
+    lines = [f"line {i}\n" for i in range(90_000)]
+    assert read("".join(lines).encode(codec), offset=80_001, head=2).text == "".join(lines[80_000:80_002])
+
+
+def test_a_cursor_keeps_to_the_lines_that_were_asked_for(pages):
+    assert pages(b"a\nb\nc\nd\ne\nf\n", 5, offset=2, head=4) == ["b\n", "c\n", "d\n", "e\n"]
+
+
+def test_searching_a_line_can_be_cancelled(files, root, at):
+    (root / "file").write_bytes(b"\n" * BIG)
+
+    def cancelled():
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        read_text(files, at("file"), BIG, Part(offset=999_999), cancelled)
+
+
+@pytest.mark.parametrize(("tail", "text"), [(1, "c\n"), (2, "b\nc\n"), (3, "a\nb\nc\n"), (9, "a\nb\nc\n")])
+def test_f6_the_last_lines(read, tail, text):
+    assert read(b"a\nb\nc\n", tail=tail).text == text
+
+
+def test_the_last_line_without_an_end(read):
+    assert read(b"a\nb", tail=1).text == "b"
+
+
+def test_last_lines_over_the_budget_keep_the_end(read):
+    found = read(b"one\ntwo\nthree\n", tail=3, budget=13)
+    assert (found.text, found.truncated) == ("two\nthree\n", True)
+    assert read("ééééé".encode(), tail=1, budget=5).text == "éé"
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16", "utf-32", "cp932"])
+def test_last_lines_across_blocks(read, codec):
+    lines = [f"これは日本語の {i}\n" for i in range(30_000)]
+    assert read("".join(lines).encode(codec), tail=20_000).text == "".join(lines[10_000:])
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16", "cp932"])
+def test_the_end_of_a_long_line_begins_with_a_whole_character(read, codec):
+    text = "日本語です" * 9_000
+    found = read(text.encode(codec), tail=1, budget=9_001)
+    assert len(found.text) == 3_000
+    assert text.endswith(found.text)
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be"])
+def test_the_end_of_a_long_line_does_not_begin_within_a_pair_of_utf_16(read, codec):
+    mark = codecs.BOM_UTF16_BE if codec == "utf-16-be" else b""
+    found = read(mark + ("😀" * 9_000).encode(codec), tail=1, budget=9_001)
+    assert found.text == "😀" * 2_250
+
+
+@pytest.mark.parametrize(
+    "part",
+    [{"head": 1, "tail": 1}, {"head": 0}, {"tail": 0}, {"head": -1}, {"offset": 0}, {"offset": 2, "tail": 1},
+     {"cursor": "x", "head": 1}],
+)  # fmt: skip
+def test_impossible_ranges(read, part):
+    assert refused(read, b"a", **part).code == "bad_range"
+
+
+@pytest.mark.parametrize("part", [{}, {"head": 1}, {"tail": 1}])
+def test_f15_a_huge_line_costs_no_more_than_the_budget(files, root, at, part):
+    with (root / "file").open("wb") as file:
+        file.write(b"x" * 200_000)
+        file.seek(600_000_000)
+        file.write(b"x" * 200_000)
+    found = read_text(files, at("file"), 100_000, Part(**part))
+    assert 99_000 < len(found.text) <= 100_000
+    assert found.truncated
+
+
+@given(st.lists(st.text("aé😀\n", max_size=9)).map("".join), st.integers(6, 40), st.integers(1, 6))
+def test_parts_agree_with_the_whole(read, text, budget, count):
+    lines = text.splitlines(keepends=True)
+    head = read(text.encode(), budget, head=count)
+    wanted = "".join(lines[:count])
+    assert wanted.startswith(head.text)
+    assert head.truncated == (head.text != wanted) == (len(to_json(wanted)) - 2 > budget)
+    tail = read(text.encode(), budget, tail=count)
+    wanted = "".join(lines[-count:])
+    assert wanted.endswith(tail.text)
+    assert tail.truncated == (tail.text != wanted) == (len(to_json(wanted)) - 2 > budget)
+
+
+def test_files_without_a_size_are_read():
+    files = RootedFiles(Roots([Path("/proc/self")]))
+    assert "Pid" in read_text(files, files.roots.place("status"), BIG).text
+    files.close()
+
+
+def test_f10_a_file_whose_name_is_no_utf_8_is_read(files, root):
+    (root / os.fsdecode(b"caf\xe9")).write_text("hello")
+    assert read_text(files, files.roots.place(f"{root.as_uri()}/caf%E9"), BIG).text == "hello"

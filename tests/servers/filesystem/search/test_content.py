@@ -1,0 +1,325 @@
+"""Finding lines by what they say."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.search import lines
+from servers.filesystem.search.content import Wanted, search_content
+from servers.filesystem.search.files import Control, Scope
+from servers.filesystem.search.matcher import Query
+from servers.filesystem.search.page import Page
+from servers.filesystem.search.summaries import content_text
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
+
+ROOT = Path(__file__).resolve().parents[4] / "servers"
+
+
+def searcher(files):
+    def call(
+        pattern, glob="*", *, start=".", control=None, limit=1_000, cursor=None, max_bytes=sys.maxsize, **options
+    ):
+        told = {name: options.pop(name) for name in ("output", "context") if name in options}
+        scoped = {name: options.pop(name) for name in ("include_ignored", "exclude_patterns") if name in options}
+        return search_content(
+            files,
+            files.roots.place(start),
+            Scope(glob, include_hidden=scoped.get("include_ignored", False), **scoped),
+            Wanted(Query(pattern, **options), **told),
+            Page(limit, max_bytes, cursor),
+            control or Control(),
+        )
+
+    return call
+
+
+@pytest.fixture
+def search(files):
+    return searcher(files)
+
+
+def write(root, **contents):
+    for name, content in contents.items():
+        path = root / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def found(result):
+    return [(file["path"], match["line"], match["text"]) for file in result["files"] for match in file["matches"]]
+
+
+def test_lines_are_told_with_their_file_and_place(root, search):
+    write(root, a_txt="one\ntwo ones\nthree\n", b__c_txt="two\n")
+    result = search("ones?$")
+    assert result["files"] == [
+        {
+            "path": "a.txt",
+            "matches": [{"line": 1, "text": "one"}, {"line": 2, "text": "two ones"}],
+        }
+    ]
+    assert (result["searched"], result["stopped"], result["cursor"]) == (2, None, None)
+    assert content_text(result) == "a.txt:1: one\na.txt:2: two ones"
+
+
+def test_a_plain_text_is_taken_as_it_is(root, search):
+    write(root, a="a.b\naxb\n(\n")
+    assert found(search("a.b", literal=True)) == [("a", 1, "a.b")]
+    assert found(search("(", literal=True)) == [("a", 3, "(")]
+
+
+def test_case_counts_unless_it_is_ignored(root, search):
+    write(root, a="É\né\n")
+    assert found(search("é")) == [("a", 2, "é")]
+    assert found(search("é", ignore_case=True)) == [("a", 1, "É"), ("a", 2, "é")]
+
+
+def test_a_match_does_not_reach_over_a_line_end_unless_asked(root, search):
+    write(root, a="one\ntwo\nthree\n")
+    assert found(search(r"one\s+two")) == []
+    assert found(search("[^x]+e$")) == [("a", 1, "one"), ("a", 3, "three")]
+    assert found(search(r"one\s+two", multiline=True)) == [("a", 1, "one\ntwo")]
+    assert content_text(search(r"e\nt", multiline=True, context=1)) == "a:1: one\na:2: two\na-3- three"
+
+
+def test_a_match_that_ends_with_a_line_end_does_not_reach_into_the_next_line(root, search):
+    write(root, a="one\none\n")
+    assert found(search(r"one\n", multiline=True)) == [("a", 1, "one"), ("a", 2, "one")]
+
+
+def test_a_pattern_with_a_line_end_needs_multiline(root, search):
+    for pattern, literal in (("a\n", True), ("a\n", False), (r"a\nb", False), (r"a\\\nb", False)):
+        with pytest.raises(FilesError, match="Set multiline"):
+            search(pattern, literal=literal)
+    write(root, a="x\\n\n")
+    assert found(search(r"\\n")) == found(search(r"\n", literal=True)) == [("a", 1, "x\\n")]
+
+
+@pytest.mark.parametrize("pattern", ["(a", r"(a)\1", "a(?=b)", "(a{999}){999}", "", "a" * 5_000, "\udce9"])
+def test_a_pattern_that_no_linear_engine_takes_is_refused(search, pattern):
+    with pytest.raises(FilesError) as caught:
+        search(pattern)
+    assert caught.value.code == "bad_pattern"
+
+
+def test_a_pattern_that_takes_others_for_ever_takes_no_time(root, search):
+    write(root, a="a" * 100_000)
+    assert found(search("(a+)+$" * 3 + "b")) == []
+
+
+def test_context_is_told_once_and_gaps_are_marked(root, search):
+    write(root, a="1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n")
+    result = search("x", context=1)
+    assert [match["before"] + match["after"] for match in result["files"][0]["matches"]] == [
+        ["1", "3"],
+        ["3", "5"],
+        ["7"],
+    ]
+    assert content_text(result).split("\n") == [
+        *("a-1- 1", "a:2: 2 x", "a-3- 3", "a:4: 4 x", "a-5- 5"),
+        *("--", "a-7- 7", "a:8: 8 x"),
+    ]
+
+
+def test_only_the_files_or_the_counts(root, search):
+    write(root, a="x\nx x\ny\n", b="y\n", c__d="x")
+    assert content_text(search("x", output="files")) == "a\nc/d"
+    assert content_text(search("x", output="counts")) == "a: 2\nc/d: 1"
+
+
+def test_which_files(root, search):
+    write(root, a_py="x", a_txt="x", src__b_py="x", lib__c_py="x")
+    paths = partial(search, "x", output="files")
+    assert content_text(paths("*.py")) == "a.py\nlib/c.py\nsrc/b.py"
+    assert content_text(paths("src/**")) == "src/b.py"
+    assert content_text(paths("*.py", exclude_patterns=("lib",))) == "a.py\nsrc/b.py"
+
+
+def test_one_file_can_be_searched(root, search):
+    write(root, a="x\n", b="x\n")
+    (root / "link").symlink_to("b")
+    assert found(search("x", start="b")) == [("b", 1, "x")]
+    assert found(search("x", start="link")) == [("link", 1, "x")]
+
+
+def test_binary_hidden_and_ignored_files_are_passed_over(root, search):
+    write(root, a="x\n", b="x\n\0", _c="x\n", _d__e="x\n", f_log="x\n", g="x")
+    (root / ".gitignore").write_text("*.log\n")
+    result = search("x")
+    assert found(result) == [("a", 1, "x"), ("g", 1, "x")]
+    assert (result["skipped"], result["ignored"]) == (1, 1)
+    assert found(search("x", include_ignored=True))[:2] == [(".c", 1, "x"), ("a", 1, "x")]
+    assert len(found(search("x", include_ignored=True))) == 5
+
+
+def test_f8_links_and_special_files_are_not_read(root, outside, search):
+    (root / "link").symlink_to(outside / "secret")
+    (root / "to").symlink_to(outside)
+    os.mkfifo(root / "fifo")
+    result = search("SECRET")
+    assert (found(result), result["searched"]) == ([], 0)
+
+
+def test_f9_f10_names_and_lines_forge_nothing_and_lead_back(root, search):
+    (root / os.fsdecode(b"a\n\xe9")).write_bytes(b"x\rb:1: y\xe2\x80\xa8c:1: z\x1b[2J\xff\n")
+    uri = f"file://{root}/a%0A%E9"
+    assert content_text(search("x")) == f"a\\n\\xe9 ({uri}):1: x\\rb:1: y\\u2028c:1: z\\x1b[2J\ufffd"
+
+
+def test_windows_line_ends_are_no_part_of_a_line(root, search):
+    write(root, a="one\r\ntwo\r\n")
+    assert found(search("two")) == [("a", 2, "two")]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(root, search):
+    write(root, a=b"\xef\xbb\xbfone\n")
+    assert search("^one")["files"][0]["matches"] == [{"line": 1, "text": "one"}]
+
+
+def test_long_lines_are_cut_around_the_match(root, search):
+    write(root, a="é" * 2_000 + "needle" + "é" * 2_000)
+    (match,) = search("needle")["files"][0]["matches"]
+    assert "needle" in match["text"]
+    assert (len(match["text"]), match["text"][0], match["text"][-1]) == (502, "…", "…")
+
+
+def test_what_follows_the_last_line_end_is_no_line(root, search):
+    write(root, a="one\n\n", b="", c="\n", d="two\n")
+    everything = [("a", 1, "one"), ("a", 2, ""), ("c", 1, ""), ("d", 1, "two")]
+    assert found(search("^")) == found(search("$", multiline=True)) == everything
+    assert found(search("^$")) == [("a", 2, ""), ("c", 1, "")]
+
+
+def every_page(search, **options):
+    result = search(**options)
+    matches = found(result)
+    while result["cursor"]:
+        result = search(cursor=result["cursor"], **options)
+        matches += found(result)
+    return matches
+
+
+@pytest.mark.parametrize("bound", [{"limit": 1}, {"limit": 2}, {"limit": 3}, {"max_bytes": 50}])
+def test_pages_follow_each_other_within_files_too(root, search, bound):
+    write(root, a="x\ny\nx\nx\n", b__c="x\nx\n", b__d="y", e="x")
+    everything = found(search("x"))
+    assert len(everything) == 6
+    assert every_page(partial(search, "x"), **bound) == everything
+
+
+def test_pages_of_matches_over_several_lines(root, search):
+    write(root, a="x\ny\nx\ny\n", b="x\ny\n")
+    pages = every_page(partial(search, r"x\ny", multiline=True), limit=1)
+    assert pages == [("a", 1, "x\ny"), ("a", 3, "x\ny"), ("b", 1, "x\ny")]
+
+
+def test_pages_of_files(root, search):
+    write(root, a="x", b="x", c="x")
+    first = search("x", output="counts", limit=2)
+    assert (len(first["files"]), first["stopped"]) == (2, "limit")
+    assert content_text(search("x", output="counts", limit=2, cursor=first["cursor"])) == "c: 1"
+
+
+def test_the_time_is_up(root, search):
+    write(root, a="x\n", b="x\n", c="x\n")
+    ticks = iter(range(100))
+    result = search("x", control=Control(4, lambda: next(ticks)))
+    assert result["stopped"] == "time"
+    assert found(result) + found(search("x", cursor=result["cursor"])) == found(search("x"))
+
+
+def test_a_cancelled_search_ends(root, search):
+    write(root, a="x\n", b="x\n")
+    control = Control()
+    control.cancel()
+    result = search("x", control=control)
+    assert (result["stopped"], result["searched"]) == ("cancelled", 1)
+
+
+def test_a_large_file_is_searched_in_blocks_as_if_it_were_one(root, search, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", 64)
+    numbers = range(1, 200)
+    write(root, a="".join(f"line {number}\n" for number in numbers))
+    hits = search("line .*[37]$", context=2)["files"][0]["matches"]
+    assert [hit["line"] for hit in hits] == [number for number in numbers if number % 10 in (3, 7)]
+    for hit in hits:
+        around = [*hit["before"], hit["text"], *hit["after"]]
+        assert around == [f"line {number}" for number in range(hit["line"] - 2, min(hit["line"] + 3, 200))]
+
+
+def test_a_line_longer_than_a_block_is_told_once(root, search, monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", 64)
+    write(root, a="x" * 1_000 + "\nx\n" + "y" * 1_000)
+    assert [match["line"] for match in search("x", context=3)["files"][0]["matches"]] == [1, 2]
+
+
+def test_a_file_too_large_to_be_searched_as_a_whole_is_passed_over(root, search, monkeypatch):
+    monkeypatch.setattr(lines, "MAX_WHOLE", 3)
+    write(root, a="xxxx", b="x")
+    result = search("x", multiline=True)
+    assert (found(result), result["skipped"]) == ([("b", 1, "x")], 1)
+
+
+def test_either_walker_finds_the_same(either, root):
+    write(root, a="x\n", b__c="x\n")
+    assert found(searcher(either)("x")) == [("a", 1, "x"), ("b/c", 1, "x")]
+
+
+def test_no_descriptor_is_left(root, search, no_leak):
+    write(root, a="x\nx\n", b__c="x\n", b__d="\0")
+    os.mkfifo(root / "b" / "e")
+    for limit in (1, 2, 9):
+        search("x", limit=limit)
+        search("x", start="a", limit=limit)
+
+
+def test_without_the_engine_a_regular_expression_says_what_is_missing(root, search, monkeypatch):
+    monkeypatch.setitem(sys.modules, "re2", None)
+    write(root, a="x")
+    with pytest.raises(FilesError, match="google-re2") as caught:
+        search("x+")
+    assert caught.value.code == "not_installed"
+    assert found(search("x")) == [("a", 1, "x")]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("rg") is None, reason="compares with ripgrep")
+@pytest.mark.parametrize("pattern", [r"def \w+\(", "^$", "error", r"\bself\b.*:$", r"[^a]+\s=", "é|ß"])
+def test_the_source_of_this_server_gives_what_ripgrep_gives(search, pattern):
+    folder = RootedFiles(Roots([ROOT]))
+    result = searcher(folder)(pattern, limit=100_000)
+    told = {(file["path"], match["line"]) for file in result["files"] for match in file["matches"]}
+    command = ["rg", "--no-config", "--no-heading", "-n", "--no-ignore-global", pattern, "."]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    rows = (row.removeprefix("./").split(":", 2) for row in listed.splitlines())
+    assert told == {(path, int(line)) for path, line, _ in rows}
+    folder.close()
+
+
+PIECES = st.sampled_from(["a", "b", "ab", " ", "é", "\n", "\r\n", "\n\n", "aaaa"])
+PATTERNS = st.sampled_from(["a", "ab+", "^", "$", "^a", "b$", "[^b]a", r"\s", "a|é", "(?i)B", "a*", "(ab|a)b?$"])
+
+
+@pytest.mark.slow
+@given(text=st.lists(PIECES, max_size=40).map("".join), pattern=PATTERNS, block=st.sampled_from([8, 16, 1_000]))
+def test_the_lines_are_those_that_match_one_by_one(search, root, text, pattern, block):
+    longest = max((len(line.encode()) for line in text.split("\n")), default=0)
+    (root / "file").write_bytes(text.encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "BLOCK", max(block, longest + 1))
+        told = found(search(pattern, context=1))
+    expected = text.removesuffix("\n").split("\n") if text else []
+    python = re.compile(pattern)
+    assert told == [
+        ("file", number, line.removesuffix("\r")) for number, line in enumerate(expected, 1) if python.search(line)
+    ]

@@ -1,0 +1,214 @@
+"""Finding files by their names."""
+
+import os
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.search.files import Control, Scope, search_files
+from servers.filesystem.search.page import Page
+from servers.filesystem.search.summaries import search_text
+from shared.kit.rooted import descent
+
+
+@pytest.fixture
+def search(files, root, at):
+    for name in ("b.py", "a/c.py", "a/.d.py", "a/x/e.py", "a/x/f.txt", "z/g.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+
+    return searcher(files)
+
+
+def searcher(files):
+    def call(pattern, *exclude, start=".", control=None, limit=1_000, max_bytes=sys.maxsize, cursor=None, **scope):
+        return search_files(
+            files,
+            files.roots.place(start),
+            Scope(pattern, exclude, **scope),
+            Page(limit, max_bytes, cursor),
+            control or Control(),
+        )
+
+    return call
+
+
+def paths(found):
+    return [match["path"] for match in found["matches"]]
+
+
+def test_a_name_is_found_at_any_depth(search):
+    assert paths(search("*.py")) == ["b.py", "a/.d.py", "a/c.py", "a/x/e.py", "z/g.py"]
+
+
+def test_paths_are_relative_to_the_start(search):
+    assert paths(search("x/*", start="a")) == ["x/e.py", "x/f.txt"]
+
+
+def test_directories_are_found_too_and_end_in_a_slash(search):
+    assert search_text(search("?")).splitlines() == ["a/", "z/", "a/x/"]
+
+
+def test_excluded_directories_are_not_entered(search):
+    assert paths(search("*.py", "a/x", "z")) == ["b.py", "a/.d.py", "a/c.py"]
+
+
+def test_the_limit(search):
+    found = search("*.py", limit=2)
+    assert (len(found["matches"]), found["stopped"]) == (2, "limit")
+    assert (search("*.txt", limit=1)["stopped"], search("*.txt", limit=1)["cursor"]) == (None, None)
+
+
+def test_the_budget(search):
+    found = search("**/*.py", max_steps=5)
+    assert found["stopped"] == "budget"
+    assert paths(found) + paths(search("**/*.py", cursor=found["cursor"])) == paths(search("**/*.py"))
+
+
+def test_cancellation(search):
+    control = Control()
+    control.cancel()
+    assert search("*", control=control)["stopped"] == "cancelled"
+
+
+def test_the_time_is_up(search):
+    times = iter([0.0, 1.0, 2.0, 3.5])
+    found = search("*", control=Control(3.0, lambda: next(times)))
+    assert found["stopped"] == "time"
+    assert paths(found) + paths(search("*", cursor=found["cursor"])) == paths(search("*"))
+
+
+def test_f8_links_are_not_followed(search, root, outside):
+    (root / "out").symlink_to(outside)
+    (root / "loop").symlink_to(".")
+    assert paths(search("secret")) == []
+    assert search_text(search("loop")) == "loop (link)"
+
+
+def test_a_start_behind_a_link(search, root):
+    (root / "link").symlink_to("a")
+    assert paths(search("c.py", start="link")) == ["c.py"]
+
+
+def test_f9_f10_names_forge_nothing_and_lead_back(search, root):
+    (root / os.fsdecode(b"a\n\xe9")).touch()
+    assert search_text(search("a??")) == f"a\\n\\xe9 (file://{root}/a%0A%E9)"
+
+
+def test_a_start_that_is_no_directory(search):
+    with pytest.raises(FilesError):
+        search("*", start="b.py")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_unreadable_directories_are_counted(search, root):
+    (root / "a").chmod(0)
+    assert search("*.py")["unreadable"] == 1
+    (root / "a").chmod(0o700)
+
+
+def test_no_descriptor_is_left(search, no_leak):
+    for _ in range(20):
+        search("**/*.py")
+        search("*", limit=1)
+
+
+def test_f17_a_brace_bomb_is_refused_at_once(search):
+    for pattern in ("{a,b}" * 20, "{a," * 300 + "}" * 300):
+        with pytest.raises(FilesError) as caught:
+            search(pattern)
+        assert caught.value.code == "bad_pattern"
+
+
+def test_f17_a_glob_of_many_stars_takes_few_steps(search, root):
+    (root / ("a" * 200)).touch()
+    assert paths(search("a*" * 100 + "b")) == []
+
+
+def every_page(search, *arguments, cursor=None, **options):
+    """What all pages from `cursor` on give together."""
+    found = search(*arguments, cursor=cursor, **options)
+    matches = paths(found)
+    while found["cursor"]:
+        found = search(*arguments, cursor=found["cursor"], **options)
+        matches += paths(found)
+    return matches
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_pages_follow_each_other_in_walk_order(search, limit):
+    assert every_page(search, "*", limit=limit) == paths(search("*"))
+
+
+def test_a_page_fits_into_its_bytes(search):
+    assert len(search("*", max_bytes=80)["matches"]) < 5
+    assert every_page(search, "*", max_bytes=500) == paths(search("*"))
+
+
+def test_a_walk_deeper_than_what_is_held_open(search, root, no_leak, monkeypatch):
+    monkeypatch.setattr(descent, "MAX_HELD", 2)
+    for path in ("d/d/d/d/x.c", "d/d/d/e/x.c", "d/e/d/d/x.c"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+    assert paths(search("*.c")) == ["d/d/d/d/x.c", "d/d/d/e/x.c", "d/e/d/d/x.c"]
+
+
+def test_either_walker_finds_the_same(either, root):
+    for path in ("a/b/c.py", "a/d.py", "e.py"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+    assert paths(searcher(either)("*.py")) == ["e.py", "a/d.py", "a/b/c.py"]
+
+
+NAMES = st.sampled_from(["a", "b", "c", "ab", ".x", "B"])
+PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=3).map("/".join), max_size=8)
+
+
+def make(folder, paths):
+    for path in paths:
+        try:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).touch()
+        except (FileExistsError, NotADirectoryError):
+            continue
+
+
+def remove(folder, paths):
+    for path in paths:
+        try:
+            (folder / path).unlink()
+        except OSError:
+            continue
+
+
+def present(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(there=PATHS, changes=st.lists(st.tuples(PATHS, PATHS), min_size=1, max_size=4), limit=st.integers(1, 3))
+def test_what_is_there_throughout_is_listed_once_while_files_come_and_go(files, root, there, changes, limit):
+    folder = Path(tempfile.mkdtemp(dir=root))
+    make(folder, there)
+    throughout = present(folder)
+    search = partial(searcher(files), "*", start=folder.name, limit=limit)
+    found = search()
+    listed = paths(found)
+    for made, removed in changes:
+        remove(folder, removed)
+        throughout &= present(folder)
+        make(folder, made)
+        if found["cursor"]:
+            found = search(cursor=found["cursor"])
+            listed += paths(found)
+    if found["cursor"]:
+        listed += every_page(search, cursor=found["cursor"])
+    assert len(listed) == len(set(listed))
+    assert throughout <= set(listed)

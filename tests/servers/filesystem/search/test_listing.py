@@ -1,0 +1,156 @@
+"""Listings of directories in pages, and what is told of one entry."""
+
+import os
+import sys
+
+import pytest
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.search.listing import info, list_directory
+from servers.filesystem.search.page import Page
+from shared.kit.rooted.names import path_from_uri
+
+
+@pytest.fixture
+def listed(files, at):
+    def call(limit=100, cursor=None, by_size=False, max_bytes=sys.maxsize):
+        return list_directory(files, at("."), Page(limit, max_bytes, cursor), by_size)
+
+    return call
+
+
+def test_entries_are_sorted_with_kind_and_size(root, listed):
+    (root / "b").write_text("four")
+    (root / "a").mkdir()
+    os.mkfifo(root / "c")
+    entries = [(e.name, e.kind, e.size) for e in listed().entries]
+    assert entries == [("a", "directory", None), ("b", "file", 4), ("c", "other", None)]
+
+
+def test_entries_have_their_time_and_uri(root, listed):
+    (root / "a b").touch()
+    os.utime(root / "a b", (1, 2.5))
+    entry = listed().entries[0]
+    assert (entry.modified, entry.uri) == (2.5, f"file://{root}/a%20b")
+
+
+def test_f8_a_link_is_a_link_and_its_target_stays_unknown(root, outside, listed):
+    (root / "link").symlink_to(outside / "secret")
+    (root / "none").symlink_to("nothing")
+    assert [(e.kind, e.size) for e in listed().entries] == [("symlink", None)] * 2
+
+
+@pytest.mark.parametrize("by_size", [False, True])
+def test_of_what_is_denied_nothing_but_the_name_is_listed(root, listed, by_size):
+    (root / ".env").write_text("x" * 100)
+    (root / "a").write_text("12")
+    entries = {e.name: (e.kind, e.size, e.modified) for e in listed(by_size=by_size).entries}
+    assert entries[".env"] == ("file", None, None)
+    # The order tells no size, either.
+    assert list(entries) == (["a", ".env"] if by_size else [".env", "a"])
+
+
+def test_the_limit_keeps_the_first_and_tells(root, listed):
+    for name in "dbca":
+        (root / name).touch()
+    found = listed(limit=2)
+    assert ([e.name for e in found.entries], found.total, found.truncated) == (["a", "b"], 4, True)
+
+
+def test_f9_a_name_cannot_forge_lines(root, listed):
+    (root / "a\n[FILE] b").touch()
+    assert listed().entries[0].name == "a\\n[FILE] b"
+
+
+def test_f10_an_undecodable_name_is_shown_and_reachable(root, listed):
+    name = os.fsdecode(b"caf\xe9")
+    (root / name).touch()
+    entry = listed().entries[0]
+    assert (entry.name, entry.uri[-6:]) == ("caf\\xe9", "caf%E9")
+    assert path_from_uri(entry.uri) == f"{root}/{name}"
+
+
+def test_listing_through_a_link_out_is_refused(files, root, outside, at):
+    (root / "link").symlink_to(outside)
+    with pytest.raises(FilesError, match="outside the allowed"):
+        list_directory(files, at("link"), Page(10, sys.maxsize))
+
+
+def pages(call):
+    """Every entry of every page, and how many pages there are."""
+    entries, count, cursor = [], 0, None
+    while True:
+        page = call(cursor)
+        entries += page.entries
+        count += 1
+        if not page.truncated:
+            return [entry.name for entry in entries], count
+        cursor = page.cursor
+
+
+def test_pages_follow_each_other(root, listed):
+    for name in ("a", "b", "c", "d", "e"):
+        (root / name).touch()
+    assert pages(lambda cursor: listed(2, cursor)) == (["a", "b", "c", "d", "e"], 3)
+
+
+def test_the_last_page_has_no_cursor(root, listed):
+    (root / "a").touch()
+    assert (listed(1).truncated, listed(1).cursor) == (False, None)
+
+
+def test_pages_by_size_begin_with_the_largest(root, listed):
+    for name, size in (("a", 1), ("b", 3), ("c", 1), ("d", 2)):
+        (root / name).write_bytes(b"x" * size)
+    assert pages(lambda cursor: listed(1, cursor, by_size=True)) == (["b", "d", "a", "c"], 4)
+
+
+def test_a_page_goes_on_where_its_last_entry_was_removed(root, listed):
+    for name in ("a", "b", "c"):
+        (root / name).touch()
+    cursor = listed(2).cursor
+    (root / "b").unlink()
+    (root / "aa").touch()
+    assert [entry.name for entry in listed(2, cursor).entries] == ["c"]
+
+
+def test_f16_a_page_fits_into_its_bytes(root, listed):
+    for number in range(50):
+        (root / f"{number:0100}").touch()
+    names, count = pages(lambda cursor: listed(100, cursor, max_bytes=3_000))
+    assert len(names) == len(set(names)) == 50
+    assert count > 2
+
+
+def test_a_cursor_of_something_else_is_refused(listed):
+    for cursor in ("", "x", "MA", "MAA", "é"):
+        with pytest.raises(FilesError) as caught:
+            listed(1, cursor)
+        assert caught.value.code == "bad_cursor"
+
+
+def test_info_of_a_file(files, root, at):
+    (root / "a.txt").write_text("four")
+    (root / "a.txt").chmod(0o640)
+    found = info(files, at("a.txt"))
+    assert (found.kind, found.size, found.permissions) == ("file", 4, "-rw-r-----")
+    assert (found.mime, found.path) == ("text/plain", f"{root}/a.txt")
+
+
+def test_info_of_a_directory_and_of_a_link(files, root, outside, at):
+    (root / "link").symlink_to(outside / "secret")
+    assert (info(files, at(".")).kind, info(files, at(".")).mime) == ("directory", None)
+    assert info(files, at("link")).kind == "symlink"
+
+
+def test_info_of_nothing(files, at):
+    with pytest.raises(FilesError, match="does not exist"):
+        info(files, at("none"))
+
+
+def test_the_etag_of_info_changes_with_the_file(files, root, at):
+    (root / "a").write_text("one")
+    before = info(files, at("a")).etag
+    assert info(files, at("a")).etag == before
+    (root / "a").write_text("other")
+    assert info(files, at("a")).etag != before

@@ -1,0 +1,124 @@
+"""Trees of directories: what they hold, and where they are cut."""
+
+import os
+import sys
+
+import pytest
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.search.files import Control
+from servers.filesystem.search.summaries import tree_text
+from servers.filesystem.search.tree import Limits, directory_tree
+
+
+@pytest.fixture
+def tree(files, at):
+    def call(exclude=(), max_depth=10, max_entries=100, max_bytes=sys.maxsize):
+        return directory_tree(files, at("."), exclude, Limits(max_depth, max_entries, max_bytes), Control())
+
+    return call
+
+
+def shape(node):
+    return {node["name"]: [shape(child) for child in node["children"]]} if "children" in node else node["name"]
+
+
+def test_a_tree_is_nested(root, tree):
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "c").touch()
+    found = tree()
+    assert shape(found["root"]) == {"root": [{"a": [{"b": ["c"]}]}]}
+    assert (found["entries"], found["truncated"]) == (3, False)
+
+
+def test_a_tree_does_not_follow_links(root, outside, tree):
+    (root / "out").symlink_to(outside)
+    (root / "self").symlink_to(".")
+    assert tree()["root"]["children"] == [{"name": "out", "kind": "symlink"}, {"name": "self", "kind": "symlink"}]
+
+
+def test_excluded_directories_are_left_out_with_all_below(root, tree):
+    (root / "node_modules" / "x").mkdir(parents=True)
+    (root / "src").mkdir()
+    (root / "src" / "a.pyc").touch()
+    assert shape(tree(["node_modules", "*.pyc"])["root"]) == {"root": [{"src": []}]}
+    assert shape(tree(["src/*.pyc", "node_modules/**"])["root"]) == {"root": [{"node_modules": []}, {"src": []}]}
+
+
+def test_a_tree_ends_at_its_depth(root, tree):
+    (root / "a" / "b").mkdir(parents=True)
+    found = tree(max_depth=1)
+    assert (shape(found["root"]), found["truncated"]) == ({"root": ["a"]}, True)
+
+
+def test_a_cut_tree_is_complete_near_the_start(root, tree):
+    for name in ("a/1/2", "b", "c"):
+        (root / name).mkdir(parents=True)
+    found = tree(max_entries=3)
+    assert (shape(found["root"]), found["truncated"]) == ({"root": ["a", "b", "c"]}, True)
+
+
+def test_an_empty_tree_has_children(tree):
+    assert tree()["root"]["children"] == []
+
+
+def test_f16_a_branch_with_a_path_too_long_for_the_system_ends_and_fails_nothing(root, tree):
+    descriptor = os.open(root, os.O_RDONLY)
+    for _ in range(100):
+        os.mkdir("d" * 100, dir_fd=descriptor)
+        below = os.open("d" * 100, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = below
+    os.close(descriptor)
+    found = tree(max_depth=10_000)
+    assert (found["entries"], found["truncated"]) == (64, True)
+
+
+def test_a_tree_of_a_file_is_refused(files, root, at):
+    (root / "file").touch()
+    with pytest.raises(FilesError) as caught:
+        directory_tree(files, at("file"), [], Limits(1, 1, 1_000), Control())
+    assert caught.value.code == "not_a_directory"
+
+
+def test_what_is_cut_off_says_so(root, tree):
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "c").mkdir()
+    found = tree(max_depth=2, max_entries=3)
+    assert found["root"] == {
+        "name": "root",
+        "kind": "directory",
+        "children": [
+            {"name": "a", "kind": "directory", "children": [{"name": "b", "kind": "directory", "cut": True}]},
+            {"name": "c", "kind": "directory", "cut": True},
+        ],
+    }
+    assert tree_text(found).splitlines()[:4] == ["root/", "  a/", "    b/ ...", "  c/ ..."]
+
+
+def test_f16_a_tree_fits_into_its_bytes(root, tree):
+    for number in range(100):
+        (root / f"{number:0100}").touch()
+    found = tree(max_entries=1_000, max_bytes=5_000)
+    assert 20 < found["entries"] < 50
+    assert (found["truncated"], found["root"]["cut"]) == (True, True)
+
+
+def test_f9_f10_names_in_a_tree_forge_nothing_and_lead_back(root, tree):
+    (root / os.fsdecode(b"a\n  caf\xe9")).touch()
+    uri = f"file://{root}/a%0A%20%20caf%E9"
+    assert tree_text(tree()).splitlines() == ["root/", f"  a\\n  caf\\xe9 ({uri})"]
+
+
+def test_a_cancelled_tree_ends(files, root, at):
+    (root / "a").touch()
+    control = Control()
+    control.cancel()
+    found = directory_tree(files, at("."), [], Limits(9, 9, 1_000), control)
+    assert (found["entries"], found["truncated"]) == (0, True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_directory_that_cannot_be_read_has_its_error(root, tree):
+    (root / "a").mkdir(mode=0)
+    assert tree()["root"]["children"] == [{"name": "a", "kind": "directory", "error": "permission_denied"}]

@@ -1,0 +1,295 @@
+"""What holds for all that changes files: a model of any sequence of changes, what is on the disk by the answer,
+and what no way of writing gets around."""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from servers.filesystem.edit.delete import delete
+from servers.filesystem.edit.move import copy, move
+from servers.filesystem.edit.write import create_directory, write_file
+from servers.filesystem.errors import FilesError
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
+from tests import disk
+from tests.servers.filesystem.editing_files import code, edit_file
+from tests.shared.kit.rooted.conftest import opened_by
+
+PATHS = st.sampled_from(["a", "b", "d", "d/a", "d/e", "d/e/a", "a/x"])
+TEXTS = st.sampled_from(["", "one", "two", "one two", "one one"])
+ACTS = st.one_of(
+    st.tuples(st.just("write"), PATHS, TEXTS, st.sampled_from(["overwrite", "create", "append"])),
+    st.tuples(st.just("edit"), PATHS, st.sampled_from(["one", "two"]), TEXTS),
+    st.tuples(st.just("make"), PATHS),
+    st.tuples(st.just("move"), PATHS, PATHS),
+    st.tuples(st.just("copy"), PATHS, PATHS),
+    st.tuples(st.just("delete"), PATHS, st.booleans()),
+)
+
+
+class Refused(Exception):
+    """The model refuses an act."""
+
+
+def require(condition):
+    if not condition:
+        raise Refused
+
+
+class Model:
+    """What there is, and what the acts make of it."""
+
+    def __init__(self):
+        self.tree = {}
+
+    def above(self, path):
+        return path.rpartition("/")[0]
+
+    def has_room(self, path):
+        above = self.above(path)
+        return path not in self.tree and (not above or self.tree.get(above, "") is None)
+
+    def below(self, path):
+        return [one for one in self.tree if one == path or one.startswith(path + "/")]
+
+    def write(self, path, text, mode):
+        require(self.has_room(path) or (mode != "create" and self.tree.get(path) is not None))
+        self.tree[path] = (self.tree.get(path, "") if mode == "append" else "") + text
+
+    def edit(self, path, old, new):
+        text = self.tree.get(path)
+        require(text is not None and text.count(old) == 1)
+        self.tree[path] = text.replace(old, new)
+
+    def make(self, path):
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            require(self.tree.setdefault("/".join(parts[:depth]), None) is None)
+
+    def copy(self, old, new):
+        require(old in self.tree and self.has_room(new) and not new.startswith(old + "/"))
+        self.tree |= {new + one.removeprefix(old): self.tree[one] for one in self.below(old)}
+
+    def move(self, old, new):
+        self.copy(old, new)
+        self.delete(old, True)
+
+    def delete(self, path, recursive):
+        below = self.below(path)
+        require(path in self.tree and (recursive or len(below) == 1))
+        for one in below:
+            del self.tree[one]
+
+
+class Real:
+    """The same acts on a disk."""
+
+    def __init__(self, folder, way):
+        self.folder = Path(folder)
+        self.files = opened_by(way, Roots([self.folder], writable=True))
+        self.at = self.files.roots.place
+
+    @property
+    def tree(self):
+        found = sorted(self.folder.rglob("*"))
+        return {str(path.relative_to(self.folder)): None if path.is_dir() else path.read_text() for path in found}
+
+    def write(self, path, text, mode):
+        write_file(self.files, self.at(path), text, mode)
+
+    def edit(self, path, old, new):
+        edit_file(self.files, self.at(path), [(old, new)])
+
+    def make(self, path):
+        create_directory(self.files, self.at(path))
+
+    def copy(self, old, new):
+        copy(self.files, self.at(old), self.at(new))
+
+    def move(self, old, new):
+        move(self.files, self.at(old), self.at(new))
+
+    def delete(self, path, recursive):
+        delete(self.files, self.at(path), recursive)
+
+
+def acted(on, refusal, act, *arguments):
+    try:
+        getattr(on, act)(*arguments)
+    except refusal:
+        return False
+    return True
+
+
+def check_by_model(acts, folder, way):
+    model, real = Model(), Real(tempfile.mkdtemp(dir=folder), way)
+    for act in acts:
+        before = dict(model.tree)
+        done = acted(model, Refused, *act)
+        if not done and act[0] != "make":  # what is made above stays
+            model.tree = before
+        assert (acted(real, FilesError, *act), real.tree) == (done, dict(sorted(model.tree.items()))), act
+    real.files.close()
+
+
+def test_each_act_does_what_a_model_does_however_files_are_found(way, tmp_path):
+    acts = [
+        *[("make", "d/e"), ("write", "a", "one", "create"), ("write", "a", "two", "create"), ("make", "a/x")],
+        *[("write", "a", " two", "append"), ("edit", "a", "two", "one"), ("edit", "a", "one", "two")],
+        *[("copy", "a", "d/a"), ("copy", "d", "b"), ("copy", "d", "d/e/d"), ("move", "b", "d/e/b")],
+        *[("move", "a", "d"), ("move", "a", "d/e/a"), ("write", "d", "", "overwrite"), ("delete", "d/a", False)],
+        *[("delete", "d", False), ("delete", "d/e", True), ("delete", "d", False), ("delete", "d", True)],
+    ]
+    check_by_model(acts, tmp_path, way)
+
+
+@pytest.mark.slow
+@settings(max_examples=100)
+@given(acts=st.lists(ACTS, max_size=25))
+def test_changes_are_those_of_a_model(way, tmp_path, acts):
+    check_by_model(acts, tmp_path, way)
+
+
+# What is on the disk by the answer: the bytes of a file, and then the directory that has its name
+
+
+@pytest.fixture
+def synced(root, monkeypatch):
+    """What is synced, where there is an old file already."""
+    (root / "old").write_text("old")
+    return disk.synced(monkeypatch)
+
+
+def test_what_was_answered_is_on_the_disk(files, at, root, synced):
+    for act, expected in (
+        (lambda: write_file(files, at("new"), "text"), [4, ["new", "old"]]),
+        (lambda: write_file(files, at("old"), "text"), [4, ["new", "old"]]),
+        (lambda: write_file(files, at("old"), "er", "append"), [6]),
+        (lambda: create_directory(files, at("a/b")), [["a", "new", "old"], ["b"]]),
+        (lambda: create_directory(files, at("a/b/c")), [["c"]]),
+        (lambda: copy(files, at("old"), at("copy")), [6, ["a", "copy", "new", "old"]]),
+        (lambda: move(files, at("old"), at("a/old")), [["b", "old"], ["a", "copy", "new"]]),
+        (lambda: delete(files, at("new")), [["a", "copy"]]),
+    ):
+        act()
+        assert synced == expected
+        synced.clear()
+
+
+@pytest.mark.parametrize(("theirs", "sizes"), [("", [5]), ("!", [5, 6])])
+def test_an_edit_is_on_the_disk_and_what_another_program_adds_meanwhile(files, at, root, synced, theirs, sizes):
+    def add():
+        with (root / "old").open("a") as file:
+            file.write(theirs)
+
+    edit_file(files, at("old"), [("old", "newer")], check=add)
+    *found, names = synced
+    assert (found, "old" in names, (root / "old").read_text()) == (sizes, True, f"newer{theirs}")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_nobody_reads_a_file_before_it_has_the_permissions_of_the_one_it_replaces(
+    files, at, root, synced, monkeypatch, mode
+):
+    (root / "old").chmod(mode)
+    made = disk.made(monkeypatch)
+    write_file(files, at("old"), "text")
+    assert (made, stat.S_IMODE((root / "old").stat().st_mode)) == ([0o600], mode)
+
+
+# Names, permissions and descriptors
+
+
+def test_a_name_that_ends_as_that_of_a_directory_is_none_for_a_file(root, files, write, edit):
+    (root / "old").write_text("old")
+    (root / "sub").mkdir()
+    place = files.roots.place
+    for end in ("/", "//", "/."):
+        for name in (f"new{end}", f"old{end}", f"sub/new{end}", f"{root}/new{end}", f"{root.as_uri()}/new{end}"):
+            assert code(write, name, "new") == code(write, name, "new", "append") == "bad_path"
+            for act in (move, copy):
+                assert code(act, files, place("old"), place(name.replace("old", "new"))) == "bad_path"
+        assert code(edit, f"old{end}", ("old", "new")) == "bad_path"
+        for act in (move, copy):
+            assert code(act, files, place(f"old{end}"), place("new")) == "bad_path"
+        assert code(delete, files, place(f"old{end}")) == "bad_path"
+    assert sorted(path.name for path in root.rglob("*")) == ["old", "sub"]
+    assert (root / "old").read_text() == "old"
+
+
+def test_a_name_that_ends_as_that_of_a_directory_is_one_for_a_directory(root, files):
+    place = files.roots.place
+    assert create_directory(files, place("a/"))
+    move(files, place("a/"), place("b/"))
+    copy(files, place("b/"), place("c/"))
+    delete(files, place("b/"))
+    assert [path.name for path in root.iterdir()] == ["c"]
+
+
+def test_without_permission_nothing_is_written(root):
+    (root / "file").write_text("a")
+    files = RootedFiles(Roots([root]))
+    place, other = files.roots.place("file"), files.roots.place("other")
+    for call in (
+        lambda: write_file(files, other, ""),
+        lambda: edit_file(files, place, [("a", "b")]),
+        lambda: create_directory(files, other),
+        lambda: move(files, place, other),
+        lambda: copy(files, place, other),
+        lambda: delete(files, place),
+    ):
+        assert code(call) == "read_only"
+    assert os.listdir(root) == ["file"]
+    files.close()
+
+
+def both(root, tmp_path):
+    """Files in a writable directory, which holds a read-only one and a link to another."""
+    for path in (root / "inner", tmp_path / "other"):
+        path.mkdir()
+        (path / "file").write_text("a")
+    (root / "near").symlink_to("inner")
+    (root / "far").symlink_to(tmp_path / "other")
+    (root / "mine").touch()
+    return RootedFiles(Roots([root, root / "inner", tmp_path / "other"], [True, False, False]))
+
+
+@pytest.mark.parametrize("by", ["inner", "near", "far"])
+def test_a_read_only_directory_is_not_written_to_by_any_way(root, tmp_path, by):
+    files = both(root, tmp_path)
+
+    def at(path):
+        return files.roots.place(f"{root}/{path}")
+
+    (root / "link").symlink_to(f"{by}/file")
+    for call in (
+        lambda: write_file(files, at(f"{by}/file"), ""),
+        lambda: write_file(files, at(f"{by}/new"), ""),
+        lambda: write_file(files, at("link"), ""),
+        lambda: edit_file(files, at(f"{by}/file"), [("a", "b")]),
+        lambda: create_directory(files, at(f"{by}/new")),
+        lambda: move(files, at(f"{by}/file"), at("new")),
+        lambda: move(files, at("mine"), at(f"{by}/new")),
+        lambda: copy(files, at("mine"), at(f"{by}/new")),
+        lambda: delete(files, at(f"{by}/file")),
+    ):
+        assert code(call) == "read_only"
+    assert (root / by / "file").read_text() == "a"
+    assert os.listdir(root / by) == ["file"]
+    files.close()
+
+
+def test_no_descriptor_is_left(files, root, at, no_leak):
+    (root / "dir").mkdir()
+    for _ in range(30):
+        code(write_file, files, at("dir"), "")
+        code(edit_file, files, at("none"), [("a", "b")])
+        code(move, files, at("none"), at("dir"))
+        code(copy, files, at("dir"), at("dir/copy"))
+        code(delete, files, at("none"))
+        code(create_directory, files, at("dir/" + "x" * 300))

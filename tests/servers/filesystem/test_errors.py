@@ -1,0 +1,436 @@
+"""What is refused, and what a refusal says: a code, what is wrong with the path as it was written, and what to do."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers.filesystem.edit import delete as deleting
+from servers.filesystem.edit import edit as editing
+from servers.filesystem.edit import move as moving
+from servers.filesystem.edit import write as writing
+from servers.filesystem.edit.delete import Bounds, delete
+from servers.filesystem.edit.edit import FileEdits, edit_files
+from servers.filesystem.edit.move import copy, move
+from servers.filesystem.edit.replacements import Edit
+from servers.filesystem.edit.write import create_directory, write_file
+from servers.filesystem.errors import FilesError, explained
+from servers.filesystem.read.binary import read_bytes
+from servers.filesystem.read.pages import read_text
+from servers.filesystem.read.parts import Part
+from servers.filesystem.search.content import Wanted, search_content
+from servers.filesystem.search.files import Control, Scope, search_files
+from servers.filesystem.search.listing import info, list_directory
+from servers.filesystem.search.matcher import Query
+from servers.filesystem.search.page import Page
+from servers.filesystem.search.tree import Limits, directory_tree
+from servers.filesystem.watch.fingerprint import look
+from shared.kit.errors import PathError
+from shared.kit.rooted import locks
+from shared.kit.rooted.denylist import Denylist
+from shared.kit.rooted.entries import Place
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.names import MAX_PATH
+from shared.kit.rooted.roots import Roots
+from shared.kit.rooted.small_reads import SmallFiles
+from tests.servers.filesystem.editing_files import code, edit_file
+from tests.shared.kit.rooted.conftest import opened_by
+
+if sys.platform != "win32":
+    import fcntl
+
+
+def refusal(call, *arguments, **more):
+    with pytest.raises(FilesError) as caught:
+        call(*arguments, **more)
+    return explained(caught.value)
+
+
+@pytest.fixture
+def tree(root):
+    (root / "file").write_text("one\ntwo\ntwo\n")
+    (root / "dir").mkdir()
+    (root / "dir/.env").touch()
+    (root / "link").symlink_to("nothing")
+    (root / "loop").symlink_to("loop")
+    (root / "protected").touch(0o400)
+    (root / "twin").touch()
+    os.link(root / "twin", root / "other")
+    os.mkfifo(root / "pipe")
+    return root
+
+
+IMPOSSIBLE = "the path holds characters no file name can have"
+OUTSIDE = "is outside the allowed directories. Use a path beneath"
+MISSING = "does not exist. List the parent directory to see what is there."
+DANGLING = "is a link to something that does not exist"
+SPECIAL = "is neither a regular file nor a directory"
+TAKEN = "already exists. Choose another name."
+SLASH = "ends as only a directory does. Leave the slash out."
+
+
+NO_PATHS = [
+    ("", "bad_path: the path is empty"),
+    ("a" * (MAX_PATH + 1), f"bad_path: {'a' * 80}...: the path is too long"),
+    ("a\0", "bad_path: a\\x00: the path holds a NUL character"),
+    ("a\ud800", f"bad_path: a\\ud800: {IMPOSSIBLE}"),
+    ("file://host/a", "bad_path: file://host/a: the URI names another host"),
+    ("file:a", "bad_path: file:a: the URI has no absolute path. Write file:///path."),
+    (
+        "file:///a?b",
+        "bad_path: file:///a?b: the URI has a query or fragment. Write ? as %3F and # as %23 in names.",
+    ),
+    ("file:///a%2Fb", "bad_path: file:///a%2Fb: the URI has a broken escape or an encoded separator"),
+    ("file:///a%00", "bad_path: file:///a%00: the path holds a NUL character"),
+    ("/etc", f"outside_roots: /etc: {OUTSIDE} ROOT."),
+    ("..", f"outside_roots: ..: {OUTSIDE} ROOT."),
+]
+
+
+def wrong(refused, rows):
+    """The rows whose refusal is another one, with what it is."""
+    found = [(written, refused(written), expected) for written, expected in rows]
+    return [row for row in found if row[1] != row[2]]
+
+
+def test_a_path_that_can_be_none(files, root):
+    assert wrong(lambda written: refusal(files.roots.place, written).replace(str(root), "ROOT"), NO_PATHS) == []
+
+
+def test_a_path_beside_several_directories(tmp_path):
+    for name in "abcd":
+        (tmp_path / name).mkdir()
+    place = Roots([tmp_path / name for name in "abcd"]).place
+    shown = ", ".join(str(tmp_path / name) for name in "abc")
+    assert refusal(place, "/etc") == f"outside_roots: /etc: {OUTSIDE} {shown}, and others."
+    reason = "a relative path must begin with the name of one root"
+    assert refusal(place, "e") == f"bad_path: e: {reason}. Use an absolute path; the roots are {shown}, {tmp_path}/d."
+
+
+UNREADABLE = [
+    ("no", f"not_found: no: {MISSING}"),
+    (
+        "no/file",
+        "not_found: no/file: the directory it would be in does not exist. Make it with create_directory first.",
+    ),
+    ("link", f"not_found: link: {DANGLING}"),
+    ("loop", "bad_path: loop: the path goes through too many links"),
+    ("dir", "not_a_file: dir: is a directory. Use list_directory."),
+    ("pipe", f"special_file: pipe: {SPECIAL}"),
+    ("file/x", "not_a_directory: file/x: a component of the path is not a directory"),
+    (
+        "dir/.env",
+        "denied: dir/.env: is denied to this server by its name, or by that of a directory it is in."
+        " Only the operator can allow it.",
+    ),
+]
+
+
+def test_what_can_not_be_read_or_listed(files, at, tree):
+    assert wrong(lambda written: refusal(files.open_file(at(written)).__enter__), UNREADABLE) == []
+    assert refusal(files.open_directory(at("file")).__enter__) == "not_a_directory: file: is not a directory"
+    assert refusal(files.open_directory(at("no")).__enter__) == f"not_found: no: {MISSING}"
+
+
+UNCHANGED = [
+    (lambda files, at: write_file(files, at("file/"), ""), f"bad_path: file/: {SLASH}"),
+    (lambda files, at: write_file(files, at("file"), "", "create"), f"already_exists: file: {TAKEN}"),
+    (
+        lambda files, at: write_file(files, at("new"), "", etag="0"),
+        "changed: new: was deleted by someone else meanwhile. List its directory.",
+    ),
+    (lambda files, at: write_file(files, at("link"), ""), f"not_found: link: {DANGLING}"),
+    (lambda files, at: write_file(files, at("dir"), ""), "not_a_file: dir: is a directory. Use list_directory."),
+    (lambda files, at: write_file(files, at("pipe"), ""), f"special_file: pipe: {SPECIAL}"),
+    (
+        lambda files, at: write_file(files, at("protected"), ""),
+        "read_only: protected: is write-protected. Ask the user to change its permissions.",
+    ),
+    (
+        lambda files, at: write_file(files, at("twin"), ""),
+        "hard_links: twin: has 2 hard links; replacing it would separate them. Write to another name.",
+    ),
+    (
+        lambda files, at: create_directory(files, at("file")),
+        "not_a_directory: file: file exists and is not a directory",
+    ),
+    (lambda files, at: create_directory(files, at("link")), f"not_found: link: {DANGLING}"),
+    (
+        lambda files, at: edit_files(files, [FileEdits(at("file"), [Edit("one", "")])] * 2),
+        "bad_edit: file: is named twice. Give all edits of a file together.",
+    ),
+    (lambda files, at: delete(files, at("no")), f"not_found: no: {MISSING}"),
+    (
+        lambda files, at: delete(files, at("dir")),
+        "not_empty: dir: is a directory that is not empty. With recursive: true it is deleted with all it holds.",
+    ),
+    (
+        lambda files, at: delete(files, at("dir"), recursive=True),
+        "denied: dir: holds something that is denied to this server by its name. Only the operator can allow it.",
+    ),
+    (lambda files, at: delete(files, at(".")), "bad_path: .: is an allowed directory itself"),
+    (lambda files, at: delete(files, at("file/")), f"bad_path: file/: {SLASH}"),
+    (lambda files, at: move(files, at("no"), at("new")), f"not_found: no: {MISSING}"),
+    (lambda files, at: move(files, at("file"), at("twin")), f"already_exists: twin: {TAKEN}"),
+    (lambda files, at: copy(files, at("no"), at("new")), f"not_found: no: {MISSING}"),
+    (lambda files, at: copy(files, at("file"), at("twin")), f"already_exists: twin: {TAKEN}"),
+    (
+        lambda files, at: copy(files, at("dir"), at("dir/new")),
+        "bad_path: dir: is a directory that would hold its own copy",
+    ),
+    (
+        lambda files, at: copy(files, at("pipe"), at("new")),
+        "special_file: pipe: pipe is neither a file, nor a directory, nor a link",
+    ),
+]
+
+
+def test_what_can_not_be_changed(files, at, tree):
+    assert wrong(lambda call: refusal(call, files, at), UNCHANGED) == []
+
+
+COPY = "Read the file again and copy the old text exactly."
+
+
+UNFIT = [
+    ([], "bad_edit: file: there are no edits"),
+    ([("", "")], "bad_edit: file: edit 1: the old text is empty"),
+    (
+        [("one", "1"), ("two", "2")],
+        "ambiguous_match: file: edit 2: the old text matches 2 places, at lines 2, 3."
+        " Add neighbouring lines until it is unique, or give count to replace several.",
+    ),
+    (
+        [("two", "2", 3)],
+        "wrong_count: file: edit 1: the old text matches 2 places, at lines 2, 3, and not 3",
+    ),
+    (
+        [("tow", "2")],
+        f"no_match: file: edit 1: the old text is not in the file. The nearest is line 2: 'two'. {COPY}",
+    ),
+    ([("other", "")], f"no_match: file: edit 1: the old text is not in the file. {COPY}"),
+]
+
+
+def test_edits_that_do_not_fit(files, at, tree):
+    assert wrong(lambda edits: refusal(edit_file, files, at("file"), edits), UNFIT) == []
+
+
+def test_what_someone_else_has_changed(files, at, tree):
+    etag = write_file(files, at("file"), "one").etag
+    reason = f"was changed by someone else meanwhile; its etag is {etag} now. Read it again."
+    assert refusal(write_file, files, at("file"), "", etag="0") == f"changed: file: {reason}"
+
+
+def test_a_directory_that_may_only_be_read(tmp_path, root):
+    roots = Roots([tmp_path, root], [False, True])
+    suggestion = "The operator can allow it with --allow-write, or --root DIR:rw."
+    expected = f"read_only: {tmp_path}/new: is in a directory that may only be read. {suggestion}"
+    assert refusal(roots.require_writable, roots.place(f"{tmp_path}/new")) == expected
+
+
+def test_what_is_too_large(files, at, tree, monkeypatch):
+    for module in (editing, writing):
+        monkeypatch.setattr(module, "MAX_EDITED", 2_000)
+    monkeypatch.setattr(moving, "MAX_COPIED", 2_000)
+    monkeypatch.setattr(deleting, "MAX_ENTRIES", 0)
+    (tree / "large").write_text("x" * 3_000)
+    expected = "too_large: large: has 3,000 bytes; the limit is 2,000 for all files of a call"
+    assert refusal(edit_file, files, at("large"), [("x", "")]) == expected
+    assert refusal(delete, files, at("dir"), recursive=True) == "too_large: dir: holds more than 0 entries"
+    monkeypatch.setattr(deleting, "MAX_ENTRIES", 1)
+    assert refusal(copy, files, at("large"), at("new")) == "too_large: large: holds more than 2,000 bytes"
+    monkeypatch.setattr(deleting, "MAX_DEPTH", 0)
+    expected = "too_large: dir: holds directories nested deeper than 0"
+    assert refusal(delete, files, at("dir"), recursive=True) == expected
+
+
+def test_what_is_on_another_file_system(files, tree):
+    found = tree.stat()
+    Bounds(files, "dir", found.st_dev).enter(found, 1)
+    expected = "cross_device: dir: holds a directory on another file system"
+    assert refusal(Bounds(files, "dir", found.st_dev + 1).enter, found, 1) == expected
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_what_another_process_writes(files, at, tree, monkeypatch):
+    monkeypatch.setattr(locks, "PATIENCE", 0)
+    with (tree / "file").open() as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        expected = "busy: file: is being written by another process. Try again."
+        assert refusal(write_file, files, at("file"), "") == expected
+
+
+# What is closed by its name
+
+PAGE = Page(100, 100_000)
+
+
+def test_f21_allowing_opens_nothing_outside(root, outside):
+    (root / "link").symlink_to(outside / "secret")
+    for allow in ("*", "**", "/", "/etc", "/etc/passwd", "../root_evil", "~"):
+        try:
+            roots = Roots([root], denylist=Denylist(allow=[allow]))
+        except PathError:
+            continue
+        for path in ("/etc/passwd", str(outside / "secret"), "../root_evil/secret", str(Path.home())):
+            assert code(roots.place, path) == "outside_roots"
+        files = RootedFiles(roots)
+        assert code(read_bytes, files, roots.place("link"), 100) == "outside_roots"
+        files.close()
+
+
+@pytest.fixture
+def secrets(root):
+    (root / ".env").write_text("PASSWORD=1")
+    (root / ".ssh").mkdir()
+    (root / ".ssh" / "config").write_text("Host x")
+    (root / "dir").mkdir()
+    (root / "dir" / "plain").write_text("a")
+    for name, target in {"one": ".env", "two": "one", "three": ".ssh", "four": root / ".ssh" / "config"}.items():
+        (root / f"{name}.txt").symlink_to(target if name != "two" else "one.txt")
+    return root
+
+
+PATHS = [".env", ".ssh/config", "one.txt", "two.txt", "three.txt/config", "four.txt", ".ssh/none", "dir/../.env"]
+
+
+def test_what_is_denied_is_neither_read_nor_written_by_any_way(either, secrets):
+    for path in PATHS:
+        place = either.roots.place(path)
+        assert code(read_bytes, either, place, 1_000) == "denied"
+        assert code(read_text, either, place, 1_000, Part(tail=1)) == "denied"
+        assert code(write_file, either, place, b"") == "denied"
+        assert code(edit_file, either, place, [("a", "b")]) == "denied"
+    assert (secrets / ".env").read_text() == "PASSWORD=1"
+    assert os.listdir(secrets / ".ssh") == ["config"]
+
+
+def test_what_is_denied_is_neither_described_moved_nor_made(either, secrets):
+    plain = either.roots.place("dir/plain")
+    for path in (".env", ".ssh", ".ssh/config", "three.txt/config", ".aws", "dir/.env", "new.pem"):
+        place = either.roots.place(path)
+        assert code(info, either, place) == "denied"
+        assert code(move, either, place, either.roots.place("new")) == "denied"
+        assert code(move, either, plain, place) == "denied"
+        assert code(create_directory, either, either.roots.place(f"{path}/x")) == "denied"
+    assert (secrets / "dir" / "plain").read_text() == "a"
+
+
+def test_what_is_in_a_denied_directory_is_not_told(either, secrets):
+    for path in (".ssh", "three.txt", ".ssh/none", ".aws"):
+        place = either.roots.place(path)
+        assert code(list_directory, either, place, PAGE) == "denied"
+        assert code(search_files, either, place, Scope(), PAGE, Control()) == "denied"
+        assert code(search_content, either, place, Scope(), Wanted(Query("m")), PAGE, Control()) == "denied"
+        assert code(directory_tree, either, place, (), Limits(10, 100, 100_000), Control()) == "denied"
+
+
+def test_a_listing_names_it_and_a_tree_does_not_go_in(files, secrets):
+    names = [entry.name for entry in list_directory(files, files.roots.place("."), PAGE).entries]
+    assert names[:2] == [".env", ".ssh"]
+    tree = directory_tree(files, files.roots.place("."), (), Limits(10, 100, 100_000), Control())["root"]
+    assert {"name": ".ssh", "kind": "directory", "error": "denied"} in tree["children"]
+    found = search_files(files, files.roots.place("."), Scope("**/config"), PAGE, Control())
+    assert (found["matches"], found["unreadable"]) == ([], 1)
+
+
+def told(files, pattern, start="."):
+    found = search_content(
+        files, files.roots.place(start), Scope(include_ignored=True), Wanted(Query(pattern)), PAGE, Control()
+    )
+    return [file["path"] for file in found["files"]], found["unreadable"]
+
+
+def test_a_search_of_contents_tells_nothing_of_it(files, secrets):
+    (secrets / "dir" / "key.pem").write_text("PASSWORD=1")
+    (secrets / "dir" / "plain").write_text("PASSWORD=1")
+    paths, unreadable = told(files, "PASSWORD")
+    assert paths == ["dir/plain"]
+    assert unreadable == 3
+    assert told(files, "PASSWORD", "dir") == (["plain"], 1)
+
+
+def test_a_search_from_above_keeps_the_rules_of_each_root(root, way):
+    for path in ("a/b/c", "a/c", "c", ".ssh/config"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x")
+    (root / "link").symlink_to("a")
+    roots = [root, root / "a", root / ".ssh"]
+    for glob, expected in {
+        "a/b/c": (["c", ".ssh/config", "a/c"], 1),
+        "b/c": (["c", ".ssh/config", "a/c"], 1),
+        "a/c": (["c", ".ssh/config", "a/b/c"], 1),
+    }.items():
+        files = opened_by(way, Roots(roots, denylist=Denylist([glob])))
+        assert told(files, "x", str(root)) == expected
+        assert told(files, "x", str(root / "link"))[1] == 1
+        files.close()
+
+
+def test_a_directory_that_holds_it_is_moved(files, secrets):
+    (secrets / ".env").rename(secrets / "dir" / ".env")
+    move(files, files.roots.place("dir"), files.roots.place("new"))
+    assert (secrets / "new" / ".env").read_text() == "PASSWORD=1"
+
+
+def test_the_refusal_does_not_tell_whether_it_exists(files, secrets):
+    said = set()
+    for path in (".env", "none.pem", ".ssh/config", ".ssh/none", ".ssh/config/x"):
+        with pytest.raises(PathError) as caught:
+            read_bytes(files, files.roots.place(path), 100)
+        said.add((caught.value.code, caught.value.reason, caught.value.suggestion))
+    assert len(said) == 1
+
+
+def test_a_watcher_learns_nothing_of_it(files, secrets):
+    before = look(files, files.roots.place("one.txt"))
+    (secrets / ".env").write_text("PASSWORD=2")
+    assert look(files, files.roots.place("one.txt"), before).content == before.content == b"!denied"
+
+
+def test_what_is_denied_is_not_read_at_once(files, secrets):
+    class Everywhere:
+        def local(self, place):
+            return True
+
+    small = SmallFiles(files, Everywhere())
+    held = small.read(files.roots.place("dir/plain"))
+    assert held is not None
+    assert held.data == b"a"
+    for path in PATHS:
+        assert small.read(files.roots.place(path)) is None
+
+
+def is_denied(files, path):
+    try:
+        files.stat(files.roots.place(path))
+    except PathError as error:
+        return error.code == "denied"
+    return False
+
+
+def test_a_path_counts_from_each_root_that_a_file_lies_in(root, way):
+    (root / "a" / "b").mkdir(parents=True)
+    for path in ("a/b/c", "a/c", "c"):
+        (root / path).touch()
+    inner = root / "a"
+    for glob, expected in {"a/b/c": ["a/b/c"], "b/c": ["a/b/c"], "a/c": ["a/c"]}.items():
+        files = opened_by(way, Roots([root, inner], denylist=Denylist([glob])))
+        denied = [path for path in ("a/b/c", "a/c", "c") if is_denied(files, f"{root}/{path}")]
+        assert denied == expected
+        files.close()
+
+
+def test_a_root_of_such_a_name_is_the_operators_word(root):
+    (root / ".ssh").mkdir()
+    (root / ".ssh" / "config").write_text("mine")
+    files = RootedFiles(Roots([root / ".ssh"]))
+    assert read_bytes(files, files.roots.place("config"), 10).data == b"mine"
+    files.close()
+
+
+def test_a_link_through_dots_is_denied(files, secrets):
+    (secrets / "dir" / "link").symlink_to("../dir/../.ssh/../.ssh/config")
+    assert code(read_bytes, files, Place(0, ("dir", "link"), "link"), 10) == "denied"

@@ -1,0 +1,267 @@
+"""Subscriptions through the protocol: what clients of both eras are told, over stdio and over HTTP."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.servers.filesystem.serving import http, inside, served, subscribe, updated, uri_of
+from tests.servers.peers import ERAS, Peer
+from tests.shared.transports.http.http_wire import Json, Site, events
+from tests.wire import Wire
+
+both_eras = pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+
+
+async def told_of(peer: Peer, uri: str) -> None:
+    await updated(peer, uri)
+    peer.wire.notifications.clear()
+
+
+@asynccontextmanager
+async def listening(site: Site, *uris: str) -> AsyncIterator[AsyncIterator[Json]]:
+    """A stream of the stateless era, which is acknowledged."""
+    message, headers = site.stateless("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})
+    async with site.stream(message, headers) as answer:
+        stream = events(answer)
+        assert (await anext(stream))["params"]["notifications"] == {"resourceSubscriptions": list(uris)}
+        yield stream
+
+
+@asynccontextmanager
+async def subscribed(site: Site, *uris: str) -> AsyncIterator[tuple[Json, AsyncIterator[Json]]]:
+    """A session of the handshake era, and what comes on its stream."""
+    session = await site.initialize()
+    async with site.client.stream("GET", "/mcp", headers={**session, "Accept": "text/event-stream"}) as answer:
+        for uri in uris:
+            done = await site.post(site.message("resources/subscribe", {"uri": uri}), session)
+            assert done.json()["result"] == {}
+        yield session, events(answer)
+
+
+async def told(stream: AsyncIterator[Json]) -> str:
+    """The URI of the next notification."""
+    uri: str = (await anext(stream))["params"]["uri"]
+    return uri
+
+
+# Over stdio
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_w18_a_subscriber_is_told_of_changes_and_reads_the_new_content(tmp_path: Path, era: str) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("zero")
+    async with served(tmp_path, era) as peer:
+        await subscribe(peer, uri_of(file))
+        for text in ("one", "two", "three"):
+            (tmp_path / "new").write_text(text)
+            (tmp_path / "new").replace(file)
+            await told_of(peer, uri_of(file))
+            contents = (await peer.request("resources/read", uri=uri_of(file)))["result"]["contents"]
+            assert contents[0]["text"] == text
+
+
+@pytest.mark.slow
+@both_eras
+async def test_w2_three_edits_of_our_own_are_three_changes(tmp_path: Path, era: str) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("0")
+    async with served(tmp_path, era, "--allow-write") as peer:
+        await subscribe(peer, uri_of(file))
+        for i in range(3):
+            await peer.call("edit_file", path="a.txt", edits=[{"oldText": str(i), "newText": str(i + 1)}])
+            await told_of(peer, uri_of(file))
+
+
+KINDS = {
+    "w4 nothing yet": ("/new/deep/a.txt", "new/deep/a.txt"),
+    "w10 a glob": ("/**/*.py", "src/a.py"),
+    "w10 a directory": ("/", "a.txt"),
+    "w15 another spelling": ("/%61%20b.txt", "a b.txt"),
+}
+"""What is subscribed to, and the file that then appears."""
+
+
+@pytest.mark.slow
+@both_eras
+@pytest.mark.parametrize("what", KINDS)
+async def test_w10_w15_what_is_subscribed_to_is_told_under_its_own_uri(tmp_path: Path, era: str, what: str) -> None:
+    spelling, path = KINDS[what]
+    uri = uri_of(tmp_path) + spelling
+    async with served(tmp_path, era) as peer:
+        await subscribe(peer, uri)
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+        await told_of(peer, uri)
+
+
+async def test_whoever_listed_the_resources_is_told_of_new_ones(tmp_path: Path) -> None:
+    async with inside(tmp_path) as peer:
+        await peer.request("resources/list")
+        (tmp_path / "new.txt").touch()
+        await peer.client.other("notifications/resources/list_changed")
+
+
+@pytest.mark.slow
+async def test_w6_five_thousand_new_files_are_few_changes_of_the_list(tmp_path: Path) -> None:
+    async with served(tmp_path) as peer:
+        await peer.request("resources/list")
+        await peer.request("resources/subscribe", uri=uri_of(tmp_path / "last"))
+        began = anyio.current_time()
+        for i in range(5_000):
+            (tmp_path / f"{i}.txt").touch()
+        told = [(await peer.wire.receive())["method"]]
+        (tmp_path / "last").touch()
+        await updated(peer, uri_of(tmp_path / "last"))
+    told += [message["method"] for message in peer.wire.notifications[:-1]]
+    assert set(told) == {"notifications/resources/list_changed"}
+    # At most one in each second that it took, and a few at the end.
+    assert len(told) <= 5 + anyio.current_time() - began
+
+
+LIMITED = "echo 2 > /proc/sys/user/max_inotify_watches && exec "
+"""A user namespace has a limit on watches of its own, so this one is nobody else's."""
+
+
+@pytest.mark.slow
+async def test_w7_at_the_limit_on_watches_changes_are_looked_for_and_the_log_says_so(tmp_path: Path) -> None:
+    try:
+        refused = subprocess.run(["unshare", "-Ur", "sh", "-c", LIMITED + "true"], check=False).returncode
+    except OSError:
+        refused = 1
+    if refused:
+        pytest.skip("needs user namespaces: sysctl -w kernel.unprivileged_userns_clone=1")
+    files = [tmp_path / str(i) / "a.txt" for i in range(5)]
+    command = f"{LIMITED} {sys.executable} -m servers.filesystem {tmp_path}"
+    async with Wire(["unshare", "-Ur", "sh", "-c", command]) as wire:
+        await wire.initialize()
+        peer = Peer(wire, "2025-11-25")
+        for file in files:
+            file.parent.mkdir()
+            await subscribe(peer, uri_of(file))
+        for text in ("one", "two"):
+            for file in files:
+                file.write_text(text)
+            for file in files:
+                await updated(peer, uri_of(file))
+            wire.notifications.clear()
+    assert "no notices of changes" in wire.stderr
+
+
+async def test_w9_w16_what_leads_outside_is_not_to_be_had(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside").write_text("secret")
+    (tmp_path / "root" / "link").symlink_to(tmp_path / "outside")
+    beneath = uri_of(tmp_path / "root")
+    asked = [
+        "file:///etc/passwd",
+        "file:///nowhere",
+        "http://x/",
+        f"{beneath}/../x",
+        f"{beneath}/link",
+        f"{beneath}/a",
+    ]
+    async with inside(tmp_path / "root") as peer:
+        answers = [await peer.request("resources/subscribe", uri=uri) for uri in asked]
+    assert [one.get("error", {}).get("code") for one in answers] == [-32002] * 5 + [None]
+    async with inside(tmp_path / "root", era="2026-07-28") as peer:
+        await peer.client.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": asked}})
+        acknowledged = await peer.client.receive()
+    assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": asked[-1:]}
+
+
+async def test_w15_two_spellings_of_one_uri_are_both_told(tmp_path: Path) -> None:
+    uris = [uri_of(tmp_path / "a.txt"), uri_of(tmp_path) + "/%61.txt"]
+    async with inside(tmp_path) as peer:
+        for uri in uris:
+            await peer.request("resources/subscribe", uri=uri)
+        (tmp_path / "a.txt").write_text("one")
+        told = [(await peer.client.other("notifications/resources/updated"))["params"]["uri"] for _ in range(2)]
+    assert told == uris
+
+
+async def test_w13_an_unsubscription_that_follows_at_once_counts(tmp_path: Path) -> None:
+    file, other = uri_of(tmp_path / "a.txt"), uri_of(tmp_path / "b.txt")
+    async with inside(tmp_path) as peer:
+        keys = [await peer.client.begin(f"resources/{act}", {"uri": file}) for act in ("subscribe", "unsubscribe")]
+        assert [(await peer.client.answer(key))["result"] for key in keys] == [{}, {}]
+        await peer.request("resources/subscribe", uri=other)
+        for name in ("a.txt", "b.txt"):
+            (tmp_path / name).touch()
+        assert (await peer.client.other("notifications/resources/updated"))["params"]["uri"] == other
+
+
+# Over HTTP
+
+
+@pytest.mark.slow
+async def test_w8_polling_by_option_tells_of_changes_and_is_shown_in_the_health(tmp_path: Path) -> None:
+    uri = uri_of(tmp_path / "a.txt")
+    async with http(tmp_path, "--poll") as site, listening(site, uri) as stream:
+        assert (await site.health())["watching"] == {"watched": 1, "polled": 1, "degraded": False}
+        (tmp_path / "a.txt").write_text("one")
+        assert await told(stream) == uri
+
+
+@pytest.mark.slow
+async def test_w11_clients_of_both_eras_get_one_frame_each_and_go_one_by_one(tmp_path: Path) -> None:
+    a, b = uri_of(tmp_path / "a.txt"), uri_of(tmp_path / "b.txt")
+    async with http(tmp_path) as site, subscribed(site, a, b) as (session, old), listening(site, a, b) as new:
+        for name, uri in (("a.txt", a), ("b.txt", b)):
+            (tmp_path / name).touch()
+            # A second frame for the first file would come before that for the second.
+            assert (await told(old), await told(new)) == (uri, uri)
+        await site.post(site.message("resources/unsubscribe", {"uri": a}), session)
+        (tmp_path / "a.txt").write_text("x")
+        assert await told(new) == a
+        (tmp_path / "b.txt").write_text("x")
+        assert (await told(old), await told(new)) == (b, b)
+
+
+@pytest.mark.slow
+async def test_w12_a_client_that_reads_nothing_holds_up_no_other(tmp_path: Path) -> None:
+    folder = [uri_of(tmp_path / f"{i}.txt") for i in range(100)]
+    async with http(tmp_path) as site, listening(site, *folder), listening(site, *folder) as reader:
+        for text in ("one", "two"):
+            for i in range(100):
+                (tmp_path / f"{i}.txt").write_text(text)
+            missing = set(folder)
+            while missing:
+                missing.discard(await told(reader))
+
+
+@pytest.mark.slow
+async def test_w17_a_thousand_connections_that_came_and_went_leave_nothing(tmp_path: Path) -> None:
+    async with http(tmp_path) as site:
+        for i in range(1_000):
+            async with listening(site, uri_of(tmp_path / f"{i % 10}.txt")):
+                pass
+        while (await site.health())["watching"]["watched"]:
+            await anyio.lowlevel.checkpoint()
+        assert (await site.health())["streams"] == 0
+
+
+@pytest.mark.slow
+async def test_w19_what_happens_between_two_streams_is_in_the_journal(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+
+    async def changes(site: Site, **arguments: str | int) -> tuple[list[str], str]:
+        answer = await site.call("tools/call", {"name": "changes", "arguments": arguments})
+        *lines, last = answer.json()["result"]["content"][0]["text"].splitlines()
+        return lines, last.removeprefix("[cursor: ").removesuffix("]")
+
+    async with http(tmp_path) as site:
+        _, cursor = await changes(site)
+        async with listening(site, uri_of(file)) as stream:
+            file.touch()
+            assert await told(stream) == uri_of(file)
+        _, cursor = await changes(site, cursor=cursor, wait=9)
+        file.write_text("missed")
+        async with listening(site, uri_of(file)):
+            (change,), _ = await changes(site, cursor=cursor, wait=9)
+    assert change.endswith(f" modified {file}")

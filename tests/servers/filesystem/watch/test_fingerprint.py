@@ -1,0 +1,70 @@
+"""What makes another sighting of a file or directory."""
+
+import os
+
+import pytest
+
+from servers.filesystem.watch.fingerprint import MAX_HASHED, look
+
+
+@pytest.fixture
+def content(files, at):
+    return lambda name="file": look(files, at(name)).content
+
+
+def test_changed_bytes_change_a_sighting(root, content):
+    (root / "file").write_text("a")
+    first = content()
+    (root / "file").write_text("b")
+    assert content() != first
+
+
+def test_a_chmod_a_touch_and_the_same_bytes_do_not(root, content):
+    (root / "file").write_text("a")
+    first = content()
+    (root / "file").chmod(0o600)
+    os.utime(root / "file", (1, 1))
+    (root / "new").write_text("a")
+    (root / "new").replace(root / "file")
+    assert content() == first
+
+
+def test_missing_empty_and_outside_differ(root, outside, content):
+    seen = {content()}
+    (root / "file").touch()
+    seen.add(content())
+    (root / "link").symlink_to(outside / "secret")
+    seen.add(content("link"))
+    assert len(seen) == 3
+
+
+def test_a_directory_changes_with_its_names(root, content):
+    first = content(".")
+    (root / "file").touch()
+    second = content(".")
+    (root / "file").write_text("x")
+    assert first != second == content(".")
+
+
+def test_large_files_are_compared_by_stamp(root, content):
+    (root / "file").write_bytes(b"x" * (MAX_HASHED + 1))
+    first = content()
+    os.utime(root / "file", (1, 1))
+    assert content() != first
+
+
+def test_a_settled_file_is_not_read_again(files, root, at):
+    (root / "file").write_text("a")
+    first = look(files, at("file"))
+    stamp = (*first.stamp[:3], 1, 1)
+    older = type(first)(b"kept", first.trail, None, first.stamp, first.taken + 10**12)
+    assert look(files, at("file"), older).content == b"kept"
+    changed = type(first)(b"kept", first.trail, None, stamp, first.taken)
+    assert look(files, at("file"), changed).content == first.content
+
+
+def test_a_directory_names_itself(files, root, at):
+    assert look(files, at(".")).directory == str(root)
+    (root / "dir").mkdir()
+    (root / "link").symlink_to("dir")
+    assert look(files, at("link")).directory == f"{root}/dir"

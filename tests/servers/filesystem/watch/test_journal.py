@@ -1,0 +1,236 @@
+"""The journal of changes: what a reader is told from its cursor on."""
+
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.watch.journal import Journal, Selection
+from servers.filesystem.watch.tree import Event
+from servers.filesystem.watch.watcher import Watcher
+from shared.kit.rooted.files import RootedFiles
+from shared.kit.rooted.roots import Roots
+
+pytestmark = pytest.mark.slow
+
+
+async def ignore(_key):
+    pass
+
+
+async def still(remote):
+    """A look that never comes."""
+    await anyio.sleep_forever()
+
+
+@asynccontextmanager
+async def journal_of(files, **options):
+    watcher = Watcher(files, ignore)
+    journal = Journal(files, watcher, **options)
+    async with anyio.create_task_group() as group:
+        group.start_soon(watcher.run)
+        group.start_soon(journal.run)
+        journal.watcher = watcher
+        yield journal
+        group.cancel_scope.cancel()
+
+
+@pytest.fixture
+def everything(root):
+    return Selection([str(root)], None)
+
+
+@pytest.fixture
+def event(at):
+    return lambda kind, path: Event(kind, at(path))
+
+
+def shown(found):
+    return [(change.kind, change.path.rsplit("/", 1)[1]) for change in found.changes]
+
+
+async def test_the_first_call_gives_a_cursor_and_nothing_else(files, root, everything):
+    (root / "old").touch()
+    async with journal_of(files) as journal:
+        found = await journal.read(None, everything, 10, 0)
+        assert (found.changes, found.overflow, found.more) == ((), False, False)
+        assert (await journal.read(found.cursor, everything, 10, 0)).changes == ()
+
+
+async def test_what_happens_after_it_is_told_while_one_waits(files, root, everything):
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        (root / "file").touch()
+        found = await journal.read(cursor, everything, 10, 30)
+        assert shown(found) == [("created", "file")]
+        assert found.changes[0].path == str(root / "file")
+        (root / "file").unlink()
+        assert shown(await journal.read(found.cursor, everything, 10, 30)) == [("deleted", "file")]
+
+
+async def test_several_read_and_take_nothing_from_each_other(files, everything, event):
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        await journal._record([event("created", "a")])
+        for _ in range(2):
+            assert shown(await journal.read(cursor, everything, 10, 0)) == [("created", "a")]
+
+
+async def test_what_is_more_than_the_limit_comes_with_the_next_call(files, everything, event):
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        await journal._record([event("created", name) for name in "abc"])
+        first = await journal.read(cursor, everything, 2, 0)
+        second = await journal.read(first.cursor, everything, 2, 0)
+        assert (shown(first), first.more) == ([("created", "a"), ("created", "b")], True)
+        assert (shown(second), second.more) == ([("created", "c")], False)
+
+
+async def test_w6_who_comes_too_late_is_told_so_and_can_go_on(files, everything, event):
+    async with journal_of(files, size=2) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        await journal._record([event("created", name) for name in "abc"])
+        found = await journal.read(cursor, everything, 10, 0)
+        assert (found.changes, found.overflow) == ((), True)
+        await journal._record([event("created", "d")])
+        assert shown(await journal.read(found.cursor, everything, 10, 0)) == [("created", "d")]
+
+
+async def test_the_last_that_still_stands_in_the_journal_is_no_overflow(files, everything, event):
+    async with journal_of(files, size=2) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        await journal._record([event("created", name) for name in "ab"])
+        assert shown(await journal.read(cursor, everything, 10, 0)) == [("created", "a"), ("created", "b")]
+
+
+async def test_a_cursor_of_another_run_is_an_overflow(files, everything):
+    async with journal_of(files) as journal:
+        assert (await journal.read("0123abcd-5", everything, 10, 0)).overflow
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "a-b", "a-" + "1" * 100, "a-²"])
+async def test_what_is_no_cursor_is_refused(files, everything, cursor):
+    async with journal_of(files) as journal:
+        with pytest.raises(FilesError, match="this is no cursor"):
+            await journal.read(cursor, everything, 10, 0)
+
+
+async def test_waiting_ends_with_what_is_asked_for_and_not_before(files, root, event):
+    async with journal_of(files) as journal:
+        python = Selection([str(root)], "*.py")
+        cursor = (await journal.read(None, python, 10, 0)).cursor
+        found = []
+
+        async def read():
+            found.append(await journal.read(cursor, python, 10, 30))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(read)
+            await anyio.wait_all_tasks_blocked()
+            await journal._record([event("created", "a.txt")])
+            await anyio.wait_all_tasks_blocked()
+            assert not found
+            await journal._record([event("created", "sub/a.py")])
+        assert shown(found[0]) == [("created", "a.py")]
+
+
+async def test_repeated_changes_of_a_file_are_one(files, everything, event):
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        kinds = ["modified", "modified", "deleted", "created", "modified"]
+        await journal._record([event(kind, "a") for kind in kinds])
+        found = await journal.read(cursor, everything, 10, 0)
+        assert [change.kind for change in found.changes] == ["modified", "deleted", "created"]
+        assert not found.more
+
+
+async def test_watching_ends_when_nobody_reads_and_begins_again(files, root, everything):
+    async with journal_of(files, idle=0) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        with anyio.fail_after(30):
+            while journal.watcher.health["watched"]:
+                await anyio.lowlevel.checkpoint()
+        journal._idle = 600
+        found = await journal.read(cursor, everything, 10, 0)
+        assert found.overflow
+        (root / "file").touch()
+        assert shown(await journal.read(found.cursor, everything, 10, 30)) == [("created", "file")]
+
+
+async def test_a_root_within_another_is_watched_once(root, everything):
+    (root / "inner").mkdir()
+    files = RootedFiles(Roots([root / "inner", root]))
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        (root / "inner" / "file").touch()
+        inner = Selection([str(root / "inner")], None)
+        assert shown(await journal.read(cursor, inner, 10, 30)) == [("created", "file")]
+        assert journal.watcher.health["watched"] == 1
+    files.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "takes"),
+    [
+        ("/r/a", None, True),
+        ("/r", None, True),
+        ("/rx/a", None, False),
+        ("/r/x/a.py", "*.py", True),
+        ("/r/x/a.txt", "*.py", False),
+        ("/r/x/a.py", "x/*.py", True),
+        ("/x/a.py", "*.py", False),
+        ("/s/a.py", "*.py", True),
+    ],
+)
+def test_a_selection_takes_what_is_below_and_matches(path, pattern, takes):
+    assert Selection(["/r", "/s"], pattern).takes(path) == takes
+
+
+async def test_what_this_server_wrote_is_told_at_once(files, root, at, everything, monkeypatch):
+    """And once: the notice that comes later finds nothing new."""
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(None, everything, 10, 0)).cursor
+        monkeypatch.setattr(journal.watcher, "_look_and_tell", still)
+        for act, kind in (
+            (lambda: (root / "file").touch(), "created"),
+            (lambda: (root / "file").write_text("a"), "modified"),
+            (lambda: (root / "file").unlink(), "deleted"),
+        ):
+            act()
+            journal.wrote(at("file"))
+            found = await journal.read(cursor, everything, 10, 0)
+            assert shown(found) == [(kind, "file")]
+            cursor = found.cursor
+        (root / "new" / "sub").mkdir(parents=True)
+        (root / "link").symlink_to("new/sub")
+        (root / "link" / "file").touch()
+        journal.wrote(at("link/file"))
+        found = await journal.read(cursor, everything, 10, 0)
+        assert shown(found) == [("created", "link"), ("created", "new"), ("created", "sub"), ("created", "file")]
+        assert (await journal.read(found.cursor, everything, 10, 0)).changes == ()
+
+
+async def test_a_first_call_that_fails_between_two_roots_leaves_nothing_watched(tmp_path, monkeypatch):
+    roots = [tmp_path / name for name in ("one", "two")]
+    for path in roots:
+        path.mkdir()
+        (path / "old").touch()
+    files, both = RootedFiles(Roots(roots)), Selection([str(path) for path in roots], None)
+    async with journal_of(files) as journal:
+        watch_tree = journal.watcher.watch_tree
+
+        async def fail_at_the_second(key, place, *more):
+            if place.root_index:
+                raise FilesError("too_many", "", "are watched")
+            return await watch_tree(key, place, *more)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.watcher, "watch_tree", fail_at_the_second)
+            with pytest.raises(FilesError):
+                await journal.read(None, both, 10, 0)
+        cursor = (await journal.read(None, both, 10, 0)).cursor
+        (roots[0] / "old").write_text("new")
+        journal.wrote(files.roots.place(str(roots[0] / "old")))
+        assert shown(await journal.read(cursor, both, 10, 30)) == [("modified", "old")]
+    files.close()

@@ -1,0 +1,66 @@
+"""When something is looked at that gave notices."""
+
+from servers.filesystem.watch.pacing import MAX_NOTICED, Pace, Watched
+
+PACE = Pace(quiet=1, longest=5)
+
+
+def watched(pace=PACE):
+    return Watched(target=None, tell=None, pace=pace)
+
+
+def told(one, notices, until):
+    """The times at which it is looked at, when notices come at these times."""
+    times = []
+    for now in range(100, until):
+        if now in notices:
+            one.notice(now)
+        if one.due is not None and one.due <= now:
+            one.take(now)
+            times.append(now)
+    return times
+
+
+def test_the_first_notice_is_acted_upon_at_once():
+    assert told(watched(), {100}, 110) == [100]
+
+
+def test_the_next_one_waits_for_a_quiet_moment():
+    assert told(watched(), {100, 102}, 110) == [100, 103]
+
+
+def test_w5_endless_notices_lead_to_looks_at_a_bounded_rate_the_last_one_included():
+    assert told(watched(), range(100, 120), 130) == [100, 105, 110, 115, 120]
+
+
+def test_after_a_quiet_time_the_next_one_leads_again():
+    assert told(watched(), {100, 120}, 130) == [100, 120]
+
+
+def test_without_a_leading_edge_many_notices_are_one_look():
+    assert told(watched(PACE._replace(leading=False)), {100, 101, 102}, 110) == [103]
+
+
+def test_w6_the_paths_to_look_at_are_bounded():
+    one = watched()
+    for i in range(MAX_NOTICED):
+        one.notice(1, str(i))
+    assert len(one.noticed) == MAX_NOTICED
+    one.notice(1, "one more")
+    assert one.take(2) is None
+
+
+def test_a_notice_about_the_way_concerns_all_of_it():
+    one = watched()
+    one.notice(1, "a")
+    one.notice(1)
+    one.notice(1, "b")
+    assert one.take(2) is None
+
+
+def test_after_a_look_only_what_came_since_is_looked_at():
+    one = watched()
+    one.notice(1, "a")
+    assert one.take(2) == {"a"}
+    one.notice(3, "b")
+    assert one.take(4) == {"b"}

@@ -1,0 +1,203 @@
+"""Globs and lists that are watched: many cost what one does."""
+
+import pytest
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.watch import subscriptions
+from servers.filesystem.watch.subscriptions import MAX_LISTED, GlobTrees, Listings, Readers, split_glob
+from servers.filesystem.watch.tree import EntryQuota, Event
+from servers.filesystem.watch.watcher import Watcher
+from shared.kit.globs import Glob, reach
+from shared.kit.rooted.names import uri
+from shared.kit.rooted.narrowing import narrowed
+
+
+@pytest.mark.parametrize(
+    ("uri", "split"),
+    [
+        ("file:///root/src/**/*.py", ("file:///root/src/", "./**/*.py")),
+        ("file:///root/*.py", ("file:///root/", "./*.py")),
+        ("file:///root/a%5B1%5D/**/*.%7Ba,b%7D", ("file:///root/a%5B1%5D/", "./**/*.{a,b}")),
+        ("file:///root/**/%3F.txt", ("file:///root/", "./**/?.txt")),
+        ("file:///root/a%2Ab", None),
+        ("file:///root/a.txt", None),
+    ],
+)
+def test_w10_a_star_makes_a_uri_a_glob(uri, split):
+    assert split_glob(uri) == split
+
+
+def test_a_glob_no_file_name_can_match_is_refused():
+    with pytest.raises(FilesError, match="no file name"):
+        split_glob("file:///root/*\ud800")
+
+
+async def ignore(_key):
+    pass
+
+
+@pytest.fixture
+def watcher(files):
+    made = Watcher(files, ignore)
+    made._quota = EntryQuota(1_000)
+    return made
+
+
+@pytest.fixture
+def opened(files, monkeypatch):
+    """The places of the directories that are read."""
+    places, open_directory = [], files.open_directory
+
+    def noting(place, follow=True):
+        places.append("/".join(place.parts))
+        return open_directory(place, follow)
+
+    monkeypatch.setattr(files, "open_directory", noting)
+    return places
+
+
+@pytest.fixture
+def compared(monkeypatch):
+    """The names that are compared with globs."""
+    names, step = [], Glob.step
+
+    def noting(glob, states, name):
+        names.append(name)
+        return step(glob, states, name)
+
+    monkeypatch.setattr(Glob, "step", noting)
+    return names
+
+
+async def test_a_hundred_globs_look_at_a_directory_once(watcher, opened, files, root, at):
+    (root / "sub").mkdir()
+    for number in range(20):
+        (root / "sub" / str(number)).touch()
+    globs = GlobTrees(watcher, ignore)
+    for number in range(100):
+        await globs.watch(str(number), at("."), f"./**/*{number}*", files)
+    assert opened == ["", "sub"]
+    assert watcher._quota._left == 1_000 - 21
+
+
+async def test_globs_that_reach_further_have_a_look_of_their_own(watcher, opened, files, root, at):
+    (root / "sub").mkdir()
+    globs = GlobTrees(watcher, ignore)
+    await globs.watch("near", at("."), "./*.py", files)
+    assert opened == [""]
+    await globs.watch("far", at("."), "./**/*.py", files)
+    assert opened == ["", "", "sub"]
+
+
+async def test_the_look_ends_with_the_last_glob(watcher, files, at):
+    globs = GlobTrees(watcher, ignore)
+    for key in "ab":
+        await globs.watch(key, at("."), f"./{key}*", files)
+    assert watcher.health["watched"] == 1
+    globs.unwatch("a")
+    assert watcher.health["watched"] == 1
+    globs.unwatch("b")
+    globs.unwatch("b")
+    assert watcher.health["watched"] == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reached"),
+    [
+        ("./*.py", ("./*",)),
+        ("./**/*.py", ("./**/*",)),
+        ("./**/a*/b/*.py", ("./**/*",)),
+        ("./a*/**/b/*.py", ("./a*/**/*",)),
+        ("./a*/b/*.py", ("./a*/b/*",)),
+        ("./{a,**}/{b,c}*", ("./**/*", "./a/*")),
+        ("./**", ("./**/*",)),
+    ],
+)
+def test_how_far_a_pattern_reaches(pattern, reached):
+    assert reach(pattern) == reached
+
+
+@pytest.fixture
+def events(at):
+    return lambda *paths: [Event("created", at(path)) for path in paths]
+
+
+def test_only_those_are_concerned_whose_globs_match(events):
+    asking = Readers(("src",))
+    for key, pattern in (("py", "./*.py"), ("any", "./**/a.*"), ("deep", "./x/**/*.py")):
+        asking.add(key, Glob([pattern]))
+    assert asking.concerned(events("src/b.py")) == ["py"]
+    assert asking.concerned(events("src/x/a.txt")) == ["any"]
+    assert asking.concerned(events("src/x/y/b.py", "src/b.txt")) == ["deep"]
+    asking.remove("py")
+    assert asking.concerned(events("src/b.py")) == []
+
+
+def test_who_is_told_is_compared_no_more(events, compared):
+    asking = Readers(())
+    asking.add("all", Glob(["./*"]))
+    assert asking.concerned(events(*map(str, range(100)))) == ["all"]
+    assert len(compared) == 1
+
+
+def test_where_it_would_be_too_many_comparisons_all_are_told(events, compared, monkeypatch):
+    monkeypatch.setattr(subscriptions, "MAX_COMPARED", 20)
+    asking = Readers(())
+    for key in map(str, range(10)):
+        asking.add(key, Glob([f"./{key}"]))
+    assert asking.concerned(events("1", "x")) == ["1"]
+    assert len(compared) <= 20
+    compared.clear()
+    assert len(asking.concerned(events("1", "2", "3"))) == 10
+    assert compared == []
+
+
+class Counted:
+    """A watcher that does not run, and lists over it."""
+
+    def __init__(self, files, root):
+        self._files = files
+        self._root = root
+        self.watcher = Watcher(files, self._changed)
+        self.listings = Listings(self.watcher)
+
+    async def list(self, *names):
+        parts = narrowed(self._files, [uri(str(self._root / name)) for name in names])
+        await self.listings.watch(parts, self._tell)
+
+    @property
+    def watched(self):
+        return self.watcher.health["watched"]
+
+    async def _changed(self, _key):
+        raise AssertionError("nothing changes here")
+
+    async def _tell(self):
+        raise AssertionError("nothing changes here")
+
+
+@pytest.fixture
+def counted(files, root):
+    return Counted(files, root)
+
+
+async def test_each_part_is_watched_once(counted):
+    for names in (["a"], ["a"], ["b", "c"], ["a"]):
+        await counted.list(*names)
+    assert counted.watched == 3
+
+
+async def test_no_more_than_some_sets_are_watched(counted):
+    await counted.list("x", "y")
+    for number in range(MAX_LISTED):
+        await counted.list(str(number))
+    assert counted.watched == MAX_LISTED
+
+
+async def test_what_was_listed_last_is_watched_on(counted):
+    await counted.list("x", "y")
+    for number in range(MAX_LISTED - 1):
+        await counted.list(str(number))
+    await counted.list("x", "y")
+    await counted.list("new")
+    assert counted.watched == MAX_LISTED + 1

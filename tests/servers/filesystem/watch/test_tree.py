@@ -1,0 +1,179 @@
+"""Trees that are watched: what a look finds, and what is remembered."""
+
+import os
+
+import pytest
+
+from servers.filesystem.watch.tree import EntryQuota, Tree
+from shared.kit.globs import Glob
+
+
+@pytest.fixture
+def tree(files, at):
+    """A tree that was looked at once."""
+
+    def make(pattern="**", path=".", quota=None):
+        made = Tree(files, at(path), Glob([pattern]), quota or EntryQuota())
+        assert not made.look(None)
+        return made
+
+    return make
+
+
+def happened(tree, *noticed):
+    """What a look finds: at everything, or at these paths."""
+    tree.look(set(map(str, noticed)) or None)
+    return [(event.kind, "/".join(event.place.parts)) for event in tree.take()]
+
+
+def test_what_stands_there_at_first_is_no_event(tree, root):
+    (root / "file").touch()
+    assert happened(tree()) == []
+
+
+def test_made_changed_and_removed(tree, root):
+    seen = tree()
+    (root / "file").touch()
+    assert happened(seen) == [("created", "file")]
+    (root / "file").write_text("a")
+    assert happened(seen) == [("modified", "file")]
+    (root / "file").unlink()
+    assert happened(seen) == [("deleted", "file")]
+
+
+def test_the_noticed_path_alone_is_looked_at(tree, root):
+    seen = tree()
+    for name in "ab":
+        (root / name).touch()
+    assert happened(seen, root / "b") == [("created", "b")]
+
+
+def test_a_chmod_is_no_event(tree, root):
+    (root / "file").touch()
+    seen = tree()
+    (root / "file").chmod(0o600)
+    assert happened(seen) == []
+
+
+def test_a_new_directory_comes_with_what_is_in_it_and_is_watched(tree, root):
+    seen = tree()
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "file").touch()
+    assert happened(seen, root / "a") == [("created", "a"), ("created", "a/b"), ("created", "a/b/file")]
+    assert set(seen.directories) == {f"{root}", f"{root}/a", f"{root}/a/b"}
+
+
+def test_a_directory_that_goes_takes_all_with_it(tree, root):
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "file").touch()
+    seen = tree()
+    (root / "a").rename(root.parent / "away")
+    assert sorted(happened(seen, root / "a")) == [("deleted", "a"), ("deleted", "a/b"), ("deleted", "a/b/file")]
+    assert seen.directories == (f"{root}",)
+
+
+def test_only_what_the_glob_matches_is_told_and_remembered(tree, root):
+    seen = tree("src/**/*.py")
+    for path in ("src/x/a.py", "src/x/a.txt", "other/a.py"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+    assert happened(seen) == [("created", "src/x/a.py")]
+    assert f"{root}/other" not in seen.directories
+
+
+def test_directories_of_tools_are_left_out(tree, root):
+    seen = tree()
+    for name in (".git", "node_modules", "src"):
+        (root / name).mkdir()
+        (root / name / "file").touch()
+    assert happened(seen) == [("created", "src"), ("created", "src/file")]
+
+
+def test_what_is_denied_is_left_out(tree, root):
+    seen = tree()
+    (root / ".env").write_text("PASSWORD=1")
+    (root / ".ssh").mkdir()
+    (root / ".ssh" / "config").touch()
+    assert happened(seen) == []
+    assert happened(seen, root / ".env") == []
+
+
+def test_links_are_not_followed(tree, root, outside):
+    seen = tree()
+    (root / "link").symlink_to(outside)
+    assert happened(seen) == [("created", "link")]
+    assert seen.directories == (f"{root}",)
+
+
+def test_a_link_that_is_retargeted_is_modified(tree, root):
+    (root / "link").symlink_to("a")
+    seen = tree()
+    (root / "new").symlink_to("b")
+    (root / "new").replace(root / "link")
+    assert happened(seen, root / "link") == [("modified", "link")]
+
+
+def test_a_tree_below_a_link_that_comes_to_lead_outside_is_gone(tree, root, outside):
+    (root / "dir").mkdir()
+    (root / "dir" / "file").touch()
+    (root / "link").symlink_to("dir")
+    seen = tree(path="link")
+    (root / "link").unlink()
+    (root / "link").symlink_to(outside)
+    assert happened(seen) == [("deleted", "link/file")]
+    (outside / "new").touch()
+    assert happened(seen) == []
+
+
+def test_a_tree_that_does_not_exist_yet(tree, root):
+    seen = tree(path="a/b")
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "file").touch()
+    assert happened(seen, root / "a") == [("created", "a/b/file")]
+
+
+def test_undecodable_names_are_told(tree, root):
+    seen = tree()
+    open(os.fsencode(root) + b"/\xff", "w").close()
+    assert happened(seen) == [("created", "\udcff")]
+
+
+def test_what_is_remembered_is_bounded(tree, root):
+    seen = tree(quota=EntryQuota(2))
+    for name in "abc":
+        (root / name).touch()
+    assert happened(seen) == [("created", "a"), ("created", "b")]
+    assert seen.full
+
+
+def test_what_is_looked_at_is_bounded_and_the_rest_not_taken_for_deleted(tree, root, monkeypatch):
+    for name in "abc":
+        (root / name).touch()
+    seen = tree()
+    monkeypatch.setattr("servers.filesystem.watch.tree.MAX_SCANNED", 2)
+    assert happened(seen) == []
+    assert seen.full
+
+
+def test_what_goes_and_a_closed_tree_give_their_room_back(tree, root):
+    quota = EntryQuota(2)
+    for name in "ab":
+        (root / name).touch()
+    seen = tree(quota=quota)
+    assert not quota.take()
+    (root / "a").unlink()
+    happened(seen)
+    assert quota.take()
+    seen.close()
+    assert quota.take()
+
+
+def test_a_directory_that_goes_gives_the_room_of_all_in_it_back(tree, root):
+    quota = EntryQuota(2)
+    (root / "a").mkdir()
+    (root / "a" / "file").touch()
+    seen = tree(quota=quota)
+    (root / "a").rename(root.parent / "away")
+    happened(seen)
+    assert quota.take()
+    assert quota.take()

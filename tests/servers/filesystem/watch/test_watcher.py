@@ -1,0 +1,574 @@
+"""The watcher: which changes of files are told, and what it costs."""
+
+import itertools
+import os
+import shutil
+import threading
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from servers.filesystem.errors import FilesError
+from servers.filesystem.watch.fingerprint import Spot
+from servers.filesystem.watch.pacing import Pace
+from servers.filesystem.watch.subscriptions import GlobTrees
+from servers.filesystem.watch.tree import EntryQuota
+from servers.filesystem.watch.watcher import Watcher
+from shared.kit.notices import Notices, open_watch
+from tests.descriptors import descriptors, settled_descriptors
+
+pytestmark = pytest.mark.slow
+
+
+class Seen:
+    """The keys told, to be awaited."""
+
+    def __init__(self):
+        self.send, self.receive = anyio.create_memory_object_stream[str](1_000)
+
+    async def __call__(self, key="listing"):
+        await self.send.send(key)
+
+    async def next(self):
+        with anyio.fail_after(30):
+            return await self.receive.receive()
+
+    def drain(self):
+        count = 0
+        while True:
+            try:
+                self.receive.receive_nowait()
+            except anyio.WouldBlock:
+                return count
+            count += 1
+
+
+@pytest.fixture
+def seen():
+    told = Seen()
+    yield told
+    told.send.close()
+    told.receive.close()
+
+
+SWEEP = "servers.filesystem.watch.watcher._SWEEP_SECONDS"
+
+
+@pytest.fixture
+def watching(files, seen, monkeypatch):
+    """A watcher that does not come upon changes by itself before a test has given up waiting."""
+    monkeypatch.setattr(SWEEP, 3_600.0)
+
+    @asynccontextmanager
+    async def run(**options):
+        watcher = Watcher(files, seen, **options)
+        async with anyio.create_task_group() as group:
+            group.start_soon(watcher.run)
+            yield watcher
+            group.cancel_scope.cancel()
+
+    return run
+
+
+async def test_a_write_is_told(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        (root / "file").write_text("b")
+        assert await seen.next() == "key"
+
+
+async def test_w1_appending_and_truncating_are_told(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        for change in (lambda file: file.write("b"), lambda file: file.truncate(1)):
+            with (root / "file").open("a") as file:
+                change(file)
+            assert await seen.next() == "key"
+
+
+async def test_w2_three_renames_over_the_file_are_three_changes(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        for text in "abc":
+            (root / "new").write_text(text)
+            (root / "new").replace(root / "file")
+            assert await seen.next() == "key"
+
+
+async def test_w3_delete_recreate_and_append(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        (root / "file").unlink()
+        await seen.next()
+        (root / "file").write_text("a")
+        await seen.next()
+        with (root / "file").open("a") as file:
+            file.write("b")
+        await seen.next()
+
+
+async def test_w4_a_file_in_directories_that_do_not_exist_yet(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("a/b/file"))
+        (root / "a" / "b").mkdir(parents=True)
+        (root / "a" / "b" / "file").write_text("x")
+        await seen.next()
+
+
+async def test_a_directory_on_the_way_is_exchanged(watching, seen, root, at):
+    for name in ("one", "two"):
+        (root / name).mkdir()
+        (root / name / "file").write_text(name)
+    async with watching() as watcher:
+        await watcher.watch("key", at("one/file"))
+        (root / "one").rename(root / "old")
+        (root / "two").rename(root / "one")
+        await seen.next()
+        seen.drain()
+        (root / "one" / "file").write_text("more")
+        await seen.next()
+
+
+async def test_w9_links_retargeted_and_targets_changed(watching, seen, root, at):
+    (root / "a").write_text("a")
+    (root / "dir").mkdir()
+    (root / "dir" / "b").write_text("b")
+    (root / "link").symlink_to("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("link"))
+        (root / "new").symlink_to("dir/b")
+        (root / "new").replace(root / "link")
+        await seen.next()
+        (root / "dir" / "b").write_text("c")
+        await seen.next()
+
+
+async def test_w9_a_link_that_comes_to_point_outside_is_told_once(watching, seen, root, outside, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await watcher.watch("other", at("other"))
+        (root / "file").unlink()
+        (root / "file").symlink_to(outside / "secret")
+        await seen.next()
+        (outside / "secret").write_text("changed")
+        (root / "other").touch()
+        while await seen.next() != "other":
+            pass
+        assert seen.drain() == 0
+
+
+async def test_w1_a_chmod_and_a_touch_are_not_told(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await watcher.watch("other", at("other"))
+        (root / "file").chmod(0o600)
+        os.utime(root / "file")
+        (root / "other").touch()
+        assert await seen.next() == "other"
+
+
+async def test_w5_endless_writing_is_told_while_it_goes_on(watching, seen, root, at, monkeypatch):
+    """No moment counts as quiet here, so it does not matter how fast is written. The rate: see `test_pacing`."""
+    monkeypatch.setattr("servers.filesystem.watch.watcher.Pace", partial(Pace, quiet=3_600.0, leading=False))
+    enough = threading.Event()
+
+    def write():
+        for number in itertools.count():
+            (root / "file").write_text(str(number))
+            if enough.wait(0.01):
+                return
+
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        async with anyio.create_task_group() as group:
+            group.start_soon(to_thread.run_sync, write)
+            try:
+                for _ in range(4):
+                    assert await seen.next() == "key"
+            finally:
+                enough.set()
+
+
+async def test_the_last_change_is_told(watching, seen, root, at):
+    texts = []
+
+    async def changed(key):
+        texts.append((root / "file").read_text())
+        await seen(key)
+
+    async with watching() as watcher:
+        watcher._changed = changed
+        await watcher.watch("key", at("file"))
+        for i in range(100):
+            (root / "file").write_text(str(i))
+        while not texts or texts[-1] != "99":
+            await seen.next()
+
+
+async def test_changes_while_the_set_changes_are_not_lost(watching, seen, root, at):
+    async with watching() as watcher:
+        for i in range(30):
+            await watcher.watch(str(i), at(f"{i}/file"))
+            (root / str(i)).mkdir()
+            (root / str(i) / "file").write_text("x")
+        missing = {str(i) for i in range(30)}
+        while missing:
+            missing.discard(await seen.next())
+
+
+async def test_w11_unwatching_one_leaves_the_other(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("one", at("file"))
+        await watcher.watch("two", at("file"))
+        watcher.unwatch("one")
+        (root / "file").touch()
+        assert await seen.next() == "two"
+        assert seen.drain() == 0
+
+
+async def test_a_notice_that_comes_with_a_change_of_the_set_is_not_lost(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("one", at("one"))
+        await watcher.watch("two", at("two"))
+        for text in "abc":
+            (root / "two").write_text(text)
+            assert await seen.next() == "two"
+            (root / "two").write_text(text * 2)
+            await watcher.watch("one", at("one"))
+            assert await seen.next() == "two"
+
+
+async def test_a_new_entry_changes_the_listing(watching, seen, root):
+    async with watching() as watcher:
+        await watcher.watch_listing("listing", seen)
+        (root / "file").touch()
+        assert await seen.next() == "listing"
+        (root / "file").write_text("x")
+        (root / "file").unlink()
+        assert await seen.next() == "listing"
+        assert seen.drain() == 0
+
+
+async def test_an_undecodable_name_ends_nothing(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        open(os.fsencode(root) + b"/\xff", "w").close()
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        await until(lambda: inotify() == 1)
+        (root / "file").write_text("b")
+        assert await seen.next() == "key"
+
+
+def refusing(_directories):
+    raise OSError("inotify watch limit reached")
+
+
+async def test_w7_without_notices_changes_are_found_by_looking(watching, seen, root, at):
+    async with watching(notices=Notices(refusing)) as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: watcher.degraded)
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        assert watcher.health == {"watched": 1, "polled": 1, "degraded": True}
+        (root / "file").write_text("b")
+        assert await seen.next() == "key"
+
+
+async def test_w7_who_wants_to_know_is_told_that_it_looks_and_that_it_need_not_any_more(watching, at):
+    refused = [True]
+
+    def opener(directories):
+        return refusing(directories) if refused else open_watch(directories)
+
+    notices = Notices(opener)
+    async with watching(notices=notices) as watcher:
+        polled = []
+        watcher.on_polling = polled.append
+        await watcher.watch("key", at("file"))
+        await until(lambda: polled == [True])
+        refused.clear()
+        watcher.unwatch("key")
+        await until(lambda: not notices._armed)  # or it would not ask again for half a minute
+        await watcher.watch("key", at("file"))
+        await until(lambda: polled[-1] is False)
+
+
+async def test_w8_what_notices_do_not_reach_is_polled_and_the_rest_is_not(watching, seen, root, at):
+    for name in ("far", "near"):
+        (root / name).mkdir()
+    async with watching(local=lambda place: place.parts[0] == "near") as watcher:
+        await watcher.watch("far", at("far/file"))
+        await watcher.watch("near", at("near/file"))
+        for name in ("far", "near"):
+            (root / name / "file").write_text("a")
+        missing = {"far", "near"}
+        while missing:
+            missing.discard(await seen.next())
+        assert watcher.health == {"watched": 2, "polled": 1, "degraded": False}
+
+
+async def test_w8_polling_alone_asks_for_no_os_watch(watching, seen, root, at, caplog):
+    caplog.set_level("INFO")
+    async with watching(local=lambda _: False) as watcher:
+        await watcher.watch("key", at("file"))
+        (root / "file").write_text("a")
+        assert await seen.next() == "key"
+        assert inotify() == 0
+    assert caplog.text.count("looking for changes every second") == 1
+
+
+async def test_w8_a_far_file_system_that_does_not_answer_holds_up_nothing_else(watching, seen, root, at, monkeypatch):
+    looking, answer = threading.Event(), threading.Event()
+    original = Spot.look
+
+    def look(spot, noticed):
+        if spot.last is not None and "far" in spot.place.parts:
+            looking.set()
+            assert answer.wait(30)
+        return original(spot, noticed)
+
+    monkeypatch.setattr(Spot, "look", look)
+    async with watching(local=lambda place: "far" not in place.parts) as watcher:
+        await watcher.watch("far", at("far"))
+        await watcher.watch("near", at("near"))
+        await until(looking.is_set)
+        (root / "near").touch()
+        assert await seen.next() == "near"
+        watcher.unwatch("far")
+        answer.set()
+
+
+async def test_watching_a_key_again_hides_no_change_from_who_watched_it_before(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        (root / "file").touch()
+        await watcher.watch("key", at("file"))
+        assert await seen.next() == "key"
+
+
+async def test_of_two_who_begin_to_watch_a_glob_at_once_one_is_enough(watching, seen, root, files, at):
+    (root / "file").touch()
+    async with watching() as watcher:
+        globs = GlobTrees(watcher, seen)
+        watcher._quota = EntryQuota(2)
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(globs.watch, "key", at("."), "./*", files)
+        globs.unwatch("key")
+        await until(lambda: watcher._quota._left == 2)
+
+
+class Mute:
+    """A watch that gives no notices, as if its queue had been full."""
+
+    def watch(self, _debounce, _step, timeout, stop):
+        return "stop" if stop.wait(timeout / 1_000) else "timeout"
+
+    def close(self):
+        pass
+
+
+async def test_w7_a_change_whose_notice_was_lost_is_found_by_the_sweep(watching, seen, root, at, monkeypatch):
+    monkeypatch.setattr(SWEEP, 0.01)
+    async with watching(notices=Notices(lambda _: Mute())) as watcher:
+        await watcher.watch("key", at("file"))
+        for text in "ab":
+            (root / "file").write_text(text)
+            assert await seen.next() == "key"
+        assert watcher.health == {"watched": 1, "polled": 0, "degraded": False}
+
+
+async def test_an_undecodable_file_is_watched_all_the_same(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("\udcff"))
+        for text in "ab":
+            (root / "\udcff").write_text(text)
+            assert await seen.next() == "key"
+
+
+async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching, seen, root, at, monkeypatch):
+    monkeypatch.setattr("servers.filesystem.watch.watcher.MAX_WATCHED", 2)
+    async with watching() as watcher:
+        for key in ("one", "two", "two"):
+            await watcher.watch(key, at(key))
+        with pytest.raises(FilesError, match="2 things are watched, the most there may be"):
+            await watcher.watch("three", at("three"))
+        (root / "two").touch()
+        assert await seen.next() == "two"
+
+
+async def test_w17_of_those_that_begin_at_once_no_more_are_watched_and_the_rest_holds_nothing(
+    watching, seen, root, at, monkeypatch
+):
+    monkeypatch.setattr("servers.filesystem.watch.watcher.MAX_WATCHED", 2)
+    (root / "file").touch()
+    refused = []
+
+    async def begin(number):
+        try:
+            await watcher.watch_tree(number, at("."), ["*"], seen)
+        except FilesError as error:
+            refused.append(error.code)
+
+    async with watching() as watcher:
+        watcher._quota = EntryQuota(100)
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(begin, number)
+        assert (refused, watcher.health["watched"]) == (["too_many"] * 3, 2)
+        assert watcher._quota._left == 100 - 2
+
+
+async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching, at):
+    before = len(settled_descriptors())
+    async with watching() as watcher:
+        for i in range(1_000):
+            await watcher.watch(str(i), at(f"{i % 10}/file"))
+            watcher.unwatch(str(i))
+        await until(lambda: inotify() == 0)
+        assert watcher.health["watched"] == 0
+        await until(lambda: len(descriptors()) <= before)
+
+
+async def test_w14_a_root_deleted_and_made_again(watching, seen, root, at):
+    (root / "file").write_text("a")
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        shutil.rmtree(root)
+        assert await seen.next() == "key"
+        root.mkdir()
+        (root / "file").write_text("b")
+        with anyio.fail_after(60):
+            assert await seen.receive.receive() == "key"
+
+
+async def test_w14_a_root_that_is_moved_stays_the_one_that_was_opened(watching, seen, root, at):
+    async with watching() as watcher:
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        root.rename(root.parent / "moved")
+        (root.parent / "moved" / "file").write_text("a")
+        assert await seen.next() == "key"
+
+
+async def test_w10_a_directory_is_told_when_its_listing_changes(watching, seen, root, at):
+    (root / "dir").mkdir()
+    async with watching() as watcher:
+        await watcher.watch("key", at("dir"))
+        (root / "dir" / "file").touch()
+        assert await seen.next() == "key"
+        (root / "dir" / "file").write_text("x")
+        (root / "dir" / "sub").mkdir()
+        assert await seen.next() == "key"
+        assert seen.drain() == 0
+
+
+async def test_w10_a_glob_is_told_of_what_it_matches_at_any_depth(watching, seen, root, files, at):
+    async with watching() as watcher:
+        await GlobTrees(watcher, seen).watch("key", at("src"), "./**/*.py", files)
+        (root / "src" / "deep" / "deeper").mkdir(parents=True)
+        file = root / "src" / "deep" / "deeper" / "a.py"
+        for change in (file.touch, lambda: file.write_text("x"), file.unlink):
+            change()
+            assert await seen.next() == "key"
+
+
+async def test_w10_a_glob_is_not_told_of_the_rest(watching, seen, root, files, at):
+    async with watching() as watcher:
+        await GlobTrees(watcher, seen).watch("key", at("."), "./*.py", files)
+        await watcher.watch("other", at("b.txt"))
+        (root / "sub").mkdir()
+        for path in ("a.txt", "sub/a.py", "b.txt"):
+            (root / path).touch()
+        assert await seen.next() == "other"
+        assert seen.drain() == 0
+
+
+async def test_w16_a_link_to_what_is_denied_is_refused(watching, root, at):
+    (root / ".env").touch()
+    (root / "link").symlink_to(".env")
+    async with watching() as watcher:
+        with pytest.raises(FilesError, match="outside the allowed"):
+            await watcher.watch("key", at("link"))
+
+
+async def test_w10_a_glob_below_a_link_that_leads_outside_is_refused(watching, seen, root, outside, files, at):
+    (root / "link").symlink_to(outside)
+    async with watching() as watcher:
+        with pytest.raises(FilesError, match="outside the allowed"):
+            await GlobTrees(watcher, seen).watch("key", at("link"), "./*", files)
+
+
+async def test_w10_a_glob_over_too_many_files_is_refused_and_leaves_nothing(watching, seen, root, files, at):
+    for i in range(3):
+        (root / str(i)).touch()
+    async with watching() as watcher:
+        watcher._quota = EntryQuota(2)
+        with pytest.raises(FilesError, match="too many files"):
+            await GlobTrees(watcher, seen).watch("key", at("."), "./*", files)
+        assert watcher.health["watched"] == 0
+        await until(watcher._quota.take)
+
+
+async def test_an_owner_has_no_more_room_than_is_left_for_others(watching, seen, root, files, at):
+    for i in range(4):
+        (root / str(i)).touch()
+    async with watching() as watcher:
+        watcher._quota = EntryQuota(12)
+        globs = GlobTrees(watcher, seen)
+        await globs.watch("near", at("."), "./*", files, "greedy")
+        with pytest.raises(FilesError, match="too many files"):
+            await globs.watch("far", at("."), "./**/*", files, "greedy")
+        await until(lambda: watcher._quota._left == 8)
+        await globs.watch("far", at("."), "./**/*", files, "other")
+        globs.unwatch("near")
+        await until(lambda: watcher._quota._left == 8)
+        await globs.watch("near", at("."), "./*", files, "greedy")
+
+
+async def test_the_last_unwatch_ends_the_os_watch(watching, at):
+    async with watching() as watcher:
+        await until(lambda: inotify() == 0)
+        await watcher.watch("key", at("file"))
+        await until(lambda: inotify() == 1)
+        watcher.unwatch("key")
+        await until(lambda: inotify() == 0)
+
+
+async def test_watching_again_after_the_last_unwatch(watching, seen, root, at):
+    async with watching() as watcher:
+        for text in "ab":
+            await watcher.watch("key", at("file"))
+            (root / "file").write_text(text)
+            assert await seen.next() == "key"
+            watcher.unwatch("key")
+
+
+async def test_cancelling_ends_the_wait_quickly(watching, at):
+    with anyio.fail_after(30):
+        async with watching() as watcher:
+            await watcher.watch("key", at("file"))
+            await anyio.wait_all_tasks_blocked()
+    await until(lambda: inotify() == 0)
+
+
+async def until(condition):
+    with anyio.fail_after(30):
+        while not condition():
+            await anyio.lowlevel.checkpoint()
+
+
+def inotify():
+    """How many inotify descriptors this process has."""
+    return descriptors().count("anon_inode:inotify")

@@ -1,0 +1,276 @@
+"""Prompts through the protocol: how they are listed, rendered, asked for and completed."""
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.prompts.arguments import parse_values
+from servers.prompts.format.definitions import Prompt
+from tests.servers.peers import ERAS
+from tests.servers.prompts.folders import SIMPLE, asking, front, put
+from tests.servers.prompts.serving import asked, completed, error, folder, got, inside, names, served
+from tests.wire import STATELESS
+
+every_era = pytest.mark.parametrize("era", ERAS)
+era_that_asks = pytest.mark.parametrize(
+    "era", [pytest.param("2025-06-18", marks=pytest.mark.slow), "2025-11-25", STATELESS]
+)
+PNG, WAV = b"\x89PNG\r\n\x1a\n", b"RIFF\0\0\0\0WAVE"
+ASKS = front(
+    "title: Ask",
+    "arguments:",
+    "  - {name: style, enum: [short, long], default: short}",
+    "  - {name: code, title: Code, description: The code., required: true, examples: [x = 1]}",
+    "  - {name: count, type: number, required: true}",
+    body="{{ style }} {{ code }} {{ count }}",
+)
+TYPES = front(
+    "arguments:",
+    *(
+        f"  - {{name: {kind}, type: {kind}, required: true}}"
+        for kind in ("string", "number", "boolean", "file", "url", "list")
+    ),
+    "  - {name: enum, enum: [a, b], required: true}",
+    body="{{ string }} {{ number + 1 }} {{ not boolean }} {{ file }} {{ url }} {{ list[1] }} {{ enum }}",
+)
+TALK = front(
+    "messages:",
+    "  - {role: assistant, text: Well?}",
+    "  - {image: a.png}",
+    "  - {audio: a.wav}",
+    "  - {resource: notes/a b.md}",
+    "  - {resource: data.bin}",
+)
+FILES = {"a.png": PNG, "a.wav": WAV, "notes/a b.md": "Ä", "data.bin": b"\xff\0"}
+
+
+# Listing
+
+
+@every_era
+async def test_prompts_are_listed_by_name_with_their_arguments(tmp_path: Path, era: str) -> None:
+    async with served(folder(tmp_path, {"b.md": SIMPLE, "a.md": ASKS}), era=era) as peer:
+        first, second = (await peer.request("prompts/list"))["result"]["prompts"]
+    assert second == {"name": "b", "description": "Something.", "arguments": []}
+    assert (first["name"], first.get("title")) == ("a", "Ask" if era >= "2025-06-18" else None)
+    code = {"name": "code", "description": "The code.", "required": True}
+    if era >= "2025-06-18":
+        code["title"] = "Code"
+    assert first["arguments"][0] == code
+
+
+@every_era
+async def test_p6_required_arguments_come_first(tmp_path: Path, era: str) -> None:
+    async with inside(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
+        (listed,) = (await peer.request("prompts/list"))["result"]["prompts"]
+    assert [(one["name"], one["required"]) for one in listed["arguments"]] == [
+        ("code", True),
+        ("count", True),
+        ("style", False),
+    ]
+
+
+@every_era
+async def test_a_long_list_comes_in_pages(tmp_path: Path, era: str) -> None:
+    files = {f"p{number:03}.md": "no front matter" if number == 150 else SIMPLE for number in range(201)}
+    async with inside(folder(tmp_path, files), era=era) as peer:
+        first = (await peer.request("prompts/list"))["result"]
+        assert (len(first["prompts"]), "nextCursor" in first) == (100, True)
+        assert await names(peer) == sorted(one[:-3] for one in files if one != "p150.md")
+
+
+async def test_the_first_library_with_a_name_has_precedence(tmp_path: Path) -> None:
+    one = folder(tmp_path / "one", {"a.md": front(body="one")})
+    two = folder(tmp_path / "two", {"a.md": front(body="two"), "b.md": front(body="b")})
+    async with inside(one, two) as peer:
+        assert await names(peer) == ["a", "b"]
+        assert (await got(peer, "a"))[0]["content"]["text"] == "one"
+
+
+# Rendering
+
+
+@every_era
+async def test_a_prompt_is_rendered_with_its_arguments(tmp_path: Path, era: str) -> None:
+    async with served(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
+        answer = await peer.request("prompts/get", name="a", arguments={"code": "{{ 1 }}", "count": "2", "style": ""})
+    assert answer["result"]["description"] == "Something."
+    message = {"role": "user", "content": {"type": "text", "text": "short {{ 1 }} 2"}}
+    assert answer["result"]["messages"] == [message]
+
+
+@every_era
+async def test_messages_keep_their_roles_and_files(tmp_path: Path, era: str) -> None:
+    async with inside(folder(tmp_path, {"talk.md": TALK, **FILES}), era=era) as peer:
+        messages = await got(peer, "talk")
+    contents = [one["content"] for one in messages]
+    assert [one["role"] for one in messages] == ["assistant", *["user"] * 5]
+    assert contents[1] == {"type": "image", "mimeType": "image/png", "data": base64.b64encode(PNG).decode()}
+    if era == "2024-11-05":
+        assert contents[2]["text"] == "[audio/wav left out: this protocol version has no audio]"
+    else:
+        assert contents[2] == {"type": "audio", "mimeType": "audio/wav", "data": base64.b64encode(WAV).decode()}
+    note, data = contents[3]["resource"], contents[4]["resource"]
+    assert note == {"uri": "prompt://talk/files/notes/a%20b.md", "mimeType": "text/markdown", "text": "Ä"}
+    assert (data["uri"], base64.b64decode(data["blob"])) == ("prompt://talk/files/data.bin", b"\xff\0")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("none", {}, "unknown prompt: none"),
+        ("a", {}, "missing_arguments: the prompt 'a' needs: 'code', 'count'"),
+        ("a", {"code": "x"}, "missing_arguments: the prompt 'a' needs: 'count'"),
+        ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is no number: 'two'"),
+        ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is none of: 'short', 'long'"),
+        ("a", {"cod": "x"}, "bad_arguments: 'cod' is no argument of it. Its arguments: 'code', 'count', 'style'."),
+        ("broken", {}, "bad_prompt: it does not begin with front matter between two lines of ---"),
+        ("template", {}, "bad_template: 'nothing' is undefined"),
+        ("lost", {}, "not_found: there is no file 'gone.png', or it can't be read"),
+    ],
+)
+async def test_what_is_wrong_is_told(tmp_path: Path, name: str, arguments: dict[str, str], expected: str) -> None:
+    files = {
+        "a.md": ASKS,
+        "broken.md": "x",
+        "template.md": front(body="{{ nothing }}"),
+        "lost.md": front("messages:", "  - {image: gone.png}"),
+    }
+    async with inside(folder(tmp_path, files)) as peer:
+        assert await error(peer, name, **arguments) == expected
+
+
+@pytest.mark.parametrize("module", ["prompts", "resources", "tools"])
+async def test_the_version_that_arguments_are_checked_for_is_rendered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    def slow(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
+        put(library, {"a.md": asking("New {{ other }}", "other")})
+        running[0].state.libraries.look()
+        return parse_values(prompt, given)
+
+    library, running = folder(tmp_path / "lib", {"a.md": asking("Old {{ code }}", "code")}), list[Any]()
+    monkeypatch.setattr(f"servers.prompts.features.{module}.parse_values", slow)
+    async with inside(library) as peer:
+        running.append(peer.running)
+        if module == "prompts":
+            (message,) = await got(peer, "a", code="x")
+            said = message["content"]["text"]
+        elif module == "resources":
+            answer = await peer.request("resources/read", uri="prompt://a/rendered?code=x")
+            said = answer["result"]["contents"][0]["text"]
+        else:
+            said = (await peer.text("render_prompt", name="a", arguments={"code": "x"})).splitlines()[1]
+    assert said == "Old x"
+
+
+# Asking
+
+
+@era_that_asks
+async def test_missing_arguments_are_asked_for(tmp_path: Path, era: str) -> None:
+    filled = {"code": "{{ x }}", "count": 7}
+    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
+        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "long"}})
+        assert answer["result"]["messages"][0]["content"]["text"] == "long {{ x }} 7"
+        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "given"}})
+        assert answer["result"]["messages"][0]["content"]["text"] == "short given 7"
+    code = {"type": "string", "minLength": 1, "title": "Code", "description": "The code. For example: x = 1"}
+    count = {"type": "number"}
+    assert peer.forms == [
+        {"type": "object", "properties": {"code": code, "count": count}, "required": ["code", "count"]},
+        {"type": "object", "properties": {"count": count}, "required": ["count"]},
+    ]
+    assert peer.questions == ["The prompt 'a' needs more to begin with."] * 2
+
+
+@era_that_asks
+async def test_every_type_can_be_asked_for(tmp_path: Path, era: str) -> None:
+    filled = {
+        "string": "s",
+        "number": 1.5,
+        "boolean": False,
+        "file": "a/b",
+        "url": "https://example.org",
+        "list": "x,y",
+        "enum": "b",
+    }
+    async with asked(folder(tmp_path, {"types.md": TYPES}), era=era, filled=filled) as peer:
+        answer = await peer.request("prompts/get", {"name": "types", "arguments": {}})
+    assert answer["result"]["messages"][0]["content"]["text"] == "s 2.5 True a/b https://example.org y b"
+    (form,) = peer.forms
+    assert form["properties"]["enum"] == {"type": "string", "enum": ["a", "b"]}
+
+
+@era_that_asks
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_user_may_decline(tmp_path: Path, era: str, action: str) -> None:
+    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, actions=action) as peer:
+        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
+    text = "missing_arguments: the prompt 'a' needs: 'count'; the user did not give them"
+    assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, text)
+
+
+@era_that_asks
+@pytest.mark.parametrize(
+    ("filled", "expected"),
+    [
+        ({"count": "many"}, "bad_arguments: 'count' is no number: 'many'"),
+        ({"count": ""}, "missing_arguments: the prompt 'a' needs: 'count'"),
+        ({"code": "not asked for"}, "missing_arguments: the prompt 'a' needs: 'count'"),
+    ],
+)
+async def test_a_form_that_is_filled_in_badly_is_an_error(
+    tmp_path: Path, era: str, filled: dict[str, str], expected: str
+) -> None:
+    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
+        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
+    assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, expected)
+    assert len(peer.questions) == 1
+
+
+async def test_nobody_is_asked_where_other_arguments_are_wrong(tmp_path: Path) -> None:
+    async with asked(folder(tmp_path, {"a.md": ASKS}), era="2025-11-25") as peer:
+        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "wide"}})
+    assert (answer["error"]["code"], peer.questions) == (-32602, [])
+
+
+@every_era
+async def test_a_client_that_can_not_ask_is_told_what_is_missing(tmp_path: Path, era: str) -> None:
+    async with inside(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
+        assert await error(peer, "a", count="1") == "missing_arguments: the prompt 'a' needs: 'code'"
+
+
+# Completing
+
+
+@every_era
+async def test_arguments_are_completed(tmp_path: Path, era: str) -> None:
+    async with served(folder(tmp_path, {"a.md": ASKS, "types.md": TYPES}), era=era) as peer:
+        assert await completed(peer, "a", "style", "") == ["short", "long"]
+        assert await completed(peer, "a", "style", "L") == ["long"]
+        assert await completed(peer, "a", "code", "x") == ["x = 1"]
+        assert await completed(peer, "types", "boolean", "t") == ["true"]
+        assert await completed(peer, "types", "file", "") == []
+
+
+async def test_files_are_suggested_from_the_directories_that_are_named_for_it(tmp_path: Path) -> None:
+    library = folder(tmp_path / "library", {"types.md": TYPES})
+    one = folder(tmp_path / "one", {"src/a.py": "", "src/b.py": "", "README.md": ""})
+    two = folder(tmp_path / "two", {"src/c.py": ""})
+    async with inside("--files", one, "--files", two, library) as peer:
+        assert await completed(peer, "types", "file", "") == ["README.md", "src/"]
+        assert await completed(peer, "types", "file", "src/") == ["src/a.py", "src/b.py", "src/c.py"]
+        assert await completed(peer, "types", "file", "../library/") == []
+
+
+@pytest.mark.parametrize(("name", "argument", "expected"), [("none", "x", "unknown"), ("a", "cod", "'cod' is no")])
+async def test_what_can_not_be_completed_is_an_error(tmp_path: Path, name: str, argument: str, expected: str) -> None:
+    async with inside(folder(tmp_path, {"a.md": ASKS})) as peer:
+        params = {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": argument, "value": ""}}
+        answer = await peer.request("completion/complete", **params)
+    assert answer["error"]["code"] == -32602
+    assert expected in answer["error"]["message"]

@@ -1,0 +1,198 @@
+"""Prompts and Agent Skills as skills through the front door."""
+
+import base64
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.format.front_matter import parse_document
+from servers.prompts.library.libraries import Libraries
+from servers.prompts.library.skills import SkillCache
+from servers.prompts.library.snapshot import Changed
+from tests.servers.peers import Json, Peer
+from tests.servers.prompts.folders import SIMPLE, asking, front, put, write
+from tests.servers.prompts.serving import folder, following, inside, served, updates
+from tests.wire import STATELESS
+
+PDF = "---\nname: pdf\ndescription: Handles PDF.\nlicense: MIT\nmetadata: {version: 1.5}\n---\n# PDF\n\nRun it."
+FILES: dict[str, str | bytes] = {
+    "skills/pdf/SKILL.md": PDF,
+    "skills/pdf/refs/forms.md": "Forms.",
+    "skills/pdf/a b.bin": b"\xff\0",
+    "ask.md": asking("About {{ topic }}{% include '_end.md' %}", "topic"),
+    "_end.md": "!",
+}
+
+
+@pytest.fixture
+def lib(tmp_path: Path) -> Path:
+    """A library with a skill and a prompt."""
+    return folder(tmp_path / "lib", FILES)
+
+
+async def skills(peer: Peer) -> dict[str, Json]:
+    """The skills that are listed, by their names, in that order."""
+    listed = (await peer.request("skills/list"))["result"]["skills"]
+    return {one["frontmatter"]["name"]: one for one in listed}
+
+
+async def read(peer: Peer, uri: str) -> bytes:
+    """What is in a file."""
+    (contents,) = (await peer.request("resources/read", uri=uri))["result"]["contents"]
+    return base64.b64decode(contents["blob"]) if "blob" in contents else contents["text"].encode()
+
+
+async def test_a_skill_is_given_as_it_is_with_all_its_files(lib: Path) -> None:
+    async with inside(lib, era=STATELESS) as peer:
+        found = (await skills(peer))["pdf"]
+        for one in found["resources"]:
+            data = await read(peer, one["uri"])
+            assert one["size"] == len(data)
+            assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+        manifest = await read(peer, "skill://pdf/SKILL.md")
+    assert manifest.decode() == PDF
+    assert found["frontmatter"] == {
+        "name": "pdf",
+        "description": "Handles PDF.",
+        "license": "MIT",
+        "metadata": {"version": 1.5},
+    }
+    uris = [one["uri"] for one in found["resources"]]
+    assert uris == ["skill://pdf/SKILL.md", "skill://pdf/a%20b.bin", "skill://pdf/refs/forms.md"]
+
+
+async def test_any_other_prompt_is_given_in_plain_words(lib: Path) -> None:
+    async with inside(lib, era=STATELESS) as peer:
+        found = (await skills(peer))["ask"]
+        files = {one["uri"]: await read(peer, one["uri"]) for one in found["resources"]}
+    assert list(files) == ["skill://ask/SKILL.md"]
+    manifest = parse_document(files["skill://ask/SKILL.md"])
+    assert manifest.front == found["frontmatter"]
+    assert manifest.body.endswith("About [topic]!")
+    assert "- [topic]: " in manifest.body
+
+
+async def test_skills_of_their_own_are_listed_before_prompts_of_other_forms(lib: Path) -> None:
+    async with inside(lib, era=STATELESS) as peer:
+        assert list(await skills(peer)) == ["pdf", "ask"]
+        one = (await peer.request("skills/get", uri="skill://ask/SKILL.md"))["result"]
+        assert one["skill"] == (await skills(peer))["ask"]
+
+
+async def problems(peer: Peer) -> dict[str, str]:
+    """What is wrong with files, by their paths, as the index says it."""
+    found = json.loads(await read(peer, "prompt://"))["problems"]
+    return {one["file"]: one["reason"] for one in found}
+
+
+async def test_what_can_be_no_skill_is_left_out_and_said(tmp_path: Path) -> None:
+    files = {
+        "Upper.md": SIMPLE,
+        "long.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it.",
+        "broken.md": "broken",
+        "missing.md": front(body="{% include 'x.md' %}"),
+        "nameless/SKILL.md": "---\ndescription: Something.\n---\nSay it.",
+        "endless/SKILL.md": "---\nname: endless\ndescription: Something.\nsize: 1e999\n---\nSay it.",
+        "good.md": SIMPLE,
+    }
+    async with inside(folder(tmp_path / "lib", files), era=STATELESS) as peer:
+        assert list(await skills(peer)) == ["good"]
+        for name in ("Upper", "broken"):
+            answer = await peer.request("skills/get", uri=f"skill://{name}/SKILL.md")
+            assert answer["error"]["code"] == -32602
+        said = await problems(peer)
+    assert said["endless/SKILL.md"].startswith("it is no skill: the front matter has a value that can't be written")
+    assert said["nameless/SKILL.md"].startswith("it is no skill: ")
+
+
+async def test_a_skill_goes_without_what_is_too_much_and_says_so(tmp_path: Path) -> None:
+    files = {
+        "many/SKILL.md": PDF.replace("pdf", "many"),
+        **{f"many/{number:03}.txt": "" for number in range(512)},
+        "large/SKILL.md": PDF.replace("pdf", "large"),
+        "large/small.txt": "small" * 20,
+    }
+    lib = folder(tmp_path / "lib", files)
+    for name, size in (("a.bin", 16 * 1024 * 1024 - 100), ("huge.bin", 16 * 1024 * 1024)):
+        with (lib / "large" / name).open("wb") as file:
+            file.truncate(size)
+    async with inside(lib, era=STATELESS) as peer:
+        found = {name: [one["uri"] for one in skill["resources"]] for name, skill in (await skills(peer)).items()}
+        said = await problems(peer)
+        assert "error" in await peer.request("resources/read", uri="skill://large/huge.bin")
+    assert found["large"] == ["skill://large/SKILL.md", "skill://large/a.bin"]
+    assert found["many"] == ["skill://many/SKILL.md", *(f"skill://many/{number:03}.txt" for number in range(511))]
+    assert list(said) == ["large/huge.bin", "large/small.txt", "many/511.txt"]
+    limit = "the skill goes without it: a skill has at most 512 files and 16,777,216 bytes"
+    assert set(said.values()) == {limit}
+
+
+@pytest.mark.slow
+async def test_a_skill_without_a_file_is_logged_at_the_start(tmp_path: Path) -> None:
+    lib = folder(tmp_path / "lib", {"large/SKILL.md": PDF.replace("pdf", "large")})
+    with (lib / "large/huge.bin").open("wb") as file:
+        file.truncate(16 * 1024 * 1024 + 1)
+    async with served(lib, era=STATELESS) as peer:
+        await skills(peer)
+        assert "large/huge.bin: the skill goes without it" in peer.wire.stderr
+
+
+async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    (lib / "skills/pdf/link.txt").symlink_to(tmp_path / "secret.txt")
+    (lib / "skills/pdf/linked").symlink_to(tmp_path)
+    folder(lib / "skills/pdf", {".env": "secret", ".git/config": "secret"})
+    os.mkfifo(lib / "skills/pdf/pipe")
+    async with inside(lib, era=STATELESS) as peer:
+        assert len((await skills(peer))["pdf"]["resources"]) == 3
+        said = await problems(peer)
+        assert said["skills/pdf/pipe"] == "it is not a file, but a pipe, a socket or a device"
+        assert said["skills/pdf/link.txt"] == "it is a link, and links are not followed"
+        for path in ("link.txt", "linked/secret.txt", ".env", ".git/config", "../../ask.md", "pipe"):
+            answer = await peer.request("resources/read", uri=f"skill://pdf/{path}")
+            assert answer["error"]["code"] == -32602
+
+
+async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_was_promised(lib: Path) -> None:
+    libraries = Libraries([lib])
+    libraries.look()
+    shelf = SkillCache(libraries)
+    for name, file, path in (("pdf", "refs/forms.md", "skills/pdf/refs/forms.md"), ("ask", "SKILL.md", "_end.md")):
+        before = await shelf.get(name)
+        assert before is not None
+        write(lib, {path: "Other."})
+        if name == "pdf":
+            assert await shelf.read(name, file, before.files[file].sha256) is None
+        libraries.look()
+        assert await shelf.read(name, file, before.files[file].sha256) is None
+        shelf.forget(Changed(frozenset(), others=True))
+        after = await shelf.get(name)
+        assert after is not None
+        read = await shelf.read(name, file, after.files[file].sha256)
+        assert read is not None
+        assert read.rstrip().endswith(b"Other.")
+
+
+@pytest.mark.slow
+async def test_a_skill_that_changes_is_told_and_has_other_digests(lib: Path) -> None:
+    manifest, forms = "skill://pdf/SKILL.md", "skill://pdf/refs/forms.md"
+    async with following(STATELESS, lib, manifest) as follower:
+        told = updates(follower)
+        before = await skills(follower.peer)
+        put(lib, {"skills/pdf/refs/forms.md": "Other forms."})
+        assert await anext(told) == manifest
+        after = await skills(follower.peer)
+        assert await read(follower.peer, forms) == b"Other forms."
+        assert before["pdf"] != after["pdf"]
+        put(lib, {"skills/pdf/SKILL.md": PDF + " Again."})
+        assert await anext(told) == manifest
+        assert await read(follower.peer, manifest) == f"{PDF} Again.".encode()
+
+
+async def test_directories_are_read(lib: Path) -> None:
+    async with inside(lib, era=STATELESS) as peer:
+        answer = await peer.request("resources/directory/read", uri="skill://pdf")
+    assert [one["name"] for one in answer["result"]["resources"]] == ["pdf", "a b.bin", "refs"]

@@ -1,0 +1,289 @@
+"""Folders as libraries: which files are prompts, and what happens when they change."""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.errors import PromptError
+from servers.prompts.library.folder import Folder
+from servers.prompts.library.libraries import Libraries
+from servers.prompts.library.library import Cache
+from servers.prompts.library.snapshot import Changed
+from shared.kit.rooted.directories import open_directory
+from shared.kit.rooted.windows import Handles
+from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
+from tests.shared.kit.rooted.simulated import SimulatedWindows, refuse_descriptors
+
+SKILL = "---\nname: pdf\ndescription: Handles PDF.\nlicense: MIT\n---\n# PDF\n\nRun ${{ x }} with $1, then {{ y }}."
+
+
+def test_which_files_are_prompts_and_how_they_are_called(tmp_path: Path) -> None:
+    files = {
+        "a.md": SIMPLE,
+        "git/b.md": SIMPLE,
+        "git/hooks/c.md": front("name: named"),
+        "README.md": "no prompt",
+        "git/README.md": "no prompt",
+        "_part.md": "no prompt",
+        "_parts/x.md": "no prompt",
+        ".git/x.md": "no prompt",
+        "notes.txt": "no prompt",
+        ".claude/CLAUDE.md": "no prompt",
+        ".claude/agents/x.md": "no prompt",
+        ".claude/commands/fix.md": "Fix it.",
+        ".claude/commands/web/fix.md": "Fix the web.",
+        ".claude/skills/pdf/SKILL.md": SKILL,
+        ".claude/skills/pdf/forms.md": "no prompt",
+        ".claude/skills/pdf/more/README.md": "no prompt",
+        "skills/doc/SKILL.md": SKILL.replace("pdf", "doc"),
+        "skills/doc/refs/x.md": "no prompt",
+    }
+    found = library(tmp_path, files)
+    assert found.check() == []
+    assert found.names == ["a", "doc", "fix", "git-b", "named", "pdf", "web-fix"]
+    assert found.path("web-fix") == ".claude/commands/web/fix.md"
+
+
+def test_a_folder_of_commands_and_a_folder_that_is_a_skill_are_libraries(tmp_path: Path) -> None:
+    assert library(tmp_path / ".claude", {"commands/web/fix.md": "Fix $1."}).names == ["web-fix"]
+    commands = Libraries([tmp_path / ".claude/commands"])
+    commands.look()
+    assert commands.names == ["web-fix"]
+    assert library(tmp_path / "pdf", {"SKILL.md": SKILL}).prompt("pdf").base == ""
+
+
+def test_a_skill_of_others_is_given_as_it_is(tmp_path: Path) -> None:
+    found = library(tmp_path, {"pdf/SKILL.md": SKILL})
+    assert found.prompt("pdf").arguments == ()
+    assert texts(found, "pdf") == ["# PDF\n\nRun ${{ x }} with $1, then {{ y }}."]
+
+
+def test_a_skill_that_takes_arguments_takes_them(tmp_path: Path) -> None:
+    found = library(tmp_path, {"pdf/SKILL.md": SKILL.replace("license: MIT", "argument-hint: <file>")})
+    assert [(one.name, one.required) for one in found.prompt("pdf").arguments] == [("file", True)]
+    assert "with a.pdf, then {{ y }}" in texts(found, "pdf", file="a.pdf")[0]
+
+
+@pytest.mark.parametrize(
+    ("hint", "body", "expected"),
+    [
+        ("<pr> [priority]", "$1 $2", [("pr", True), ("priority", False)]),
+        ("[priority] <pr>", "$1 $2", [("pr", True), ("priority", False)]),
+        ("'[file name]'", "$1", [("file_name", False)]),
+        ("[a, b]", "$1 $2", [("arg1", False), ("arg2", False)]),
+        ("[pr] [priority]  ", "$1 $2", [("pr", False), ("priority", False)]),
+        ("<message>", "$ARGUMENTS", [("arguments", True)]),
+        ("[message]", "Nothing", [("arguments", False)]),
+    ],
+)
+def test_the_hint_of_a_command_names_its_arguments(
+    tmp_path: Path, hint: str, body: str, expected: list[tuple[str, bool]]
+) -> None:
+    found = library(tmp_path, {".claude/commands/one.md": f"---\nargument-hint: {hint}\nmodel: x\n---\n{body}"})
+    assert [(one.name, one.required) for one in found.prompt("one").arguments] == expected
+
+
+def test_a_command_without_a_description_is_described_by_its_first_line(tmp_path: Path) -> None:
+    found = library(tmp_path, {".claude/commands/one.md": "# Fix it\n\nNow."})
+    assert found.prompt("one").description == "Fix it"
+
+
+def test_a_command_with_empty_front_matter_is_one(tmp_path: Path) -> None:
+    found = library(tmp_path, {".claude/commands/one.md": "---\n# nothing\n---\nFix it."})
+    assert texts(found, "one") == ["Fix it."]
+
+
+# Changes
+
+
+def test_a_look_says_which_prompts_came_changed_and_went(tmp_path: Path) -> None:
+    found = library(tmp_path, {"a.md": SIMPLE, "b.md": SIMPLE, "c.md": SIMPLE})
+    assert found.look() is None
+    write(tmp_path, {"b.md": front(body="New."), "d.md": SIMPLE})
+    (tmp_path / "c.md").unlink()
+    assert found.look() == Changed(frozenset("bcd"), others=False)
+    assert found.names == ["a", "b", "d"]
+    assert texts(found, "b") == ["New."]
+
+
+def test_files_beside_a_skill_are_prompts_when_it_goes(tmp_path: Path) -> None:
+    files = ("one/SKILL.md", "one/a.md", "two/a.md", "two/SKILL.md/b.md")
+    found = library(tmp_path, dict.fromkeys(files, SIMPLE))
+    assert found.names == ["one", "two-SKILL.md-b", "two-a"]
+    (tmp_path / "one/SKILL.md").unlink()
+    write(tmp_path, {"two/b/SKILL.md": SIMPLE})
+    assert found.look() == Changed(frozenset({"one", "one-a", "b"}), others=False)
+
+
+def test_a_folder_that_is_renamed_renames_its_prompts(tmp_path: Path) -> None:
+    found = library(tmp_path, {"old/a.md": SIMPLE, "old/b.md": SIMPLE})
+    (tmp_path / "old").rename(tmp_path / "new")
+    assert found.look() == Changed(frozenset({"old-a", "old-b", "new-a", "new-b"}), others=False)
+
+
+def test_a_file_that_breaks_keeps_what_it_had_until_it_is_right(tmp_path: Path) -> None:
+    found = library(tmp_path, {"a.md": front(body="Good.")})
+    write(tmp_path, {"a.md": "---\ndescription: [\n"})
+    assert found.look() == Changed(frozenset(), others=False)
+    assert texts(found, "a") == ["Good."]
+    assert [str(one) for one in found.problems()] == ["a.md:1: its front matter has no end, which is a line of ---"]
+    assert found.look() is None
+    write(tmp_path, {"a.md": front(body="Better.")})
+    assert found.look() == Changed(frozenset("a"), others=False)
+    assert texts(found, "a") == ["Better."]
+    assert found.problems() == []
+
+
+def test_a_file_that_gets_too_large_keeps_what_it_had(tmp_path: Path) -> None:
+    found = library(tmp_path, {"a.md": front(body="Good.")})
+    write(tmp_path, {"a.md": "x" * 300_000})
+    found.look()
+    assert texts(found, "a") == ["Good."]
+    assert [one.reason for one in found.problems()] == ["it has more than 256,000 bytes"]
+
+
+def test_a_new_file_that_is_broken_says_so_to_who_asks_for_it(tmp_path: Path) -> None:
+    found = library(tmp_path, {"a.md": SIMPLE})
+    write(tmp_path, {"b.md": "---\ndescription: a\nx: 1\n---\n"})
+    found.look()
+    assert [str(one)[:7] for one in found.problems()] == ["b.md:3:"]
+    with pytest.raises(PromptError, match="'x', which means nothing") as caught:
+        found.prompt("b")
+    assert (caught.value.code, caught.value.line) == ("bad_prompt", 3)
+
+
+def test_a_name_that_becomes_free_is_taken(tmp_path: Path) -> None:
+    named = front("name: same", body="From {}.")
+    found = library(tmp_path, {"a.md": named.format("a"), "b.md": named.format("b")})
+    (tmp_path / "a.md").unlink()
+    assert found.look() == Changed(frozenset({"same"}), others=False)
+    assert texts(found, "same") == ["From b."]
+    assert found.problems() == []
+
+
+def test_a_change_of_an_included_file_is_seen(tmp_path: Path) -> None:
+    found = library(tmp_path, {"a.md": front(body="{% include '_b.md' %}"), "_b.md": "old"})
+    assert texts(found, "a") == ["old"]
+    write(tmp_path, {"_b.md": "newer"})
+    assert found.look() == Changed(frozenset(), others=True)
+    assert texts(found, "a") == ["newer"]
+
+
+def test_a_folder_that_is_gone_keeps_what_it_had(tmp_path: Path) -> None:
+    found = library(tmp_path / "lib", {"a.md": SIMPLE})
+    (tmp_path / "lib").rename(tmp_path / "away")
+    assert found.look() == Changed(frozenset(), others=False)
+    assert [str(one) for one in found.problems()] == [": the folder can't be read"]
+    assert texts(found, "a") == ["Say it."]
+    (tmp_path / "away").rename(tmp_path / "lib")
+    found.look()
+    assert found.problems() == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": SIMPLE})
+    (tmp_path / "a.md").chmod(0)
+    found = library(tmp_path, {"b.md": SIMPLE})
+    assert [str(one) for one in found.problems()] == ["a.md: it can't be read"]
+
+
+def test_no_more_is_read_than_a_library_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.prompts.library.folder.MOST_TOTAL", 3 * len(SIMPLE))
+    write(tmp_path, {f"{number}.md": SIMPLE for number in range(9)})
+    found = Folder(tmp_path).walk(frozenset(), {})
+    assert [one.path for one in found if one.data] == ["0.md", "1.md", "2.md", "3.md"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Windows is simulated on Linux only")
+def test_a_folder_is_read_by_handles_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_handles = partial(open_directory, system=Handles(SimulatedWindows()))
+    monkeypatch.setattr("servers.prompts.library.folder.open_directory", by_handles)
+    refuse_descriptors(monkeypatch)
+    write(tmp_path, {"a.md": SIMPLE, "dir/b.md": SIMPLE})
+    found = Folder(tmp_path).walk(frozenset(), {})
+    assert [one.path for one in found] == ["a.md", "dir", "dir/b.md"]
+
+
+def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
+    for name in (b"\xff.md", b"\xfe/a.md", b"two\nlines.md", b" space.md", b"n" * 129 + b".md"):
+        (tmp_path / os.fsdecode(name)).parent.mkdir(exist_ok=True)
+        (tmp_path / os.fsdecode(name)).write_text(SIMPLE)
+    found = library(tmp_path, {"named\n.md": front("name: named")})
+    assert found.names == ["named"]
+    reason = "its name is not valid for a prompt: it has 1 to 128 characters, and no control characters"
+    assert [str(one) for one in found.problems()] == [
+        f" space.md: {reason}",
+        f"{'n' * 129}.md: {reason}",
+        f"two\\nlines.md: {reason}",
+        "\\udcfe/a.md: its path is no UTF-8",
+        "\\udcff.md: its path is no UTF-8",
+    ]
+    found.look()
+    assert found.names == ["named"]
+
+
+# Several libraries
+
+
+def test_pages_go_on_after_a_name_and_leave_out_what_is_broken(tmp_path: Path) -> None:
+    write(tmp_path, {"a/one.md": SIMPLE, "a/three.md": "broken", "b/two.md": SIMPLE, "b/four.md": SIMPLE})
+    found = Libraries([tmp_path / "a", tmp_path / "b"])
+    found.look()
+    assert found.names == ["four", "one", "three", "two"]
+    assert [one.name for one in found.page("", 2)] == ["four", "one"]
+    assert [one.name for one in found.page("one", 2)] == ["two"]
+    assert found.page("two", 2) == []
+    assert [str(one.problem) for one in found.problems()] == [
+        "three.md:1: it does not begin with front matter between two lines of ---"
+    ]
+
+
+def test_a_prompt_that_goes_uncovers_the_one_behind_it(tmp_path: Path) -> None:
+    write(tmp_path, {"a/one.md": front(body="First."), "b/one.md": front(body="Second.")})
+    found = Libraries([tmp_path / "a", tmp_path / "b", tmp_path / "a"])
+    assert len(found.all) == 2
+    found.look()
+    (tmp_path / "a/one.md").unlink()
+    assert found.look() == Changed(frozenset({"one"}), others=False)
+    assert texts(found.library("one"), "one") == ["Second."]
+
+
+def test_what_nobody_has_is_not_found(tmp_path: Path) -> None:
+    found = Libraries([tmp_path])
+    found.look()
+    assert "one" not in found
+    with pytest.raises(PromptError, match="there is no prompt 'one'") as caught:
+        found.rendering("one").render({})
+    assert caught.value.code == "not_found"
+
+
+def test_a_cache_keeps_what_was_used_last_up_to_its_weight() -> None:
+    cache: Cache[str] = Cache(10)
+    cache.put("a", "A", 4)
+    cache.put("b", "B", 4)
+    assert cache.get("a") == "A"
+    cache.put("c", "C", 4)
+    assert [cache.get(key) for key in "abc"] == ["A", None, "C"]
+    cache.put("a", "AA", 6)
+    cache.put("d", "D", 11)
+    assert [cache.get(key) for key in "acd"] == [None, None, None]
+
+
+def test_is_behind_when_something_came_or_went_since_the_last_look(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": SIMPLE, "git/b.md": SIMPLE})
+    found = Libraries([tmp_path])
+    assert found.is_behind()
+    for path, change in (
+        ("git", lambda: write(tmp_path, {"git/c.md": SIMPLE})),
+        ("", (tmp_path / "a.md").unlink),
+        ("", lambda: (tmp_path / "git").rename(tmp_path / "log")),
+    ):
+        os.utime(tmp_path / path, (1, 1))  # for a clock that knows no more than some milliseconds
+        found.look()
+        assert not found.is_behind()
+        change()
+        assert found.is_behind()

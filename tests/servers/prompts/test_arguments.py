@@ -1,0 +1,232 @@
+"""Values of arguments: from texts and from forms, and suggestions."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.prompts.arguments import (
+    MOST_CHARACTERS,
+    build_form,
+    complete,
+    find_missing,
+    format_filled,
+    parse_value,
+    parse_values,
+)
+from servers.prompts.errors import PromptError
+from servers.prompts.format.definitions import Argument, Prompt
+from servers.prompts.library.folder import Folder
+from tests.servers.prompts.folders import write
+
+GOOD: list[tuple[str, str, Any]] = [
+    ("string", " a ", " a "),
+    ("number", "12", 12),
+    ("number", " -1.5e3 ", -1500.0),
+    ("boolean", "Yes", True),
+    ("boolean", "0", False),
+    ("file", "a b/c.txt", "a b/c.txt"),
+    ("url", " https://example.com:8080/a?b#c ", "https://example.com:8080/a?b#c"),
+    ("list", "a, b,,c ", ["a", "b", "c"]),
+    ("list", "a, b\nc\n", ["a, b", "c"]),
+    ("list", '["a, b", 1, ""]', ["a, b", "1"]),
+]
+BAD = [
+    ("number", "one"),
+    ("number", "1e999"),
+    ("number", "nan"),
+    ("number", "1_000"),
+    ("boolean", "maybe"),
+    ("file", "a\0b"),
+    ("url", "example.com"),
+    ("url", "file:///etc/passwd"),
+    ("url", "javascript:alert(1)"),
+    ("url", "https://"),
+    ("url", "https://a b"),
+    ("url", "http://[::1"),
+    ("url", "http://a:99999"),
+    ("list", "[1, {}]"),
+    ("list", "[" * 100_000),
+    ("list", '["\\ud800"]'),
+    ("list", ",".join("a" * 1_001)),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "expected"), GOOD)
+def test_a_text_becomes_a_value_of_the_type(kind: str, text: str, expected: Any) -> None:
+    found = parse_value(Argument("a", kind), text)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(("kind", "text"), BAD)
+def test_a_text_that_is_no_value_of_the_type_is_refused(kind: str, text: str) -> None:
+    with pytest.raises(PromptError, match=r"^'a' is no ") as caught:
+        parse_value(Argument("a", kind), text)
+    assert caught.value.code == "bad_arguments"
+    assert len(str(caught.value)) < 300
+
+
+def test_a_value_of_an_enum_is_found_in_another_case() -> None:
+    argument = Argument("a", "enum", enum=("Low", "high", "HIGH"))
+    assert parse_value(argument, " low") == "Low"
+    assert parse_value(argument, "HIGH") == "HIGH"
+    for text in ("High", "medium"):
+        with pytest.raises(PromptError, match="'a' is none of: 'Low', 'high', 'HIGH'"):
+            parse_value(argument, text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "empty"), [("string", ""), ("number", None), ("boolean", False), ("url", ""), ("file", ""), ("list", [])]
+)
+def test_what_is_not_given_is_empty(kind: str, empty: Any) -> None:
+    assert parse_value(Argument("a", kind), "") == empty
+
+
+@pytest.mark.parametrize(("kind", "default"), [("number", 0), ("boolean", True), ("string", "x"), ("list", ["x"])])
+def test_what_is_not_given_is_its_default(kind: str, default: Any) -> None:
+    assert parse_value(Argument("a", kind, default=default), "") == default
+
+
+def test_a_long_text_is_refused() -> None:
+    assert len(parse_value(Argument("a"), "x" * MOST_CHARACTERS)) == MOST_CHARACTERS
+    with pytest.raises(PromptError, match="more than 500,000 characters"):
+        parse_value(Argument("a"), "x" * (MOST_CHARACTERS + 1))
+
+
+PROMPT = Prompt("one", "d", arguments=(Argument("a", required=True), Argument("b", required=True), Argument("c")))
+
+
+def test_what_is_missing_is_listed() -> None:
+    assert [one.name for one in find_missing(PROMPT, {"b": "x", "a": ""})] == ["a"]
+    with pytest.raises(PromptError, match="the prompt 'one' needs: 'a', 'b'") as caught:
+        parse_values(PROMPT, {"c": "x"})
+    assert caught.value.code == "missing_arguments"
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    prompt = Prompt("one", "d", arguments=(Argument("a", "number"), Argument("b", "boolean")))
+    with pytest.raises(PromptError) as caught:
+        parse_values(prompt, {"a": "x", "b": "y", "d": "z"})
+    expected = "'d' is no argument of it; 'a' is no number: 'x'; 'b' is no yes or no: 'y'. Its arguments: 'a', 'b'."
+    assert str(caught.value) == expected
+
+
+def test_of_many_unknown_arguments_some_are_named() -> None:
+    with pytest.raises(PromptError) as caught:
+        parse_values(Prompt("one", "d"), {f"x{number}": "" for number in range(10_000)})
+    assert "'x9'" in str(caught.value)
+    assert "'x10'" not in str(caught.value)
+
+
+def test_values_have_all_arguments() -> None:
+    assert parse_values(PROMPT, {"a": "1", "b": "2"}) == {"a": "1", "b": "2", "c": ""}
+
+
+# Suggestions
+
+
+def test_values_that_begin_so_come_before_those_that_have_it_within() -> None:
+    argument = Argument("a", "enum", enum=("SQLite", "PostgreSQL", "MySQL", "DuckDB"))
+    assert complete(argument, "sql").values == ["SQLite", "PostgreSQL", "MySQL"]
+    assert complete(argument, "").values == list(argument.enum)
+
+
+def test_examples_are_suggested_and_so_is_true() -> None:
+    assert complete(Argument("a", examples=("pytest", "Jest")), "py").values == ["pytest"]
+    assert complete(Argument("a", "boolean"), "t").values == ["true"]
+
+
+def test_at_most_a_hundred_are_suggested_and_all_are_counted() -> None:
+    found = complete(Argument("a", examples=tuple(f"x{n}" for n in range(250))), "x")
+    assert (len(found.values), found.total) == (100, 250)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    write(
+        tmp_path,
+        {"secret.txt": "", "root/src/main.py": "", "root/src/make.py": "", "root/README": "", "root/.env": ""},
+    )
+    (tmp_path / "root/src/out").symlink_to(tmp_path)
+    return Folder(tmp_path / "root")
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("", ["README", "src/"]),
+        ("s", ["src/"]),
+        ("src/", ["src/main.py", "src/make.py"]),
+        ("src/ma", ["src/main.py", "src/make.py"]),
+        ("src/mak", ["src/make.py"]),
+        (".", [".env"]),
+        ("../", []),
+        ("../s", []),
+        ("src/out/", []),
+        ("src/../../", []),
+        ("/", []),
+        ("/etc/pass", []),
+        ("nowhere/x", []),
+        ("README/x", []),
+        ("a\0b/", []),
+    ],
+)
+def test_files_are_suggested_within_the_folder(folder: Folder, typed: str, expected: list[str]) -> None:
+    assert complete(Argument("a", "file"), typed, [folder]).values == expected
+
+
+def test_files_are_suggested_for_file_arguments_only(folder: Folder) -> None:
+    assert complete(Argument("a", "string"), "s", [folder]).values == []
+
+
+def test_a_name_that_is_no_utf8_is_not_suggested(folder: Folder) -> None:
+    (folder.root / os.fsdecode(b"src/ma\xff")).touch()
+    assert complete(Argument("a", "file"), "src/ma", [folder]).values == ["src/main.py", "src/make.py"]
+
+
+def test_of_a_directory_so_much_is_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("servers.prompts.library.folder._MOST_FILES", 1)
+    assert len(folder.children("src")) == 2
+
+
+def test_several_folders_are_one(folder: Folder, tmp_path: Path) -> None:
+    write(tmp_path, {"more/src/x.py": "", "more/sub/y.py": ""})
+    found = complete(Argument("a", "file"), "s", [folder, Folder(tmp_path / "more")])
+    assert found.values == ["src/", "sub/"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "field"),
+    [
+        (Argument("a"), {"type": "string", "minLength": 1}),
+        (Argument("a", "number"), {"type": "number"}),
+        (Argument("a", "boolean"), {"type": "boolean"}),
+        (Argument("a", "url", title="A"), {"type": "string", "format": "uri", "title": "A"}),
+        (Argument("a", "enum", enum=("x", "y")), {"type": "string", "enum": ["x", "y"]}),
+        (
+            Argument("a", "file", description="What to read."),
+            {"type": "string", "minLength": 1, "description": "What to read. The path of a file."},
+        ),
+        (
+            Argument("a", "list", examples=("1", "2", "3", "4")),
+            {
+                "type": "string",
+                "minLength": 1,
+                "description": "One a line, or with commas between them. For example: 1, 2, 3",
+            },
+        ),
+    ],
+)
+def test_a_field_has_the_type_of_its_argument(argument: Argument, field: dict[str, Any]) -> None:
+    assert build_form([argument]) == {"type": "object", "properties": {"a": field}, "required": ["a"]}
+
+
+def test_what_is_filled_in_becomes_text() -> None:
+    arguments = [Argument(name) for name in "abcdef"]
+    filled = {"a": "x", "b": 7, "c": 1.5, "d": True, "e": None, "more": "y"}
+    assert format_filled(filled, arguments) == {"a": "x", "b": "7", "c": "1.5", "d": "true"}
+
+
+def test_several_values_become_a_list_in_json() -> None:
+    assert format_filled({"a": ["x", "y"]}, [Argument("a", "list")]) == {"a": '["x", "y"]'}
