@@ -1,25 +1,25 @@
+"""Errors of the system as those of a path, in words of ours."""
+
 import errno
 
 import pytest
 
 from shared.kit.errors import PathError, from_os_error, os_errors
 
+CODES = {
+    errno.ENOENT: "not_found",
+    errno.ENOTDIR: "not_a_directory",
+    errno.EISDIR: "not_a_file",
+    errno.EEXIST: "already_exists",
+    errno.EACCES: "permission_denied",
+    errno.EROFS: "read_only",
+    errno.ENXIO: "special_file",
+    errno.EIO: "io_error",
+}
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [
-        (errno.ENOENT, "not_found"),
-        (errno.ENOTDIR, "not_a_directory"),
-        (errno.EISDIR, "not_a_file"),
-        (errno.EEXIST, "already_exists"),
-        (errno.EACCES, "permission_denied"),
-        (errno.EROFS, "read_only"),
-        (errno.ENXIO, "special_file"),
-        (errno.EIO, "io_error"),
-    ],
-)
-def test_os_errors_have_stable_codes(number, code):
-    assert from_os_error("x", OSError(number, "text")).code == code
+
+def test_os_errors_have_stable_codes():
+    assert {number: from_os_error("x", OSError(number, "text")).code for number in CODES} == CODES
 
 
 def test_the_resolved_path_of_an_os_error_stays_inside():

@@ -59,7 +59,7 @@ def code(files: RootedFiles, written: str | Path) -> str:
     return caught.value.code
 
 
-def outcome(files: RootedFiles, written: str) -> str:
+def outcome(files: RootedFiles, written: str | Path) -> str:
     """The one or the other."""
     try:
         return read(files, written)

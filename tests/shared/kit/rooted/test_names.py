@@ -36,30 +36,18 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("reason", "path"), [(reason, path) for reason in WRONG for path in WRONG[reason]])
-def test_what_windows_takes_for_something_else_is_refused(reason, path):
-    assert windows_refusal(path) == reason
+PLAIN = [
+    *("a", r"a\b.txt", "a/b", ".", "..", r"..\x", r"C:\\", "C:/x/y.txt", r"c:\a b\.env", r"C:\x\..\y"),
+    *("COM", "COM10", "console", "nul1", "x.nul", "a.b.c"),
+    *(r"\\server\share", r"\\server\share\x", "//server/share/x"),
+]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("a", r"a\b.txt", "a/b", ".", "..", r"..\x", r"C:\\", "C:/x/y.txt", r"c:\a b\.env", r"C:\x\..\y"),
-        *(
-            "COM",
-            "COM10",
-            "console",
-            "nul1",
-            "x.nul",
-            "a.b.c",
-            r"\\server\share",
-            r"\\server\share\x",
-            "//server/share/x",
-        ),
-    ],
-)
-def test_plain_paths_are_not(path):
-    assert windows_refusal(path) is None
+def test_what_windows_takes_for_something_else_is_refused():
+    assert {reason: {windows_refusal(path) for path in paths} for reason, paths in WRONG.items()} == {
+        reason: {reason} for reason in WRONG
+    }
+    assert [path for path in PLAIN if windows_refusal(path) is not None] == []
 
 
 def is_reserved(path):
@@ -68,9 +56,9 @@ def is_reserved(path):
     return PureWindowsPath(path).is_reserved() if ask is None else ask(path)
 
 
-@pytest.mark.parametrize("name", ["NUL", "aux.h", "COM1", "LPT\u00b2", "CONOUT$", "CON .x", "a", "COM0", "auxiliary"])
-def test_devices_are_those_that_python_knows(name):
-    assert (windows_refusal(name) is not None) == is_reserved(name)
+def test_devices_are_those_that_python_knows():
+    names = ["NUL", "aux.h", "COM1", "LPT\u00b2", "CONOUT$", "CON .x", "a", "COM0", "auxiliary"]
+    assert [name for name in names if (windows_refusal(name) is not None) != is_reserved(name)] == []
 
 
 NAMES = st.text(st.characters(codec="ascii"), max_size=5) | st.sampled_from(
@@ -86,20 +74,19 @@ def test_what_is_taken_stays_relative_or_names_its_drive(path):
         assert not is_reserved(path)
 
 
-@pytest.mark.parametrize(
-    ("authority", "path", "expected"),
-    [
-        ("", "/C:/a b", r"C:\a b"),
-        ("", "/c|/x", r"c:\x"),
-        ("", "/C:", "C:"),
-        ("", "/x/C:/y", r"\x\C:\y"),
-        ("", "/Cx/y", r"\Cx\y"),
-        ("server", "/share/x", r"\\server\share\x"),
-        ("", "//server/share/x", r"\\server\share\x"),
-    ],
-)
-def test_the_path_of_a_uri(authority, path, expected):
-    assert PureWindowsPath(windows_path(authority, path)) == PureWindowsPath(expected)
+def test_the_path_of_a_uri():
+    paths = {
+        ("", "/C:/a b"): r"C:\a b",
+        ("", "/c|/x"): r"c:\x",
+        ("", "/C:"): "C:",
+        ("", "/x/C:/y"): r"\x\C:\y",
+        ("", "/Cx/y"): r"\Cx\y",
+        ("server", "/share/x"): r"\\server\share\x",
+        ("", "//server/share/x"): r"\\server\share\x",
+    }
+    assert {uri: PureWindowsPath(windows_path(*uri)) for uri in paths} == {
+        uri: PureWindowsPath(path) for uri, path in paths.items()
+    }
 
 
 def test_the_uri_of_a_path():
@@ -127,62 +114,50 @@ def on_windows(monkeypatch):
     return names_on(monkeypatch, "win32")
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        (r"C:\a\.\b/c", ["C:", "a", "b", "c"]),
-        ("C:/", ["C:"]),
-        (r"\\server\share\a", [r"\\server\share", "a"]),
-        ("//server/share/a", ["//server/share", "a"]),
-        (r"a\..\b", ["a", "..", "b"]),
-        (r"C:\PROGRA~1\x", ["C:", "PROGRA~1", "x"]),
-    ],
-)
-def test_windows_splits_a_path_as_python_does(on_windows, path, expected):
-    assert on_windows.components(path) == expected
-    drive, rest = ntpath.splitdrive(path)
-    assert [drive] * bool(drive) + [
-        name for name in ntpath.normpath(rest).split("\\") if name
-    ] == on_windows.collapse(expected)
+SPLIT = {
+    r"C:\a\.\b/c": ["C:", "a", "b", "c"],
+    "C:/": ["C:"],
+    r"\\server\share\a": [r"\\server\share", "a"],
+    "//server/share/a": ["//server/share", "a"],
+    r"a\..\b": ["a", "..", "b"],
+    r"C:\PROGRA~1\x": ["C:", "PROGRA~1", "x"],
+}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
+def test_windows_splits_a_path_as_python_does(on_windows):
+    assert {path: on_windows.components(path) for path in SPLIT} == SPLIT
+    for path, parts in SPLIT.items():
+        drive, rest = ntpath.splitdrive(path)
+        others = [name for name in ntpath.normpath(rest).split("\\") if name]
+        assert on_windows.collapse(parts) == [drive] * bool(drive) + others
+
+
+def test_windows_takes_no_notice_of_case_and_of_the_kind_of_slash(on_windows):
+    for one, other in (
         (r"C:\Users\Ann", "c:/users/ANN"),
         (r"\\Server\Share\x", "//server/share/X"),
         ("D:\\\u00c4", "d:\\\u00e4"),
-    ],
-)
-def test_windows_takes_no_notice_of_case_and_of_the_kind_of_slash(on_windows, one, other):
-    assert on_windows.folded(on_windows.components(one)) == on_windows.folded(on_windows.components(other))
+    ):
+        assert on_windows.folded(on_windows.components(one)) == on_windows.folded(on_windows.components(other))
 
 
-@pytest.mark.parametrize("path", sorted(path for paths in WRONG.values() for path in paths if "\0" not in path))
-def test_windows_never_looks_up_what_is_no_plain_path(on_windows, path):
-    with pytest.raises(PathError) as caught:
-        on_windows.path_of(path)
-    assert caught.value.code == "bad_path"
+def test_windows_never_looks_up_what_is_no_plain_path(on_windows):
+    uris = ["file:///C:/a%5Cb", "file:///C:/nul", "file:///C:/x:y", "file:////%3F/C:/x"]
+    for path in [*uris, *(path for paths in WRONG.values() for path in paths)]:
+        with pytest.raises(PathError) as caught:
+            on_windows.path_of(path)
+        assert caught.value.code == "bad_path", path
 
 
-@pytest.mark.parametrize(
-    ("uri", "path"),
-    [
-        ("file:///C:/a%20b", "C:/a b"),
-        ("file:///c%7C/x", "c:/x"),
-        ("file://server/share/x", "//server/share/x"),
-        ("FILE:///C:/x", "C:/x"),
-        ("file://localhost/C:/x", "C:/x"),
-    ],
-)
-def test_windows_reads_the_uri_of_a_path(on_windows, uri, path):
-    assert on_windows.path_of(uri) == path
-
-
-@pytest.mark.parametrize("uri", ["file:///C:/a%5Cb", "file:///C:/nul", "file:///C:/x:y", "file:////%3F/C:/x"])
-def test_windows_takes_no_uri_for_what_a_path_may_not_be(on_windows, uri):
-    with pytest.raises(PathError):
-        on_windows.path_of(uri)
+def test_windows_reads_the_uri_of_a_path(on_windows):
+    paths = {
+        "file:///C:/a%20b": "C:/a b",
+        "file:///c%7C/x": "c:/x",
+        "file://server/share/x": "//server/share/x",
+        "FILE:///C:/x": "C:/x",
+        "file://localhost/C:/x": "C:/x",
+    }
+    assert {uri: on_windows.path_of(uri) for uri in paths} == paths
 
 
 def test_windows_writes_the_uri_of_a_path(on_windows):
