@@ -1,8 +1,9 @@
 """`CachedRequests` over a server that answers when it is told to: what is asked of it, and what is not."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -43,13 +44,18 @@ class Asked:
 
 
 class Peer:
-    """Takes requests. It answers at once with `answer`, or else waits until each is told what to `say`."""
+    """Takes requests, and those who `ask` it. It answers at once with `answer`, or else waits until each is told what
+    to `say`."""
 
-    def __init__(self, answer: Answer | None = None) -> None:
+    def __init__(
+        self, answer: Answer | None = None, *, cache: ResponseCache | None = None, server: str | None = None
+    ) -> None:
         self.answer = answer
         self.asked: list[Asked] = []
+        self.ask = CachedRequests(self._request, ResponseCache() if cache is None else cache, server=server)
+        self.results: list[Any] = []
 
-    async def request(
+    async def _request(
         self, method: str, params: Any = None, *, timeout: float | None = 60, on_progress: Any = None
     ) -> dict[str, Any]:
         asked = Asked(method, dict(params or {}))
@@ -66,28 +72,42 @@ class Peer:
             raise asked.answer
         return dict(asked.answer or {})
 
+    async def collect(self, method: str = "tools/list", params: Any = None, *, seconds: float | None = 60) -> None:
+        """Asks, and keeps the result or the text of the error."""
+        try:
+            self.results.append(await self.ask(method, params, timeout=seconds))
+        except OSError as error:
+            self.results.append(str(error))
 
-def _cached(peer: Peer, cache: ResponseCache | None = None, server: str | None = None) -> CachedRequests:
-    return CachedRequests(peer.request, ResponseCache() if cache is None else cache, server=server)
+    async def read(self, uri: str = "a") -> dict[str, Any]:
+        return await self.ask("resources/read", {"uri": uri})
+
+    @property
+    def methods(self) -> list[str]:
+        return [one.method for one in self.asked]
 
 
 @asynccontextmanager
-async def _callers() -> AsyncIterator[TaskGroup]:
+async def _callers(*callers: Callable[[], Awaitable[Any]]) -> AsyncIterator[TaskGroup]:
+    """Starts them one after the other, each once those before it wait."""
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
+            for caller in callers:
+                tasks.start_soon(caller)
+                await anyio.wait_all_tasks_blocked()
             yield tasks
 
 
 LISTS = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]
-CACHEABLE = [*((method, {}) for method in LISTS), ("resources/read", {"uri": "a"})]
+READ = "resources/read"
+CACHEABLE: list[tuple[str, dict[str, Any]]] = [*((method, {}) for method in LISTS), (READ, {"uri": "a"})]
 
 
-@pytest.mark.parametrize(("method", "params"), CACHEABLE)
-async def test_what_holds_is_asked_once(method: str, params: dict[str, Any]) -> None:
-    peer = Peer(HOUR)
-    request = _cached(peer)
-    assert await request(method, params) == await request(method, params) == HOUR
-    assert [(one.method, one.params) for one in peer.asked] == [(method, params)]
+async def test_what_holds_is_asked_once() -> None:
+    for method, params in CACHEABLE:
+        peer = Peer(HOUR)
+        assert await peer.ask(method, params) == await peer.ask(method, params) == HOUR
+        assert [(one.method, one.params) for one in peer.asked] == [(method, params)]
 
 
 @pytest.mark.parametrize(
@@ -98,46 +118,32 @@ async def test_what_holds_is_asked_once(method: str, params: dict[str, Any]) -> 
         ("completion/complete", {}),
         ("ping", {}),
         ("skills/list", {}),
-        ("resources/read", {"uri": "a", "requestState": "s"}),
-        ("resources/read", {"uri": "a", "inputResponses": {}}),
-        ("resources/read", {"uri": ["a"]}),
+        (READ, {"uri": "a", "requestState": "s"}),
+        (READ, {"uri": "a", "inputResponses": {}}),
+        (READ, {"uri": ["a"]}),
         ("tools/list", {"_meta": {"a": 1}}),
     ],
 )
 async def test_anything_else_is_asked_each_time(method: str, params: dict[str, Any]) -> None:
     peer = Peer(HOUR)
-    request = _cached(peer)
     for _ in range(2):
-        await request(method, params)
+        await peer.ask(method, params)
     assert [one.params for one in peer.asked] == [params, params]
 
 
 async def test_each_page_and_each_resource_is_its_own() -> None:
     peer = Peer(HOUR)
-    request = _cached(peer)
-    for params in ({}, {"cursor": ""}, {"cursor": "b"}):
-        await request("tools/list", params)
-        await request("tools/list", params)
-    for uri in ("a", "b"):
-        await request("resources/read", {"uri": uri})
+    for _ in range(2):
+        for params in ({}, {"cursor": ""}, {"cursor": "b"}):
+            await peer.ask("tools/list", params)
+        for uri in ("a", "b"):
+            await peer.read(uri)
     assert len(peer.asked) == 5
 
 
-async def test_no_bytes_mean_no_cache() -> None:
-    peer = Peer(HOUR)
-    request = _cached(peer, ResponseCache(0))
-    for _ in range(2):
-        await request("tools/list")
-    assert len(peer.asked) == 2
-
-
-async def test_without_a_cache_nobody_waits_for_others() -> None:
-    peer = Peer()
-    request = _cached(peer, ResponseCache(0))
-    async with _callers() as tasks:
-        tasks.start_soon(request, "tools/list")
-        tasks.start_soon(request, "tools/list")
-        await anyio.wait_all_tasks_blocked()
+async def test_without_a_cache_nothing_is_kept_and_nobody_waits_for_others() -> None:
+    peer = Peer(cache=ResponseCache(0))
+    async with _callers(peer.collect, peer.collect):
         for asked in peer.asked:
             asked.say(HOUR)
     assert len(peer.asked) == 2
@@ -145,25 +151,23 @@ async def test_without_a_cache_nobody_waits_for_others() -> None:
 
 async def test_errors_are_not_kept() -> None:
     peer = Peer(PeerError("no", code=-1))
-    request = _cached(peer)
     for _ in range(2):
         with pytest.raises(PeerError):
-            await request("tools/list")
+            await peer.ask("tools/list")
     assert len(peer.asked) == 2
 
 
 async def test_a_cursor_that_is_refused_takes_all_pages_along() -> None:
     peer = Peer(HOUR)
-    request = _cached(peer)
-    await request("tools/list")
-    await request("prompts/list")
+    await peer.ask("tools/list")
+    await peer.ask("prompts/list")
     peer.answer = PeerError("bad cursor", code=-32602)
     with pytest.raises(PeerError):
-        await request("tools/list", {"cursor": "b"})
+        await peer.ask("tools/list", {"cursor": "b"})
     peer.answer = HOUR
-    await request("tools/list")
-    await request("prompts/list")
-    assert [one.method for one in peer.asked] == ["tools/list", "prompts/list", "tools/list", "tools/list"]
+    await peer.ask("tools/list")
+    await peer.ask("prompts/list")
+    assert peer.methods == ["tools/list", "prompts/list", "tools/list", "tools/list"]
 
 
 def test_what_tells_servers_apart_is_not_shown() -> None:
@@ -180,248 +184,158 @@ def test_what_tells_servers_apart_is_not_shown() -> None:
         ("prompts", ["prompts/list"]),
         ("resources", ["resources/list", "resources/templates/list"]),
         ("resource", []),
-        ("missed", LISTS),
+        ("missed", [*LISTS, READ]),
     ],
 )
 async def test_a_list_that_changed_is_asked_for_again(kind: Kind, methods: list[str]) -> None:
     peer = Peer(HOUR)
-    request = _cached(peer)
-    for method in LISTS:
-        await request(method)
+    for method, params in CACHEABLE:
+        await peer.ask(method, params)
     del peer.asked[:]
-    request.heard(Change(kind))
-    for method in LISTS:
-        await request(method)
-    assert [one.method for one in peer.asked] == methods
+    peer.ask.heard(Change(kind))
+    for method, params in CACHEABLE:
+        await peer.ask(method, params)
+    assert peer.methods == methods
 
 
 async def test_a_resource_that_changed_is_read_again_and_what_lies_below_and_above() -> None:
     peer, uris = Peer(HOUR), ["file:///", "file:///d", "file:///d/a", "file:///d/a/x", "file:///d/ab", "file:///e"]
-    request = _cached(peer)
     for uri in uris:
-        await request("resources/read", {"uri": uri})
+        await peer.read(uri)
     del peer.asked[:]
-    request.heard(Change("resource", "file:///d/a"))
+    peer.ask.heard(Change("resource", "file:///d/a"))
     for uri in uris:
-        await request("resources/read", {"uri": uri})
+        await peer.read(uri)
     assert [one.params["uri"] for one in peer.asked] == ["file:///", "file:///d", "file:///d/a", "file:///d/a/x"]
 
 
-async def test_a_lost_connection_ends_all_that_is_fresh() -> None:
-    peer = Peer(HOUR)
-    request = _cached(peer)
-    for method, params in CACHEABLE:
-        await request(method, params)
-    request.heard(MISSED)
-    for method, params in CACHEABLE:
-        await request(method, params)
-    assert len(peer.asked) == 2 * len(CACHEABLE)
-
-
 async def test_who_asks_after_a_change_hears_no_answer_from_before() -> None:
-    peer, results = Peer(), dict[str, Any]()
-    request = _cached(peer)
-
-    async def ask(name: str) -> None:
-        results[name] = await request("tools/list")
-
-    async with _callers() as tasks:
-        tasks.start_soon(ask, "before")
-        await anyio.wait_all_tasks_blocked()
-        request.heard(TOOLS)
-        tasks.start_soon(ask, "after")
+    peer = Peer()
+    async with _callers(peer.collect) as tasks:
+        peer.ask.heard(TOOLS)
+        tasks.start_soon(peer.collect)
         await anyio.wait_all_tasks_blocked()
         peer.asked[0].say({**HOUR, "tools": ["old"]})
+        await anyio.wait_all_tasks_blocked()
         peer.asked[1].say({**HOUR, "tools": ["new"]})
-    assert {name: result["tools"] for name, result in results.items()} == {"before": ["old"], "after": ["new"]}
-    assert (await request("tools/list"))["tools"] == ["new"]
+    assert [result["tools"] for result in peer.results] == [["old"], ["new"]]
+    assert (await peer.ask("tools/list"))["tools"] == ["new"]
 
 
 async def test_what_was_answered_after_questions_is_not_kept() -> None:
     peer = Peer()
-    request = _cached(peer)
-    async with _callers() as tasks:
-        tasks.start_soon(request, "resources/read", {"uri": "a"})
-        await anyio.wait_all_tasks_blocked()
-        request.asked_back("resources/read", {"uri": "a"})
+    async with _callers(peer.read):
+        peer.ask.asked_back(READ, {"uri": "a"})
         peer.asked[0].say(HOUR)
     peer.answer = HOUR
-    await request("resources/read", {"uri": "a"})
+    await peer.read()
     assert len(peer.asked) == 2
 
 
 async def test_what_was_no_use_is_not_used_again() -> None:
     peer = Peer({"contents": "none", "_meta": {ETAG: "1"}, **HOUR})
-    request = _cached(peer)
-    await request("resources/read", {"uri": "a"})
-    await request("tools/list")
-    request.distrust("resources/read")
-    await request("resources/read", {"uri": "a"})
-    await request("tools/list")
-    assert [(one.method, one.params) for one in peer.asked[2:]] == [("resources/read", {"uri": "a"})]
+    await peer.read()
+    await peer.ask("tools/list")
+    peer.ask.distrust(READ)
+    await peer.read()
+    await peer.ask("tools/list")
+    assert [(one.method, one.params) for one in peer.asked[2:]] == [(READ, {"uri": "a"})]
 
 
 # Several callers
 
 
 async def test_who_wants_the_same_waits_for_the_same() -> None:
-    peer, results = Peer(), list[Any]()
-    request = _cached(peer)
-
-    async def ask() -> None:
-        results.append(await request("tools/list"))
-
-    async with _callers() as tasks:
-        for _ in range(5):
-            tasks.start_soon(ask)
-        await anyio.wait_all_tasks_blocked()
+    peer = Peer()
+    async with _callers(*[peer.collect] * 5):
         peer.asked[0].say({"tools": []})
-    assert results == [{"tools": []}] * 5
-    results[0]["tools"].append("mine")
-    assert [result["tools"] for result in results[1:]] == [[]] * 4
+    assert peer.results == [{"tools": []}] * 5
+    peer.results[0]["tools"].append("mine")
+    assert [result["tools"] for result in peer.results[1:]] == [[]] * 4
     assert len(peer.asked) == 1
 
 
 async def test_an_error_goes_to_all_who_wait() -> None:
-    peer, errors = Peer(), list[str]()
-    request = _cached(peer)
-
-    async def ask() -> None:
-        with pytest.raises(ConnectionError) as caught:
-            await request("tools/list")
-        errors.append(str(caught.value))
-
-    async with _callers() as tasks:
-        for _ in range(3):
-            tasks.start_soon(ask)
-        await anyio.wait_all_tasks_blocked()
+    peer = Peer()
+    async with _callers(*[peer.collect] * 3):
         peer.asked[0].say(ConnectionError("gone"))
-    assert errors == ["gone"] * 3
+    assert peer.results == ["gone"] * 3
 
 
 async def test_a_caller_that_gives_up_stops_no_other() -> None:
-    peer, results = Peer(), list[Any]()
-    request = _cached(peer)
+    peer, first = Peer(), anyio.CancelScope()
 
-    async def ask() -> None:
-        results.append(await request("tools/list"))
-
-    first = anyio.CancelScope()
-
-    async def ask_first() -> None:
+    async def give_up() -> None:
         with first:
-            await ask()
+            await peer.collect()
 
-    async with _callers() as tasks:
-        tasks.start_soon(ask_first)
-        tasks.start_soon(ask)
-        tasks.start_soon(ask)
-        await anyio.wait_all_tasks_blocked()
+    async with _callers(give_up, peer.collect, peer.collect):
         first.cancel()
         await anyio.wait_all_tasks_blocked()
         assert [one.is_cancelled for one in peer.asked] == [True, False]
         peer.asked[1].say(HOUR)
-    assert results == [HOUR, HOUR]
+    assert peer.results == [HOUR, HOUR]
 
 
-async def test_a_caller_without_time_leaves_the_others_theirs() -> None:
-    peer, results = Peer(), list[Any]()
-    request = _cached(peer)
-
-    async def ask(seconds: float | None) -> None:
-        try:
-            results.append(await request("tools/list", timeout=seconds))
-        except TimeoutError:
-            results.append("late")
-            peer.asked[-1].say(HOUR)
-
-    async with _callers() as tasks:
-        tasks.start_soon(ask, None)
+@pytest.mark.parametrize(("seconds", "asked"), [((None, 0.01), 1), ((0.01, None), 2)])
+async def test_who_has_no_time_leaves_the_others_theirs(seconds: tuple[float | None, ...], asked: int) -> None:
+    """Be it the one whose request it is, or another who waits for its answer."""
+    peer = Peer()
+    async with _callers(*(partial(peer.collect, seconds=one) for one in seconds)):
+        while not peer.results:
+            await anyio.sleep(0.001)
         await anyio.wait_all_tasks_blocked()
-        tasks.start_soon(ask, 0.01)
-    assert results == ["late", HOUR]
-    assert len(peer.asked) == 1
-
-
-async def test_a_leader_without_time_leaves_the_others_theirs() -> None:
-    peer, results = Peer(), list[Any]()
-    request = _cached(peer)
-
-    async def ask(seconds: float | None) -> None:
-        try:
-            results.append(await request("tools/list", timeout=seconds))
-        except TimeoutError:
-            results.append("late")
-            peer.answer = HOUR
-
-    async with _callers() as tasks:
-        tasks.start_soon(ask, 0.01)
-        tasks.start_soon(ask, None)
-    assert results == ["late", HOUR]
+        peer.asked[-1].say(HOUR)
+    assert len(peer.asked) == asked
+    assert peer.results[1:] == [HOUR]
+    assert isinstance(peer.results[0], str)
 
 
 async def test_who_wants_progress_asks_alone() -> None:
     peer = Peer()
-    request = _cached(peer)
-    async with _callers() as tasks:
-        tasks.start_soon(request, "tools/list")
-        tasks.start_soon(lambda: request("tools/list", on_progress=lambda *_: None))
-        await anyio.wait_all_tasks_blocked()
+    asking = partial(peer.ask, "tools/list", on_progress=lambda *_: None)
+    async with _callers(peer.collect, asking):
         for asked in peer.asked:
             asked.say(HOUR)
     assert len(peer.asked) == 2
-    await request("tools/list", on_progress=lambda *_: None)
+    await asking()
     assert len(peer.asked) == 2
 
 
 # Several clients
 
+PUBLIC = {**HOUR, "cacheScope": "public"}
+
 
 async def test_clients_share_what_is_public() -> None:
-    cache, one, two, other = ResponseCache(), Peer({**HOUR, "cacheScope": "public"}), Peer(HOUR), Peer(HOUR)
-    await _cached(one, cache, "https://a")("tools/list")
-    await _cached(two, cache, "https://a")("tools/list")
-    await _cached(other, cache, "https://b")("tools/list")
-    await _cached(other, cache)("tools/list")
-    assert (len(two.asked), len(other.asked)) == (0, 2)
-
-
-async def test_a_change_that_one_client_hears_of_ends_it_for_all() -> None:
-    cache, peers = ResponseCache(), [Peer({**HOUR, "cacheScope": "public"}) for _ in range(2)]
-    one, two = (_cached(peer, cache, "https://a") for peer in peers)
-    await one("tools/list")
-    two.heard(TOOLS)
-    await one("tools/list")
-    assert len(peers[0].asked) == 2
-
-
-async def test_what_one_client_hears_leaves_other_servers_alone() -> None:
-    cache, peers = ResponseCache(), [Peer(HOUR), Peer(HOUR)]
-    one, two = _cached(peers[0], cache, "https://a"), _cached(peers[1], cache, "https://b")
-    await one("tools/list")
-    two.heard(TOOLS)
-    await one("tools/list")
-    assert len(peers[0].asked) == 1
-
-
-async def test_a_lost_connection_leaves_alone_what_others_were_told() -> None:
-    cache, peers = ResponseCache(), [Peer(HOUR), Peer(HOUR)]
-    one, two = (_cached(peer, cache, "https://a") for peer in peers)
-    await one("tools/list")
-    two.heard(MISSED)
-    await one("tools/list")
-    assert len(peers[0].asked) == 1
-
-
-async def test_a_client_that_is_closed_leaves_what_is_public() -> None:
-    cache, peer = ResponseCache(), Peer({**HOUR, "cacheScope": "public"})
-    request = _cached(peer, cache, "https://a")
-    await request("tools/list")
-    peer.answer = HOUR
-    await request("prompts/list")
+    cache = ResponseCache()
+    one, two = Peer(PUBLIC, cache=cache, server="https://a"), Peer(HOUR, cache=cache, server="https://a")
+    other, unnamed = Peer(HOUR, cache=cache, server="https://b"), Peer(HOUR, cache=cache)
+    for peer in (one, two, other, unnamed):
+        await peer.ask("tools/list")
+    assert [len(peer.asked) for peer in (one, two, other, unnamed)] == [1, 0, 1, 1]
+    # What is public stays when a client is closed.
+    one.answer = HOUR
+    await one.ask("prompts/list")
     size = cache.size
-    request.closed()
+    one.ask.closed()
     assert 0 < cache.size < size
+
+
+@pytest.mark.parametrize(
+    ("answer", "server", "change", "asked"),
+    [(PUBLIC, "https://a", TOOLS, 2), (HOUR, "https://b", TOOLS, 1), (HOUR, "https://a", MISSED, 1)],
+    ids=["of that server", "of another server", "a lost connection of its own"],
+)
+async def test_a_change_that_one_client_hears_of_ends_what_it_is_about_for_all(
+    answer: dict[str, Any], server: str, change: Change, asked: int
+) -> None:
+    cache = ResponseCache()
+    one, two = Peer(answer, cache=cache, server="https://a"), Peer(answer, cache=cache, server=server)
+    await one.ask("tools/list")
+    two.ask.heard(change)
+    await one.ask("tools/list")
+    assert len(one.asked) == asked
 
 
 # Reading again
@@ -429,58 +343,39 @@ async def test_a_client_that_is_closed_leaves_what_is_public() -> None:
 
 async def test_what_was_not_modified_is_given_again() -> None:
     peer = Peer({"contents": [{"uri": "a", "text": "long"}], "_meta": {ETAG: "1"}})
-    request = _cached(peer)
-    first = await request("resources/read", {"uri": "a"})
+    first = await peer.read()
     peer.answer = {"contents": [], "_meta": {ETAG: "1", NOT_MODIFIED: True}, **HOUR}
-    assert (await request("resources/read", {"uri": "a"}))["contents"] == first["contents"]
-    assert peer.asked[1].params == {"uri": "a", "_meta": {ETAG: "1"}}
-    assert (await request("resources/read", {"uri": "a"}))["contents"] == first["contents"]
-    assert len(peer.asked) == 2
+    for _ in range(2):
+        assert (await peer.read())["contents"] == first["contents"]
+    assert [one.params for one in peer.asked[1:]] == [{"uri": "a", "_meta": {ETAG: "1"}}]
 
 
 async def test_only_reads_say_an_etag() -> None:
     peer = Peer({"tools": [], "_meta": {ETAG: "1"}})
-    request = _cached(peer)
     for _ in range(2):
-        await request("tools/list")
+        await peer.ask("tools/list")
     assert [one.params for one in peer.asked] == [{}, {}]
 
 
 async def test_what_was_modified_takes_the_place() -> None:
-    peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}})
-    request = _cached(peer)
-    await request("resources/read", {"uri": "a"})
-    peer.answer = {"contents": ["new"], "_meta": {ETAG: "2"}}
-    assert (await request("resources/read", {"uri": "a"}))["contents"] == ["new"]
-    await request("resources/read", {"uri": "a"})
-    assert peer.asked[2].params["_meta"] == {ETAG: "2"}
-
-
-async def test_a_resource_that_changed_is_read_by_its_etag() -> None:
     peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}, **HOUR})
-    request = _cached(peer)
-    await request("resources/read", {"uri": "a"})
-    request.heard(Change("resource", "a"))
-    await request("resources/read", {"uri": "a"})
-    assert peer.asked[1].params["_meta"] == {ETAG: "1"}
+    await peer.read()
+    peer.ask.heard(Change("resource", "a"))
+    peer.answer = {"contents": ["new"], "_meta": {ETAG: "2"}}
+    assert (await peer.read())["contents"] == ["new"]
+    await peer.read()
+    assert [one.params["_meta"] for one in peer.asked[1:]] == [{ETAG: "1"}, {ETAG: "2"}]
 
 
 async def test_what_was_not_modified_may_be_forgotten_meanwhile() -> None:
-    peer, results = Peer({"contents": ["old"], "_meta": {ETAG: "1"}}), list[Any]()
     cache = ResponseCache()
-    request = _cached(peer, cache)
-    await request("resources/read", {"uri": "a"})
+    peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}}, cache=cache)
+    await peer.read()
     peer.answer = None
-
-    async def ask() -> None:
-        results.append(await request("resources/read", {"uri": "a"}))
-
-    async with _callers() as tasks:
-        tasks.start_soon(ask)
-        await anyio.wait_all_tasks_blocked()
+    async with _callers(partial(peer.collect, READ, {"uri": "a"})):
         cache.forget(lambda one: True)
         peer.asked[1].say({"contents": [], "_meta": {NOT_MODIFIED: True}})
-    assert results[0]["contents"] == ["old"]
+    assert peer.results[0]["contents"] == ["old"]
 
 
 # In a client
