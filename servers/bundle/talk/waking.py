@@ -1,4 +1,4 @@
-"""Signals wake the event loop, whenever they come."""
+"""Signals that wake the event loop, whenever they arrive."""
 
 import asyncio
 import os
@@ -13,24 +13,24 @@ _BYTES = 4096
 
 @contextmanager
 def woken_by_signals() -> Iterator[None]:
-    """Has every signal of the block wake the event loop.
+    """Wake the event loop with every signal that arrives in the block.
 
-    Python calls a handler between two steps of its own. A signal that comes behind the last of them, just before the
-    loop begins to wait, would be handled with the next event, and where nothing else happens, never. So each signal
-    writes a byte that the loop waits for. On Windows the loop sees to that itself.
+    Python runs a handler between two bytecodes. A signal that arrives after the last of them, just before the loop
+    calls `select`, would be handled with the next event, and in a quiet loop never. So each signal writes a byte that
+    the loop waits for (`signal.set_wakeup_fd`). On Windows the loop does this itself.
     """
-    if os.name == "nt" or current_thread() is not main_thread():  # in other threads no signal is handled
+    if os.name == "nt" or current_thread() is not main_thread():  # Python handles signals in the main thread only
         yield
         return
     loop = asyncio.get_running_loop()
-    heard, told = socket.socketpair()
-    with heard, told:
-        heard.setblocking(False)
-        told.setblocking(False)
-        loop.add_reader(heard, heard.recv, _BYTES)
-        before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        reader.setblocking(False)
+        writer.setblocking(False)
+        loop.add_reader(reader, reader.recv, _BYTES)
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         try:
             yield
         finally:
             signal.set_wakeup_fd(before)
-            loop.remove_reader(heard)
+            loop.remove_reader(reader)
