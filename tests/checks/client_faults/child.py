@@ -42,10 +42,6 @@ def answer(asked: Json) -> None:
     say(id=asked["id"], result=RESULTS.get(asked["method"], {}))
 
 
-def answer_with(asked: Json, result: bytes) -> None:
-    write(b'{"jsonrpc": "2.0", "id": %d, "result": %b}\n' % (asked["id"], result))
-
-
 def size(asked: Json) -> int:
     """What a fault is told to be the size of."""
     found: int = asked["params"]["arguments"]["size"]
@@ -61,8 +57,12 @@ def requests() -> Iterator[Json]:
 
 def serve() -> None:
     for asked in requests():
-        fault = asked["params"].get("arguments", {}).get("fault")
-        (globals()[fault] if fault else answer)(asked)
+        fault = asked["params"].get("arguments", {}).get("fault", "answer")
+        line = (NO_ANSWERS | NO_STATELESS_ANSWERS).get(fault)
+        if line is None:
+            globals()[fault](asked)
+        else:
+            write(line % asked["id"] + b"\n")
 
 
 # At the start
@@ -178,48 +178,26 @@ def to_another(asked: Json) -> None:
         say(id=other, result=RESULTS["tools/call"])
 
 
-def of_another_version(asked: Json) -> None:
-    write(json.dumps({"jsonrpc": "1.0", "id": asked["id"], "result": {}}).encode() + b"\n")
-
-
-def of_no_version(asked: Json) -> None:
-    write(json.dumps({"id": asked["id"], "result": {}}).encode() + b"\n")
-
-
-def without_a_result(asked: Json) -> None:
-    say(id=asked["id"])
-
-
-def with_a_result_and_an_error(asked: Json) -> None:
-    say(id=asked["id"], result={}, error={"code": 1, "message": "no"})
-
-
-def with_a_list(asked: Json) -> None:
-    say(id=asked["id"], result=[])
-
-
-def with_an_error_that_is_none(asked: Json) -> None:
-    say(id=asked["id"], error="no")
-
-
-def no_utf8(asked: Json) -> None:
-    answer_with(asked, b'{"content": [{"type": "text", "text": "\xff\xfe"}]}')
-
-
-def half_a_character(asked: Json) -> None:
-    answer_with(asked, b'{"content": [{"type": "text", "text": "\\ud800"}]}')
-
-
-def no_number(asked: Json) -> None:
-    answer_with(asked, b'{"a": NaN}')
-
-
-def too_deep(asked: Json) -> None:
-    answer_with(asked, b'{"a": %b%b}' % (b"[" * 100_000, b"]" * 100_000))
-
-
-def too_deep_without_an_end(asked: Json) -> None:
-    answer_with(asked, b'{"a": ' + b'{"a":' * 100_000)
+NO_ANSWERS = {
+    "of another version": b'{"jsonrpc": "1.0", "id": %d, "result": {}}',
+    "of no version": b'{"id": %d, "result": {}}',
+    "without a result": b'{"jsonrpc": "2.0", "id": %d}',
+    "with a result and an error": b'{"jsonrpc": "2.0", "id": %d, "result": {}, "error": {"code": 1, "message": ""}}',
+    "with a list": b'{"jsonrpc": "2.0", "id": %d, "result": []}',
+    "with an error that is none": b'{"jsonrpc": "2.0", "id": %d, "error": "no"}',
+    "no UTF-8": b'{"jsonrpc": "2.0", "id": %d, "result": {"a": "\xff\xfe"}}',
+    "half a character": b'{"jsonrpc": "2.0", "id": %d, "result": {"a": "\\ud800"}}',
+    "no number": b'{"jsonrpc": "2.0", "id": %d, "result": {"a": NaN}}',
+    "too deep": b'{"jsonrpc": "2.0", "id": %d, "result": {"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
+    "too deep without an end": b'{"jsonrpc": "2.0", "id": %d, "result": ' + b'{"a":' * 100_000,
+}
+"""Faults that are one line, with the id of the request in it."""
+NO_STATELESS_ANSWERS = {
+    "of an unknown type": b'{"jsonrpc": "2.0", "id": %d, "result": {"resultType": "surprise"}}',
+    "of a type that is none": b'{"jsonrpc": "2.0", "id": %d, "result": {"resultType": []}}',
+    "with questions that are none": b'{"jsonrpc": "2.0", "id": %d, "result": '
+    b'{"resultType": "input_required", "inputRequests": {"a": 7}}}',
+}
 
 
 def too_long(asked: Json) -> None:
@@ -228,21 +206,6 @@ def too_long(asked: Json) -> None:
     for _ in range(size(asked) // MORE):
         write(b"x" * MORE)
     write(b'"}}\n')
-
-
-# At a call of the stateless era
-
-
-def of_an_unknown_type(asked: Json) -> None:
-    say(id=asked["id"], result={"resultType": "surprise"})
-
-
-def of_a_type_that_is_none(asked: Json) -> None:
-    say(id=asked["id"], result={"resultType": []})
-
-
-def with_questions_that_are_none(asked: Json) -> None:
-    say(id=asked["id"], result={"resultType": "input_required", "inputRequests": {"a": 7}})
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ where the server does what none should. `tests/checks/client_faults` has more of
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -209,15 +209,8 @@ def test_a_login_waits_for_a_person_where_it_has_a_way_to_one() -> None:
 
 # Servers that do what none should
 
-UNUSABLE = (
-    *("of_another_version", "of_no_version", "without_a_result", "with_a_result_and_an_error", "with_a_list"),
-    *("with_an_error_that_is_none", "no_utf8", "half_a_character", "no_number"),
-    *("too_deep", "too_deep_without_an_end"),
-)
-UNKNOWN = ("of_an_unknown_type", "of_a_type_that_is_none", "with_questions_that_are_none")
 
-
-async def outcomes(mode: str, faults: Sequence[str]) -> dict[str, str]:
+async def outcomes(mode: str, faults: Iterable[str]) -> dict[str, str]:
     """What comes of a call at a child whose answer has the fault, and of the call after it."""
     found: dict[str, str] = {}
     command = [sys.executable, "-I", "-S", str(Path(child.__file__))]
@@ -234,8 +227,8 @@ async def outcomes(mode: str, faults: Sequence[str]) -> dict[str, str]:
 
 
 async def test_an_answer_that_is_of_no_use_fails_its_call_alone() -> None:
-    assert await outcomes("handshake", UNUSABLE) == dict.fromkeys(UNUSABLE, "an error")
-    assert await outcomes("stateless", UNKNOWN) == dict.fromkeys(UNKNOWN, "an error")
+    for mode, faults in (("handshake", child.NO_ANSWERS), ("stateless", child.NO_STATELESS_ANSWERS)):
+        assert await outcomes(mode, faults) == dict.fromkeys(faults, "an error")
 
 
 async def test_an_answer_that_comes_twice_or_to_others_counts_once() -> None:

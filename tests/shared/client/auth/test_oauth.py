@@ -1,0 +1,81 @@
+"""Issuers that are down, lie, or send us elsewhere: an error of one line, and nothing is given away."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from shared.auth.web import Web
+from shared.client.auth import AuthorizationCode, OAuth
+from shared.errors import AuthError
+from tests.shared.auth.sites import Said, said
+from tests.shared.client.auth.world import Person, World
+
+METADATA = "/.well-known/oauth-authorization-server"
+
+
+def elsewhere(world: World, path: str, status: int) -> Said:
+    return Said(status, b"", {"location": f"{world.other.site.url}{path}"})
+
+
+MISBEHAVIOUR: dict[str, Callable[[World], object]] = {
+    # What the server says of itself
+    "its issuer is down": lambda world: world.resource.update(authorization_servers=["http://127.0.0.1:1"]),
+    "has no issuer": lambda world: world.resource.update(authorization_servers=[]),
+    "has half an address": lambda world: world.resource.update(authorization_servers=["https://["]),
+    "has a name that is none": lambda world: world.resource.update(authorization_servers=["https://xn--a.-/"]),
+    "moves the cursor": lambda world: world.resource.update(authorization_servers=["https://as.example/\x01"]),
+    "is of another resource": lambda world: world.resource.update(resource="https://evil.example/mcp"),
+    "is a resource that is no URL": lambda world: world.resource.update(resource="https://["),
+    "is described nowhere": lambda world: setattr(world, "challenge", 'Bearer resource_metadata="::::"'),
+    "wants half a letter": lambda world: (
+        world.resource.update(scopes_supported=["\ud800"]),
+        setattr(world, "challenge", "Bearer"),
+    ),
+    # What the issuer says of itself
+    "redirects": lambda world: world.issuer.answers.update({METADATA: lambda _: elsewhere(world, METADATA, 302)}),
+    "lies": lambda world: world.issuer.metadata.update(issuer=world.other.site.url),
+    "talks nonsense": lambda world: world.issuer.answers.update({METADATA: lambda _: Said(200, b"[" * 100_000)}),
+    "never ends": lambda world: world.issuer.answers.update({METADATA: lambda _: Said(200, b" " * 600_000)}),
+    "names no endpoint": lambda world: world.issuer.metadata.update(token_endpoint=None),
+    "has tokens at half an address": lambda world: world.issuer.metadata.update(token_endpoint="https://["),
+    "names a page of another kind": lambda world: world.issuer.metadata.update(
+        authorization_endpoint="javascript:alert(1)"
+    ),
+    "names a page without https": lambda world: world.issuer.metadata.update(
+        authorization_endpoint="http://issuer.example/authorize"
+    ),
+    # What it gives
+    "tokens elsewhere": lambda world: world.issuer.answers.update(
+        {"/token": lambda _: elsewhere(world, "/token", 307)}
+    ),
+    "issues nothing": lambda world: world.issuer.answers.update({"/token": lambda _: said({})}),
+    "issues for another scheme": lambda world: world.issuer.token.update(token_type="mac"),
+    "issues what no header takes": lambda world: world.issuer.token.update(access_token="a\r\nx-evil: 1"),
+    "registers nobody": lambda world: world.issuer.registration.clear(),
+    "registers half a letter": lambda world: world.issuer.registration.update(client_id="\ud800"),
+    "registers a secret of half a letter": lambda world: world.issuer.registration.update(client_secret="\ud800"),
+}
+
+
+@pytest.mark.parametrize("misbehaves", MISBEHAVIOUR.values(), ids=MISBEHAVIOUR)
+async def test_nothing_is_given_away(world: World, misbehaves: Callable[[World], object]) -> None:
+    misbehaves(world)
+    with pytest.raises(AuthError) as caught:
+        await world.get(world.client())
+    assert str(caught.value).isprintable()
+    assert not world.other.site.asked
+    assert not [one for one in world.site.asked if "authorization" in one.headers]
+
+
+async def test_a_public_server_names_no_issuer_of_this_network() -> None:
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        asked.append(host)
+        return ["93.184.216.34" if host == "public.example" else "10.0.0.1"]
+
+    client = OAuth("https://public.example/mcp", AuthorizationCode(Person()), web=Web(resolve=resolve))
+    named = 'Bearer resource_metadata="https://inside.example/metadata"'
+    with pytest.raises(AuthError, match="not as public"):
+        await client.answered("POST", "https://public.example/mcp", 401, {"WWW-Authenticate": named})
+    assert asked == ["inside.example", "public.example"]
