@@ -1,8 +1,9 @@
 """Messages that a server or a client sent, checked against the official JSON schema of their protocol version.
 
-The schema files are no part of this project. They are read from `$MCP_SPEC_DIR/<date>/schema.json`; the
-default is the folder `shared/spec` beside the checkout. Where it is absent, tests marked `requires_spec` are
-skipped; under `CI=true` they fail instead, so that a missing folder can't pass for a clean run.
+The schema files are no part of this project, and no package has those of all versions. They are read from
+`$MCP_SPEC_DIR/<date>/schema.json`; the default is the folder `shared/spec` beside the checkout. Where it is absent,
+tests marked `requires_spec` are skipped; under `CI=true` they fail instead, so that a missing folder can't pass for a
+clean run. `FETCH` brings them.
 
 The schemas are open: an unknown key is valid everywhere. A strict check therefore also walks the message and
 reports each key that the schema doesn't name at a place where it names some.
@@ -26,6 +27,12 @@ Side = Literal["Server", "Client"]
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 SPEC_DIR = Path(os.environ.get("MCP_SPEC_DIR") or Path(__file__).resolve().parents[2].joinpath("shared", "spec"))
+
+FETCH = (
+    "git clone --depth 1 https://github.com/modelcontextprotocol/modelcontextprotocol /tmp/mcp; "
+    "export MCP_SPEC_DIR=/tmp/mcp/schema"
+)
+"""The command that brings the schemas, and says where they are."""
 
 # What a strict check doesn't look into: contents that belong to the author, the host or an extension.
 FREE = frozenset({"_meta", "structuredContent", "inputSchema", "outputSchema", "data", "arguments"}) | frozenset(
@@ -58,9 +65,7 @@ def wanted() -> bool:
     return available() or os.environ.get("CI") == "true"
 
 
-requires_spec = pytest.mark.skipif(
-    not wanted(), reason=f"needs the official schemas in {SPEC_DIR} (MCP_SPEC_DIR names another folder)"
-)
+requires_spec = pytest.mark.skipif(not wanted(), reason=f"needs the official schemas of the protocol: {FETCH}")
 
 
 def check(
@@ -118,7 +123,7 @@ def _expect(
 
 
 def _expect_call(method: str, version: str, kind: str, sender: Side) -> tuple[str, Schema, frozenset[str]]:
-    name = _members(version, f"{sender}{kind}").get(method)
+    name = members(version, f"{sender}{kind}").get(method)
     what = f"{kind.lower()} {method}"
     if name is None:
         extension = EXTENSION.match(method) and version == VERSIONS[-1] and kind == "Notification"
@@ -133,7 +138,7 @@ def _result_definition(result: Any, version: str, method: str | None, asker: Sid
         return "InputRequiredResult"
     if method is None or (version == VERSIONS[-1] and (kind != "complete" or EXTENSION.match(method))):
         return "Result"
-    request = _members(version, f"{asker}Request").get(method)
+    request = members(version, f"{asker}Request").get(method)
     assert request is not None, f"{method}: {version} has no such request, so it can't have a result"
     known = _definitions(version)
     if "CreateTaskResult" in known and isinstance(result, dict) and "task" in result:
@@ -145,7 +150,7 @@ def _result_definition(result: Any, version: str, method: str | None, asker: Sid
 @cache
 def _document(version: str) -> Schema:
     path = SPEC_DIR / version / "schema.json"
-    assert path.is_file(), f"{path} is missing; MCP_SPEC_DIR has to name the folder of the official schemas"
+    assert path.is_file(), f"{path} is missing: {FETCH}"
     document: Schema = json.loads(path.read_text(encoding="utf-8"))
     return document
 
@@ -166,7 +171,7 @@ def _present(version: str, *names: str) -> str:
 
 
 @cache
-def _members(version: str, union: str) -> dict[str, str]:
+def members(version: str, union: str) -> dict[str, str]:
     """The definitions in a union such as `ServerNotification`, by the method each of them names."""
     known = _definitions(version)
     if "method" in known.get(union, {}).get("properties", {}):  # a union of one is that one

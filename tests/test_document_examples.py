@@ -100,27 +100,6 @@ def test_what_is_decided_without_code_is_in_the_table() -> None:
     assert decided == ["001 15.3", "001 16.3", "002 History, 0.4.0", "002 Implementation guide, server"]
 
 
-@pytest.mark.parametrize(
-    ("said", "printed"),
-    [
-        ({"a": 1, "b": 2}, {"a": 1}),
-        ([1, {"a": 1}], [{"a": 1}]),
-        (["x"], ["..."]),
-        (22.0, 22),
-        ({"a": {"b": 1}}, {"a": "..."}),
-    ],
-)
-def test_more_may_be_said_than_is_printed(said: Any, printed: Any) -> None:
-    assert shows(said, printed)
-
-
-@pytest.mark.parametrize(
-    ("said", "printed"), [({"a": 1}, {"a": 1, "b": 2}), ([], [1]), (1, True), ("1", 1), ({"a": None}, {"b": None})]
-)
-def test_what_is_printed_must_be_said(said: Any, printed: Any) -> None:
-    assert not shows(said, printed)
-
-
 @pytest.mark.slow
 def test_what_the_page_shows_by_hand_comes_out_so() -> None:
     shown = re.findall(r"```sh\n(.*?)```\n\n```\n(.*?)```", TABLE.read_text(encoding="utf-8"), re.DOTALL)

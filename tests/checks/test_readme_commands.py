@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import pypi
-from tests.checks.readme_commands import CHECKOUT, TOOK, Newcomer, Step, agree, steps_of
+from tests.checks.readme_commands import CHECKOUT, TOOK, Newcomer, Step, steps_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = "README.md"
@@ -98,48 +98,3 @@ def test_nothing_is_left_out_that_is_not_there() -> None:
 def test_ci_does_what_is_left_to_it() -> None:
     left = {step.text.partition(" #")[0].strip() for step in steps_of(ROOT / "CONTRIBUTING.md", "CONTRIBUTING.md")}
     assert left <= set((ROOT / ".ci" / "run").read_text().splitlines())
-
-
-# What follows the pages
-
-
-@pytest.fixture
-def beginner(tmp_path: Path) -> Newcomer:
-    (tmp_path / "me" / CHECKOUT).mkdir(parents=True)
-    return Newcomer(tmp_path / "me", os.environ)
-
-
-def follow(beginner: Newcomer, text: str) -> None:
-    page = beginner.home / "README.md"
-    page.write_text(text)
-    beginner.follow(list(steps_of(page, page.name)))
-
-
-def test_a_page_is_followed_in_its_order(beginner: Newcomer) -> None:
-    follow(
-        beginner,
-        "```python\n# ~/one.py: a file\nprint(1)\n```\n"
-        "```sh\n# a comment\npython3 \\\n    ~/one.py > two\n```\n"
-        "```console\n$ cat two; echo ~\n1\n...\n/home/me\n```\n",
-    )
-    assert (beginner.checkout / "two").read_text() == "1\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("text\n\n```sh\ntrue\nfalse\n```\n", "README.md:3: false\nended with 1"),
-        ("```console\n$ echo one; echo two\none\n```\n", "prints:\none\ntwo"),
-        ("```sh\n: mcp-bundle-filesystem DIR\n```\n", "is no server"),
-        ("as `.venv/bin/nothing` does", "ended with 127"),
-    ],
-    ids=["it fails", "it prints something else", "it is no server", "it is not there"],
-)
-def test_a_command_that_does_something_else_is_named(beginner: Newcomer, text: str, why: str) -> None:
-    with pytest.raises(AssertionError, match=why):
-        follow(beginner, text)
-
-
-def test_a_page_may_leave_out_lines_of_what_a_command_prints() -> None:
-    assert agree("one\n...\nfour\n", "one\ntwo\nthree\nfour\n")
-    assert not agree("one\n...\nfour\n", "one\ntwo\nfour\nfive\n")

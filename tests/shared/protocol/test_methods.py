@@ -40,7 +40,7 @@ def test_the_methods_of_each_era():
 @schemas.requires_spec
 def test_the_official_schema_has_no_more_than_tasks_besides():
     for version in VERSIONS:
-        official = schemas._members(version.date, "ClientRequest")
+        official = schemas.members(version.date, "ClientRequest")
         assert {name for name in official if not name.startswith("tasks/")} == names(version)
 
 
