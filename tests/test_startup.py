@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,17 +34,11 @@ DEAR = {
     *("multiprocessing", "concurrent.futures.process", "logging.config", "http", "urllib.request", "xml"),
     *("pydantic.v1", "pydantic.deprecated", "pydantic.networks", "pydantic.mypy", "pydantic_settings"),
 }
-
-
-# What import_csv reads with, and what finds the name of a table.
-SERVERS = {
-    "fetch": set(),
-    "filesystem": set(),
-    "postgres": {"csv", "difflib"},
-    "prompts": set(),
-    "sqlite": {"csv", "difflib"},
-}
-each_server = pytest.mark.parametrize("server", SERVERS)
+READERS = {"csv", "difflib"}
+"""What import_csv reads with, and what finds the name of a table."""
+SERVERS: dict[str, set[str]] = {
+    "fetch": set(), "filesystem": set(), "postgres": READERS, "prompts": set(), "sqlite": READERS,
+}  # fmt: skip
 
 
 def _needless(modules: set[str]) -> list[str]:
@@ -52,8 +47,10 @@ def _needless(modules: set[str]) -> list[str]:
     return sorted(name for name in extra if not {name, name.partition(".")[0]}.isdisjoint(OTHERS | DEAR))
 
 
+@cache
 def _loaded_by(statement: str) -> set[str]:
-    script = f"import json, sys; {statement}; print(json.dumps(sorted(sys.modules)))"
+    """What a process has loaded that executes this. Raises AssertionError for what it raises."""
+    script = f"import json, sys; {statement}\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout))
@@ -64,15 +61,22 @@ def _loaded_by_library(server: str) -> set[str]:
     return _loaded_by(f"{PUT_OFF}; import psycopg, psycopg.conninfo") if server == "postgres" else set()
 
 
-@each_server
+SLOW = [pytest.mark.slow]
+
+
+@pytest.mark.parametrize("server", [pytest.param(one, marks=[] if one == "filesystem" else SLOW) for one in SERVERS])
 def test_importing_a_server_is_light(server: str) -> None:
-    modules = _loaded_by(f"{PUT_OFF}; import servers.{server}.server")
+    made = "made = [vars(one.function) for one in app.tools.all()]"
+    modules = _loaded_by(
+        f"{PUT_OFF}; from servers.{server}.server import app; {made}\n"
+        "assert made and not any('_model' in one for one in made), 'models of tools wait until they are needed'"
+    )
     assert f"servers.{server}.server" in modules
     assert not _needless(modules - SERVERS[server] - _loaded_by_library(server))
 
 
 @pytest.mark.slow
-@each_server
+@pytest.mark.parametrize("server", SERVERS)
 async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
     (tmp_path / "data.db").touch()
     served = {"filesystem": [str(tmp_path)], "sqlite": [str(tmp_path / "data.db")], "fetch": [], "prompts": []}
@@ -91,30 +95,26 @@ async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
     assert not _needless(modules - SERVERS[server] - read - _loaded_by_library(server))
 
 
-def test_a_server_over_http_loads_websockets_with_the_first_of_them() -> None:
-    modules = _loaded_by("import shared.transports.http.server")
-    assert "uvicorn" in modules
-    assert "websockets" not in modules
-
-
-def test_a_program_that_sends_no_spans_loads_nothing_for_it() -> None:
+def test_a_listener_loads_what_few_use_with_its_first_use() -> None:
+    """WebSockets and spans."""
     run = "import shared.program.run, shared.transports.http.server, shared.client.connect"
     modules = _loaded_by(f"{run}, shared.gateway.bridge.bridge")
-    assert "shared.kit.spans" in modules
-    assert not {name for name in modules if name.partition(".")[0] in ("opentelemetry", "requests", "google")}
-    assert modules.isdisjoint({"shared.ops.otel"})
+    assert {"uvicorn", "shared.kit.spans"} <= modules
+    unused = ("opentelemetry", "requests", "google", "websockets")
+    assert not {name for name in modules if name.partition(".")[0] in unused}
+    assert "shared.ops.otel" not in modules
 
 
 CALLED = """
 import contextlib, io, servers.__main__
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
-    servers.__main__.main({words!r})
+    for words in (["--version"], ["run", "--help"], ["list"]):
+        servers.__main__.main(words)
 """
 
 
-@pytest.mark.parametrize("words", [["--version"], ["run", "--help"], ["list"]], ids=" ".join)
-def test_a_command_puts_modules_off_before_anything_loads_them(words: list[str]) -> None:
-    modules = _loaded_by(f"exec({CALLED.format(words=words)!r})")
+def test_a_command_puts_modules_off_before_anything_loads_them() -> None:
+    modules = _loaded_by(CALLED)
     assert "shared.kit.arguments" in modules
     assert modules.isdisjoint({"_ssl", "_hashlib", "importlib.metadata"})
 
@@ -123,33 +123,35 @@ def test_a_command_puts_modules_off_before_anything_loads_them(words: list[str])
 def test_a_call_from_a_terminal_loads_what_it_needs() -> None:
     modules = _loaded_by(f"{PUT_OFF}; import servers.bundle.commands.call")
     assert "shared.client.connect" in modules
-    assert modules.isdisjoint(
-        {"rich", "argcomplete", "aiohttp", "websockets", "jsonschema_rs", "tomllib", "tree_sitter"}
-    )
+    needless = {"rich", "argcomplete", "aiohttp", "websockets", "jsonschema_rs", "tomllib", "tree_sitter"}
+    assert modules.isdisjoint(needless)
 
 
+@pytest.mark.slow
 def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/start.py` has no effect any more.
     assert "importlib.metadata" in _loaded_by("import shared.program.run")
     assert "importlib.metadata" not in _loaded_by(f"{PUT_OFF}; import shared.program.run")
 
 
-@pytest.mark.parametrize(
-    ("name", "wanted"),
-    [
-        ("ssl", "SSLContext"),
-        ("asyncio.sslproto", "SSLProtocol"),
-        ("hashlib", "sha256"),
-        ("hmac", "digest"),
-        ("secrets", "token_hex"),
-        ("pydantic.plugin._loader", "_plugins"),
-    ],
-)
-def test_whoever_wants_something_of_a_stand_in_gets_the_real_one(name: str, wanted: str) -> None:
-    load = f"{PUT_OFF}; import importlib; held = importlib.import_module({name!r}); before = sys.modules[{name!r}]"
-    ask = f"got = held.{wanted}; real = sys.modules[{name!r}]"
-    assert name in _loaded_by(f"{load}; {ask}; assert before is held is not real; assert got is real.{wanted}")
-    assert name in _loaded_by(f"{load}; {ask}; assert vars(held)[{wanted!r}] is got, 'asked no more'")
+STAND_INS = f"""
+{PUT_OFF}
+import importlib
+wanted = {{
+    "ssl": "SSLContext", "asyncio.sslproto": "SSLProtocol", "hashlib": "sha256", "hmac": "digest",
+    "secrets": "token_hex", "pydantic.plugin._loader": "_plugins",
+}}
+held = {{name: importlib.import_module(name) for name in wanted}}
+for name, what in wanted.items():
+    got, real = getattr(held[name], what), sys.modules[name]
+    assert held[name] is not real, name
+    assert got is getattr(real, what), name
+    assert vars(held[name])[what] is got, "asked no more"
+"""
+
+
+def test_whoever_wants_something_of_a_stand_in_gets_the_real_one() -> None:
+    assert "_ssl" in _loaded_by(STAND_INS)
 
 
 def test_a_module_that_is_loaded_already_gets_no_stand_in() -> None:
@@ -158,7 +160,8 @@ def test_a_module_that_is_loaded_already_gets_no_stand_in() -> None:
     assert _loaded_by(f"{load}; {PUT_OFF}; assert {kept} and asyncio.sslproto is protocol and ssl.SSLContext")
 
 
-ENCRYPTED = """
+ENCRYPTED = f"""
+{PUT_OFF}
 import asyncio, ssl
 assert asyncio.sslproto is sys.modules["asyncio.sslproto"]
 async def main():
@@ -174,44 +177,32 @@ assert asyncio.sslproto.SSLProtocol
 """
 
 
+@pytest.mark.slow
 def test_asyncio_still_encrypts() -> None:
     """The handshake is begun by the real protocol; that the other side has none is seen in it."""
-    assert "_ssl" in _loaded_by(f"{PUT_OFF}{ENCRYPTED}pass")
+    assert "_ssl" in _loaded_by(ENCRYPTED)
 
 
 def test_nobody_looks_for_garbage_while_a_program_loads() -> None:
-    looked = "import gc, sys; sys.modules['a'] = sys; sys.modules['a.server'] = None"
-    ask = "import servers.start\ntry: servers.start.start('a')\nexcept ModuleNotFoundError: assert not gc.isenabled()"
-    assert _loaded_by(f"exec({looked!r}); exec({ask!r})")
-
-
-@pytest.mark.parametrize("package", ["servers", "shared", "servers.start", "servers.filesystem.__main__"])
-def test_importing_changes_nothing(package: str) -> None:
-    """No module stands for another, and the collector is at work."""
-    real = "import gc, asyncio, ssl, hashlib; real = dict(sys.modules)"
-    same = "gc.isenabled() and all(sys.modules[name] is module for name, module in real.items())"
-    assert _loaded_by(f"{real}; import {package}; assert {same}")
-    assert "__getattr__" not in _loaded_by(
-        f"import {package}; made = [vars(one) for one in sys.modules.values()]; "
-        "assert not any(getattr(one.get('__getattr__'), '__module__', '') == 'servers.start' for one in made)"
-    )
+    looked = "import gc; sys.modules['a'] = sys; sys.modules['a.server'] = None; import servers.start"
+    ask = "try: servers.start.start('a')\nexcept ModuleNotFoundError: assert not gc.isenabled()"
+    assert _loaded_by(f"{looked}\n{ask}")
 
 
 STANDARD = "import _thread, gc, importlib, threading, typing"
 
 
-@pytest.mark.parametrize("package", ["servers", "shared", "servers.start", "shared.version"])
-def test_importing_loads_nothing_else(package: str) -> None:
-    loaded = _loaded_by(f"{STANDARD}; import {package}") - _loaded_by(STANDARD)
-    assert loaded == {package.partition(".")[0], package}
+def test_importing_loads_nothing_else_and_changes_nothing() -> None:
+    """No module stands for another, and the collector is at work."""
+    before = _loaded_by(STANDARD)
+    for package in ("servers.start", "shared.version"):
+        assert _loaded_by(f"{STANDARD}; import {package}") - before == {package.partition(".")[0], package}
+    made = "[vars(one).get('__getattr__') for one in list(sys.modules.values())]"
+    none = f"not any(getattr(one, '__module__', '') == 'servers.start' for one in {made})"
+    assert _loaded_by(f"import gc, shared, servers.filesystem.__main__; assert gc.isenabled() and {none}")
 
 
 @pytest.mark.parametrize("worker", ["servers.fetch.read.worker", "servers.sqlite.engine.worker"])
 def test_a_process_for_a_page_or_a_statement_loads_no_server(worker: str) -> None:
     modules = _loaded_by(f"import {worker}")
     assert modules.isdisjoint({"asyncio", "anyio", "pydantic", "shared.names", "shared.protocol"})
-
-
-def test_models_of_tools_wait_until_they_are_needed() -> None:
-    script = "from servers.filesystem.server import app; made = [vars(one.function) for one in app.tools.all()]"
-    assert _loaded_by(f"{script}; assert made and not any('_model' in one for one in made)")
