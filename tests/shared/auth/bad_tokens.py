@@ -9,7 +9,7 @@ from typing import Any
 from joserfc import jwe
 from joserfc.jwk import ECKey, OctKey
 
-from tests.shared.auth.issuing import RSA, STRANGER, FakeIssuer
+from tests.shared.auth.issuing import STRANGER, FakeIssuer, rsa
 
 __all__ = ["bad_tokens", "compact"]
 
@@ -36,9 +36,9 @@ def _signatures(issuer: FakeIssuer) -> dict[str, str]:
     head, body, signature = good.split(".")
     claims = _claims_of(good)
     secrets = {
-        "pem": RSA.as_pem(private=False),
-        "der": RSA.as_der(private=False),
-        "jwk": json.dumps(RSA.as_dict(private=False)).encode(),
+        "pem": rsa().as_pem(private=False),
+        "der": rsa().as_der(private=False),
+        "jwk": json.dumps(rsa().as_dict(private=False)).encode(),
     }
     hmacs = {f"HS256 with the public key as {form}": _by_secret(claims, key) for form, key in secrets.items()}
     stranger = ECKey.generate_key("P-256", private=True)

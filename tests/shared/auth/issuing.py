@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,10 +26,15 @@ from tests.shared.auth.sites import NOT_FOUND, Asked, Said, Site, said, serving
 RESOURCE = "https://rs.example/mcp"
 METADATA = f"https://rs.example{WELL_KNOWN}/mcp"
 PROTECTED = ProtectedResource(RESOURCE, METADATA, frozenset([RESOURCE]), lambda: ["notes:read"])
-RSA = RSAKey.generate_key(2048, {"kid": "rsa", "use": "sig"}, private=True)
 EC = ECKey.generate_key("P-256", {"kid": "ec"}, private=True)
 STRANGER = ECKey.generate_key("P-256", {"kid": "ec"}, private=True)
 """A key that nobody trusts, of a name that is known."""
+
+
+@cache
+def rsa() -> RSAKey:
+    """The RSA key of all tests, made when it is first wanted: that takes a while."""
+    return RSAKey.generate_key(2048, {"kid": "rsa", "use": "sig"}, private=True)
 
 
 class Clock:
@@ -46,7 +52,7 @@ class FakeIssuer:
     """It answers as real ones do, unless an answer is put in place of one of its own."""
 
     site: Site = field(default_factory=lambda: Site(0))
-    keys: list[Key] = field(default_factory=lambda: [RSA, EC])
+    keys: list[Key] = field(default_factory=lambda: [rsa(), EC])
     claims: dict[str, Any] = field(default_factory=dict)
     answers: dict[str, Callable[[Asked], Awaitable[Said]]] = field(default_factory=dict)
     """By the path, what is answered in place of the usual."""

@@ -1,5 +1,7 @@
 """Where documents may send us, by table."""
 
+import os
+
 import pytest
 
 from shared.auth.addresses import Addresses, ForbiddenAddress, check_scheme
@@ -20,57 +22,52 @@ async def resolve(host: str, port: int) -> list[str]:
     return NAMES[host]
 
 
-@pytest.mark.parametrize(
-    ("url", "near", "allowed"),
-    [
-        ("https://as.example/jwks", None, True),
-        ("https://corp.example/jwks", None, True),
-        ("http://127.0.0.1:9000/jwks", None, True),
-        ("http://[::1]:9000/jwks", None, True),
-        ("http://localhost:9000/jwks", None, True),
-        ("http://as.example/jwks", None, False),
-        ("http://localhost.example/jwks", None, False),
-        ("ftp://as.example/jwks", None, False),
-        ("file:///etc/passwd", None, False),
-        ("https:///jwks", None, False),
-        ("https://user:secret@as.example/", None, False),
-        ("https://as.example:99999/", None, False),
-        ("https://[bad/", None, False),
-        ("https://other.example/jwks", "https://as.example", True),
-        ("https://as.example:8443/jwks", "https://as.example", True),
-        ("https://corp.example/jwks", "https://as.example", False),
-        ("https://mixed.example/jwks", "https://as.example", False),
-        ("https://10.0.0.1/jwks", "https://as.example", False),
-        ("https://127.0.0.1/jwks", "https://as.example", False),
-        ("https://[::1]/jwks", "https://as.example", False),
-        ("https://[::ffff:10.0.0.1]/jwks", "https://as.example", False),
-        ("https://[64:ff9b::a00:1]/jwks", "https://as.example", False),
-        ("https://[fd00::1]/jwks", "https://as.example", False),
-        ("http://localhost/jwks", "https://as.example", False),
-        ("https://cloud.example/jwks", "https://corp.example", False),
-        ("https://0.0.0.0/jwks", "https://corp.example", False),
-        ("https://hr.corp.example/jwks", "https://corp.example", True),
-        ("https://localhost/jwks", "https://corp.example", False),
-        ("https://corp.example/jwks", "https://corp.example", True),
-        ("https://corp.example/", "http://localhost:3000/mcp", True),
-        ("http://127.0.0.1:9000/jwks", "http://localhost:3000/mcp", True),
-        ("http://127.0.0.1:9000/jwks", "https://localhost:3000/mcp", False),
-        ("https://cloud.example/", "http://localhost:3000/mcp", False),
-        ("https://mixed.example/", "https://mixed.example/x", True),
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+
+
+ALLOWED: dict[str | None, list[str]] = {
+    None: [
+        *("https://as.example/jwks", "https://corp.example/jwks", "http://127.0.0.1:9000/jwks"),
+        *("http://[::1]:9000/jwks", "http://localhost:9000/jwks"),
     ],
-)
-async def test_what_may_be_opened(url: str, near: str | None, allowed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.auth.addresses.getproxies", dict)
-    if allowed:
-        assert await Addresses(resolve).find(url, near)
-    else:
-        with pytest.raises(ForbiddenAddress):
-            await Addresses(resolve).find(url, near)
+    "https://as.example": ["https://other.example/jwks", "https://as.example:8443/jwks"],
+    "https://corp.example": ["https://hr.corp.example/jwks", "https://corp.example/jwks"],
+    "http://localhost:3000/mcp": ["https://corp.example/", "http://127.0.0.1:9000/jwks"],
+    "https://mixed.example/x": ["https://mixed.example/"],
+}
+"""What may be opened, by the place of the document that names it."""
+FORBIDDEN: dict[str | None, list[str]] = {
+    None: [
+        *("http://as.example/jwks", "http://localhost.example/jwks", "ftp://as.example/jwks", "file:///etc/passwd"),
+        *("https:///jwks", "https://user:secret@as.example/", "https://as.example:99999/", "https://[bad/"),
+    ],
+    "https://as.example": [
+        *("https://corp.example/jwks", "https://mixed.example/jwks", "https://10.0.0.1/jwks"),
+        *("https://127.0.0.1/jwks", "https://[::1]/jwks", "https://[::ffff:10.0.0.1]/jwks"),
+        *("https://[64:ff9b::a00:1]/jwks", "https://[fd00::1]/jwks", "http://localhost/jwks"),
+    ],
+    "https://corp.example": ["https://cloud.example/jwks", "https://0.0.0.0/jwks", "https://localhost/jwks"],
+    "https://localhost:3000/mcp": ["http://127.0.0.1:9000/jwks"],
+    "http://localhost:3000/mcp": ["https://cloud.example/"],
+}
+
+
+async def test_what_may_be_opened() -> None:
+    addresses = Addresses(resolve)
+    for near, urls in ALLOWED.items():
+        for url in urls:
+            assert await addresses.find(url, near), (url, near)
+    for near, urls in FORBIDDEN.items():
+        for url in urls:
+            with pytest.raises(ForbiddenAddress):
+                await addresses.find(url, near)
 
 
 async def test_a_proxy_finds_the_addresses_of_names_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.auth.addresses.getproxies", lambda: {"https": "http://proxy.example:3128"})
-    monkeypatch.setattr("shared.auth.addresses.proxy_bypass", lambda host: False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     assert await Addresses(resolve).find("https://unknown.example/", "https://as.example") == ()
     with pytest.raises(ForbiddenAddress):
         await Addresses(resolve).find("https://10.0.0.1/", "https://1.1.1.1")

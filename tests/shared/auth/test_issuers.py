@@ -13,7 +13,7 @@ from shared.auth.issuers import Issuer
 from shared.auth.web import MAX_ANSWER, Web
 from shared.protocol.http.rules import Denial
 from shared.protocol.identity import Principal
-from tests.shared.auth.issuing import EC, RSA, Clock, bear, issuing, trusting
+from tests.shared.auth.issuing import EC, Clock, bear, issuing, rsa, trusting
 from tests.shared.auth.sites import Asked, Said, said
 
 NEW = ECKey.generate_key("P-256", {"kid": "new"}, private=True)
@@ -60,11 +60,9 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-async def test_an_issuer_that_can_not_be_asked_grants_nothing(
-    fault: tuple[str, Callable[[Asked], Awaitable[Said]]],
-) -> None:
-    path, answer = fault
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_an_issuer_that_can_not_be_asked_grants_nothing(fault: str) -> None:
+    path, answer = FAULTS[fault]
     async with issuing() as bad, issuing() as good:
         bad.answers[path] = answer
         tokens = trusting(bad, good, patience=0.2)
@@ -88,18 +86,12 @@ async def test_an_issuer_that_is_down_is_not_asked_for_each_token() -> None:
         assert isinstance(await bear(tokens, issuer.sign()), Principal)
 
 
-async def test_no_keys_at_all_let_nobody_in() -> None:
-    async with issuing() as issuer:
-        issuer.keys = []
-        assert status(await bear(trusting(issuer), issuer.sign())) == 401
-
-
 async def test_keys_that_are_no_public_ones_of_a_pair_are_not_used() -> None:
-    async with issuing() as issuer:
-        keys = [EC.as_dict(private=True), {"kty": "oct", "k": "c2VjcmV0", "kid": "ec"}, {"kty": "EC"}, 7, None]
-        keys.append(EC.as_dict(private=False) | {"use": "enc"})
-        issuer.put("/jwks", said({"keys": keys}))
-        assert status(await bear(trusting(issuer), issuer.sign())) == 401
+    odd = [EC.as_dict(private=True), {"kty": "oct", "k": "c2VjcmV0", "kid": "ec"}, {"kty": "EC"}, 7, None]
+    for keys in ([], [*odd, EC.as_dict(private=False) | {"use": "enc"}]):
+        async with issuing() as issuer:
+            issuer.put("/jwks", said({"keys": keys}))
+            assert status(await bear(trusting(issuer), issuer.sign())) == 401
 
 
 async def test_a_weak_key_is_not_used() -> None:
@@ -112,10 +104,10 @@ async def test_a_weak_key_is_not_used() -> None:
 
 async def test_a_key_is_used_with_its_own_algorithm_alone() -> None:
     async with issuing() as issuer:
-        issuer.put("/jwks", said({"keys": [RSA.as_dict(private=False, alg="RS256")]}))
+        issuer.put("/jwks", said({"keys": [rsa().as_dict(private=False, alg="RS256")]}))
         tokens = trusting(issuer)
-        assert status(await bear(tokens, issuer.sign({"alg": "PS256"}, key=RSA))) == 401
-        assert status(await bear(tokens, issuer.sign(key=RSA))) == 200
+        assert status(await bear(tokens, issuer.sign({"alg": "PS256"}, key=rsa()))) == 401
+        assert status(await bear(tokens, issuer.sign(key=rsa()))) == 200
 
 
 async def test_a_new_key_is_fetched_when_a_token_names_it() -> None:
@@ -129,13 +121,13 @@ async def test_a_new_key_is_fetched_when_a_token_names_it() -> None:
         assert status(await bear(tokens, issuer.sign(jti="again"))) == 401
 
 
-async def test_a_thousand_unknown_keys_are_fetched_once() -> None:
+async def test_many_unknown_keys_are_fetched_once() -> None:
     clock = Clock()
     async with issuing() as issuer:
         tokens = trusting(issuer, clock=clock)
         assert status(await bear(tokens, issuer.sign())) == 200
         clock.now += 31
-        forged = [issuer.sign({"kid": f"unknown {n}"}) for n in range(1_000)]
+        forged = [issuer.sign({"kid": f"unknown {n}"}) for n in range(100)]
         told = await asyncio.gather(*(bear(tokens, token) for token in forged))
         assert {status(one) for one in told} <= {401, 503}
         again = [await bear(tokens, token) for token in forged]
@@ -199,7 +191,7 @@ async def test_metadata_of_openid_is_found_where_there_is_no_other() -> None:
         assert status(await bear(trusting(issuer), issuer.sign())) == 200
 
 
-@pytest.mark.parametrize("url", ["http://as.example", "https://as.example?x=1", "https://as.example#x", "as.example"])
-def test_what_is_no_issuer(url: str) -> None:
-    with pytest.raises(ForbiddenAddress):
-        Issuer(url, Web())
+def test_what_is_no_issuer() -> None:
+    for url in ("http://as.example", "https://as.example?x=1", "https://as.example#x", "as.example"):
+        with pytest.raises(ForbiddenAddress):
+            Issuer(url, Web())

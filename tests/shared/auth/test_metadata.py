@@ -13,12 +13,12 @@ from shared.auth.metadata import (
 )
 
 
-@pytest.mark.parametrize("issuer", ["https://as.example", "https://as.example/"])
-def test_an_issuer_without_a_path_has_two_places(issuer: str) -> None:
-    assert issuer_metadata_urls(issuer) == (
-        "https://as.example/.well-known/oauth-authorization-server",
-        "https://as.example/.well-known/openid-configuration",
-    )
+def test_an_issuer_without_a_path_has_two_places() -> None:
+    for issuer in ("https://as.example", "https://as.example/"):
+        assert issuer_metadata_urls(issuer) == (
+            "https://as.example/.well-known/oauth-authorization-server",
+            "https://as.example/.well-known/openid-configuration",
+        )
 
 
 def test_an_issuer_with_a_path_has_three_places() -> None:
@@ -35,23 +35,14 @@ def test_a_resource_is_described_at_its_path_and_at_the_root() -> None:
     assert resource_metadata_urls("https://rs.example/") == (root,)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        None,
-        [],
-        "text",
-        {},
-        {"issuer": 1},
-        {"issuer": "https://as.example/"},
-        {"issuer": "https://AS.example"},
-        {"issuer": "https://evil.example"},
-        {"issuer": "https://as.example", "jwks_uri": ["https://as.example/jwks"]},
-    ],
-)
-def test_metadata_of_another_issuer_or_no_such_thing_is_not_used(document: object) -> None:
-    with pytest.raises(MetadataError):
-        read_issuer_metadata(document, "https://as.example")
+def test_metadata_of_another_issuer_or_no_such_thing_is_not_used() -> None:
+    issuers = [
+        {"issuer": issuer} for issuer in (1, "https://as.example/", "https://AS.example", "https://evil.example")
+    ]
+    own = {"issuer": "https://as.example", "jwks_uri": ["https://as.example/jwks"]}
+    for document in (None, [], "text", {}, *issuers, own):
+        with pytest.raises(MetadataError):
+            read_issuer_metadata(document, "https://as.example")
 
 
 def test_what_is_not_known_of_metadata_does_not_matter() -> None:
@@ -73,46 +64,34 @@ def test_an_error_shows_no_query_and_no_password() -> None:
     assert str(caught.value) == "the metadata found for https://rs.example/mcp is of another resource"
 
 
-@pytest.mark.parametrize("url", ["https://[", "https://as.example/\x01", "\x01https://as.example", "::::", "", "a b"])
-def test_what_is_no_url_has_no_metadata(url: str) -> None:
-    for urls in (issuer_metadata_urls, resource_metadata_urls):
-        with pytest.raises(MetadataError, match="is not a URL"):
-            urls(url)
-    assert not covers(url, "https://rs.example/mcp")
+def test_what_is_no_url_has_no_metadata() -> None:
+    for url in ("https://[", "https://as.example/\x01", "\x01https://as.example", "::::", "", "a b"):
+        for urls in (issuer_metadata_urls, resource_metadata_urls):
+            with pytest.raises(MetadataError, match="is not a URL"):
+                urls(url)
+        assert not covers(url, "https://rs.example/mcp")
 
 
-@pytest.mark.parametrize(
-    ("uri", "form"),
-    [
-        ("HTTPS://RS.Example/MCP", "https://rs.example/MCP"),
-        ("https://rs.example/", "https://rs.example"),
-        ("https://rs.example:443/mcp/", "https://rs.example/mcp"),
-        ("http://[::1]:8000/mcp", "http://[::1]:8000/mcp"),
-        ("https://rs.example/mcp#part", "https://rs.example/mcp"),
-        ("https://rs.example/mcp//", "https://rs.example/mcp/"),
-        ("https://rs.example/mcp?a=B", "https://rs.example/mcp?a=B"),
-        ("https://me@rs.example/", "https://me@rs.example"),
-        ("urn:mine", "urn:mine"),
-        ("https://rs.example:port/", "https://rs.example:port/"),
-    ],
-)
-def test_the_canonical_form(uri: str, form: str) -> None:
-    assert canonical(uri) == form
+def test_the_canonical_form() -> None:
+    forms = {
+        "HTTPS://RS.Example/MCP": "https://rs.example/MCP",
+        "https://rs.example/": "https://rs.example",
+        "https://rs.example:443/mcp/": "https://rs.example/mcp",
+        "http://[::1]:8000/mcp": "http://[::1]:8000/mcp",
+        "https://rs.example/mcp#part": "https://rs.example/mcp",
+        "https://rs.example/mcp//": "https://rs.example/mcp/",
+        "https://rs.example/mcp?a=B": "https://rs.example/mcp?a=B",
+        "https://me@rs.example/": "https://me@rs.example",
+        "urn:mine": "urn:mine",
+        "https://rs.example:port/": "https://rs.example:port/",
+    }
+    assert {uri: canonical(uri) for uri in forms} == forms
 
 
-@pytest.mark.parametrize(
-    ("resource", "url", "covered"),
-    [
-        ("https://rs.example", "https://rs.example/mcp", True),
-        ("https://rs.example/mcp", "https://rs.example/mcp/", True),
-        ("https://rs.example/mcp", "https://rs.example/mcp/more", True),
-        ("https://rs.example/mcp", "https://rs.example/mcp2", False),
-        ("https://rs.example/mcp", "https://rs.example/", False),
-        ("https://rs.example:444/mcp", "https://rs.example/mcp", False),
-        ("http://rs.example/mcp", "https://rs.example/mcp", False),
-        ("https://rs.example/mcp?a", "https://rs.example/mcp", False),
-        ("urn:mine", "urn:mine", False),
-    ],
-)
-def test_which_urls_a_resource_covers(resource: str, url: str, covered: bool) -> None:
-    assert covers(resource, url) is covered
+def test_which_urls_a_resource_covers() -> None:
+    mcp = "https://rs.example/mcp"
+    covered = {("https://rs.example", mcp): True, (mcp, f"{mcp}/"): True, (mcp, f"{mcp}/more"): True}
+    others = ("https://rs.example:444/mcp", "http://rs.example/mcp", f"{mcp}?a")
+    covered |= {(mcp, f"{mcp}2"): False, (mcp, "https://rs.example/"): False, ("urn:mine", "urn:mine"): False}
+    covered |= {(other, mcp): False for other in others}
+    assert {pair: covers(*pair) for pair in covered} == covered

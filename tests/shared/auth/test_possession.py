@@ -7,10 +7,11 @@ import pytest
 
 from shared.auth.dpop import WINDOW, make_proof, new_key
 from shared.auth.possession import Possession
-from shared.auth.replay import Nonces
+from shared.auth.tokens import StaticTokens
 from shared.errors import Unavailable
-from shared.program.authorization import _nonce_secret
-from shared.protocol.http.rules import Denial
+from shared.program.authorization import authenticator_of
+from shared.program.protection import ProtectionOptions
+from shared.protocol.http.rules import Denial, HttpRequest
 from shared.protocol.identity import Principal
 from shared.stores.memory_blobs import MemoryBlobs
 from tests.shared.auth.issuing import RESOURCE, Clock, issuing, request, trusting
@@ -23,13 +24,10 @@ def refused(told: Principal | Denial, scheme: str, error: str) -> bool:
     return isinstance(told, Denial) and told.status == 401 and told.challenge.startswith(f'{scheme} error="{error}"')
 
 
-async def test_a_bound_token_with_its_proof_gets_in() -> None:
-    clock = Clock()
-    async with issuing() as issuer:
-        token = issuer.sign(**BOUND)
-        proof = make_proof(KEY, "POST", RESOURCE, clock.now, token=token)
-        told = await trusting(issuer, clock=clock).authenticate(request(authorization=f"DPoP {token}", dpop=proof))
-    assert isinstance(told, Principal)
+def proven(token: str, now: float, nonce: str | None = None) -> HttpRequest:
+    """A request with that token and a new proof for it."""
+    proof = make_proof(KEY, "POST", RESOURCE, now, token=token, nonce=nonce)
+    return request(authorization=f"DPoP {token}", dpop=proof)
 
 
 async def test_a_bound_token_as_that_of_a_bearer_is_refused() -> None:
@@ -41,9 +39,7 @@ async def test_a_bound_token_as_that_of_a_bearer_is_refused() -> None:
 async def test_a_proof_counts_once_also_for_a_token_seen_before() -> None:
     clock = Clock()
     async with issuing() as issuer:
-        tokens, token = trusting(issuer, clock=clock), issuer.sign(**BOUND)
-        proof = make_proof(KEY, "POST", RESOURCE, clock.now, token=token)
-        asked = request(authorization=f"DPoP {token}", dpop=proof)
+        tokens, asked = trusting(issuer, clock=clock), proven(issuer.sign(**BOUND), clock.now)
         assert isinstance(await tokens.authenticate(asked), Principal)
         assert refused(await tokens.authenticate(asked), "DPoP", "invalid_dpop_proof")
 
@@ -52,17 +48,13 @@ async def test_a_proof_counts_once_over_all_replicas() -> None:
     clock, blobs = Clock(), MemoryBlobs()
     async with issuing() as issuer:
         here, there, token = trusting(issuer, clock=clock), trusting(issuer, clock=clock), issuer.sign(**BOUND)
-        first, second = (
-            replace(request(authorization=f"DPoP {token}", dpop=proof), claim=blobs.claim)
-            for proof in (make_proof(KEY, "POST", RESOURCE, clock.now, token=token) for _ in range(2))
-        )
+        first, second = (replace(proven(token, clock.now), claim=blobs.claim) for _ in range(2))
         assert isinstance(await here.authenticate(first), Principal)
         assert refused(await there.authenticate(first), "DPoP", "invalid_dpop_proof")
         assert isinstance(await there.authenticate(second), Principal)
 
 
-@pytest.mark.parametrize("ahead", [-WINDOW, 0.0, WINDOW])
-async def test_a_proof_is_claimed_for_longer_than_it_counts_anywhere(ahead: float) -> None:
+async def test_a_proof_is_claimed_for_longer_than_it_counts_anywhere() -> None:
     clock, claimed = Clock(), list[float]()
 
     async def claim(_name: str, seconds: float) -> bool:
@@ -70,11 +62,10 @@ async def test_a_proof_is_claimed_for_longer_than_it_counts_anywhere(ahead: floa
         return True
 
     async with issuing() as issuer:
-        token = issuer.sign(**BOUND)
-        proof = make_proof(KEY, "POST", RESOURCE, clock.now + ahead, token=token)
-        asked = replace(request(authorization=f"DPoP {token}", dpop=proof), claim=claim)
-        assert isinstance(await trusting(issuer, clock=clock).authenticate(asked), Principal)
-    assert claimed == [ahead + 2 * WINDOW]
+        for ahead in (-WINDOW, 0.0, WINDOW):
+            asked = replace(proven(issuer.sign(**BOUND), clock.now + ahead), claim=claim)
+            assert isinstance(await trusting(issuer, clock=clock).authenticate(asked), Principal)
+    assert claimed == [WINDOW, 2 * WINDOW, 3 * WINDOW]
 
 
 async def test_a_proof_that_others_may_have_seen_does_not_count_while_they_can_not_be_asked() -> None:
@@ -83,9 +74,8 @@ async def test_a_proof_that_others_may_have_seen_does_not_count_while_they_can_n
 
     clock = Clock()
     async with issuing() as issuer:
-        tokens, token = trusting(issuer, clock=clock), issuer.sign(**BOUND)
-        proof = make_proof(KEY, "POST", RESOURCE, clock.now, token=token)
-        told = await tokens.authenticate(replace(request(authorization=f"DPoP {token}", dpop=proof), claim=claim))
+        tokens = trusting(issuer, clock=clock)
+        told = await tokens.authenticate(replace(proven(issuer.sign(**BOUND), clock.now), claim=claim))
         assert isinstance(told, Denial)
         assert (told.status, dict(told.headers)["retry-after"]) == (503, "2")
         bearer = replace(request(authorization=f"Bearer {issuer.sign()}"), claim=claim)
@@ -93,11 +83,18 @@ async def test_a_proof_that_others_may_have_seen_does_not_count_while_they_can_n
 
 
 async def test_any_replica_takes_the_nonces_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MCP_STATE_KEY", "the key of all")
-    one, other = (Nonces(_nonce_secret()) for _ in range(2))
-    assert one.is_ours(other.current(1_000.0), 1_000.0)
-    monkeypatch.setenv("MCP_STATE_KEY", "another")
-    assert not one.is_ours(Nonces(_nonce_secret()).current(1_000.0), 1_000.0)
+    async with issuing() as issuer:
+        options = ProtectionOptions(auth_issuer=[issuer.url], auth_dpop="nonce")
+        replicas = []
+        for key in ("the key of all", "the key of all", "another"):
+            monkeypatch.setenv("MCP_STATE_KEY", key)
+            replicas.append(authenticator_of(options, StaticTokens(())))
+        token, now = issuer.sign(**BOUND), Clock().now
+        told = await replicas[0].authenticate(proven(token, now))
+        assert isinstance(told, Denial)
+        nonce = dict(told.headers)["dpop-nonce"]
+        assert isinstance(await replicas[1].authenticate(proven(token, now, nonce)), Principal)
+        assert isinstance(await replicas[2].authenticate(proven(token, now, nonce)), Denial)
 
 
 def proofs(token: str, now: float) -> dict[str, dict[str, Any]]:
@@ -127,11 +124,8 @@ async def test_what_is_no_proof_lets_nobody_in() -> None:
 
 
 async def test_a_token_that_is_not_bound_is_none_to_prove_anything_for() -> None:
-    clock = Clock()
     async with issuing() as issuer:
-        token = issuer.sign()
-        proof = make_proof(KEY, "POST", RESOURCE, clock.now, token=token)
-        told = await trusting(issuer, clock=clock).authenticate(request(authorization=f"DPoP {token}", dpop=proof))
+        told = await trusting(issuer).authenticate(proven(issuer.sign(), Clock().now))
     assert refused(told, "DPoP", "invalid_token")
 
 
@@ -155,20 +149,13 @@ async def test_where_proofs_are_required_bearers_get_nothing(mode: Any) -> None:
 async def test_a_proof_without_our_nonce_is_told_of_it() -> None:
     clock = Clock()
     async with issuing() as issuer:
-        tokens, token = (
-            trusting(issuer, clock=clock, possession=Possession("nonce")),
-            issuer.sign(exp=int(clock.now) + 3_600, **BOUND),
-        )
-
-        async def sent(nonce: str | None) -> Principal | Denial:
-            proof = make_proof(KEY, "POST", RESOURCE, clock.now, token=token, nonce=nonce)
-            return await tokens.authenticate(request(authorization=f"DPoP {token}", dpop=proof))
-
+        tokens = trusting(issuer, clock=clock, possession=Possession("nonce"))
+        token = issuer.sign(exp=int(clock.now) + 3_600, **BOUND)
         for stale in (None, "made-up"):
-            told = await sent(stale)
+            told = await tokens.authenticate(proven(token, clock.now, stale))
             assert refused(told, "DPoP", "use_dpop_nonce")
         assert isinstance(told, Denial)
         nonce = dict(told.headers)["dpop-nonce"]
-        assert isinstance(await sent(nonce), Principal)
+        assert isinstance(await tokens.authenticate(proven(token, clock.now, nonce)), Principal)
         clock.now += 601
-        assert refused(await sent(nonce), "DPoP", "use_dpop_nonce")
+        assert refused(await tokens.authenticate(proven(token, clock.now, nonce)), "DPoP", "use_dpop_nonce")

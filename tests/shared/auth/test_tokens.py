@@ -14,32 +14,25 @@ def sent(headers: dict[str, str]) -> HttpRequest:
 TOKENS = StaticTokens(["secret-one", "secret-two"])
 
 
-@pytest.mark.parametrize(
-    ("headers", "challenge"),
-    [
-        ({"authorization": "Bearer secret-one"}, None),
-        ({"authorization": "bearer  secret-two"}, None),
-        ({"x-api-key": "secret-one"}, None),
-        ({}, "Bearer"),
-        ({"authorization": "Basic c2VjcmV0"}, "Bearer"),
-        ({"authorization": "secret-one"}, "Bearer"),
-        ({"authorization": "Bearer"}, 'Bearer error="invalid_token"'),
-        ({"authorization": "Bearer secret-on"}, 'Bearer error="invalid_token"'),
-        ({"authorization": "Bearer SECRET-ONE"}, 'Bearer error="invalid_token"'),
-        ({"x-api-key": "wrong"}, 'Bearer error="invalid_token"'),
-        ({"x-api-key": ""}, 'Bearer error="invalid_token"'),
-        ({"authorization": "Bearer wrong", "x-api-key": "secret-one"}, 'Bearer error="invalid_token"'),
-        ({"authorization": "Bearer \u00e9"}, 'Bearer error="invalid_token"'),
-    ],
-)
-async def test_who_is_admitted(headers: dict[str, str], challenge: str | None) -> None:
-    admitted = await TOKENS.authenticate(sent(headers))
-    if challenge is None:
+async def test_who_is_admitted() -> None:
+    for headers in (
+        *({"authorization": value} for value in ("Bearer secret-one", "bearer  secret-two")),
+        {"x-api-key": "secret-one"},
+    ):
+        admitted = await TOKENS.authenticate(sent(headers))
         assert isinstance(admitted, Principal)
         assert "secret" not in admitted.key
-    else:
-        assert isinstance(admitted, Denial)
-        assert admitted.challenge == challenge
+
+
+async def test_who_is_not_admitted() -> None:
+    none: list[dict[str, str]] = [{}, {"authorization": "Basic c2VjcmV0"}, {"authorization": "secret-one"}]
+    bearers = ("", " secret-on", " SECRET-ONE", " \u00e9")
+    wrong = [{"authorization": f"Bearer{value}"} for value in bearers]
+    wrong += [{"x-api-key": "wrong"}, {"x-api-key": ""}, {"authorization": "Bearer wrong", "x-api-key": "secret-one"}]
+    for headers in [*none, *wrong]:
+        told = await TOKENS.authenticate(sent(headers))
+        assert isinstance(told, Denial)
+        assert told.challenge == ("Bearer" if headers in none else 'Bearer error="invalid_token"'), headers
 
 
 async def test_principals_differ_and_last() -> None:
@@ -52,7 +45,7 @@ async def test_without_tokens_everybody_is_nobody() -> None:
     assert await StaticTokens([]).authenticate(sent({})) is None
 
 
-@pytest.mark.parametrize("token", ["", "  "])
-def test_an_empty_token_is_refused(token: str) -> None:
-    with pytest.raises(ValueError, match="empty token"):
-        StaticTokens([token])
+def test_an_empty_token_is_refused() -> None:
+    for token in ("", "  "):
+        with pytest.raises(ValueError, match="empty token"):
+            StaticTokens([token])

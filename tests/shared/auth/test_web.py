@@ -34,12 +34,10 @@ async def test_a_document_is_posted_as_json() -> None:
     assert (site.asked[0].body, site.asked[0].headers["content-type"]) == (b'{"a":1}', "application/json")
 
 
-@pytest.mark.parametrize(
-    "url", ["https://[", "https://as.example/\x01", "::::", "https://xn--a.-/", "https://a/\ud800"]
-)
-async def test_what_is_no_url_is_not_asked(url: str) -> None:
-    with pytest.raises(WebError):
-        await Web().get_json(url)
+async def test_what_is_no_url_is_not_asked() -> None:
+    for url in ("https://[", "https://as.example/\x01", "::::", "https://xn--a.-/", "https://a/\ud800"):
+        with pytest.raises(WebError):
+            await Web().get_json(url)
 
 
 async def test_half_a_letter_is_not_sent() -> None:

@@ -271,7 +271,8 @@ def test_whatever_comes_is_answered_once_and_forgotten(values):
         told = [codec.encode(answer) for answer in map(due, codec.feed(json.dumps(value).encode() + b"\n")) if answer]
         assert len(told) == ("id" in value)
         assert all(json.loads(one)["id"] == value["id"] or json.loads(one)["id"] is None for one in told)
-    assert len(codec.dialect._requests) == 1
+    forgotten = [codec.feed(text("mcp/listTools", id=id_) + b"\n")[0] for id_ in (0, 1, 2, None, "", "x", "first")]
+    assert [type(message) for message in forgotten] == [Request] * 6 + [Malformed]
 
 
 def due(message: Message) -> Message | None:

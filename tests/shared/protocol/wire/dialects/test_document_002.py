@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from shared.protocol.types.base import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from shared.protocol.wire.codec import Codec
-from shared.protocol.wire.dialects.document_002 import Document002
 from shared.protocol.wire.jsonrpc import Failure, Malformed, Message, Notification, Request, Response
 from tests.wire import CLIENT_INFO, STATELESS
 
@@ -210,8 +209,7 @@ def test_whatever_comes_is_one_message_and_its_answer_is_json(values: list[Any])
 
 
 def test_nothing_is_kept_of_requests_that_are_over():
-    dialect = Document002()
-    for params in ({"name": "add"}, {}):
-        (message,) = dialect.read({**CALL, "params": params})
-        dialect.write(message.failure if isinstance(message, Malformed) else Response(message.id, {"content": []}))
-    assert len(dialect._requests) == 0
+    talk = Talk()
+    for _ in range(2):
+        talk.hears(Response(talk.request(CALL).id, {"content": []}))
+        assert "in use" not in talk.refused({**CALL, "params": {}})["error"]["message"]
