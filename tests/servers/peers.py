@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from shared import Running, Server
+from shared.extensions.narrowing import narrowing
 from shared.program.options import Group, OptionParser, read_options
+from shared.protocol.identity import Principal
 from tests.shared.server import peer as inner
 from tests.wire import STATELESS, Wire
 
@@ -122,7 +125,9 @@ async def wired_inside(
 class AskedPeer:
     """A server that asks, and a user who gives the answers of `actions` in turn, after `meanwhile` happened."""
 
-    def __init__(self, wire: Wire | InnerWire, era: str, actions: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, wire: Wire | InnerWire, era: str, actions: str, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
         self.wire = wire
         self.era = era
         self.actions = actions.split()
@@ -162,3 +167,14 @@ class AskedPeer:
 def text_of(result: Json) -> str:
     """The text of a result."""
     return "".join(block["text"] for block in result["content"])
+
+
+@asynccontextmanager
+async def ada_and_bob(app: Server[Any], settings: BaseModel, ada: BaseModel) -> AsyncIterator[tuple[inner.Peer, inner.Peer]]:
+    """Clients of ada, who has less, and of bob, who has all."""
+    async with (
+        app.open(settings, extensions=[narrowing({"ada": ada})]) as running,
+        inner.talking(running, principal=Principal("key of ada", "ada")) as of_ada,
+        inner.talking(running, principal=Principal("key of bob", "bob")) as of_bob,
+    ):
+        yield of_ada, of_bob

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from servers.fetch.load.headers import parse_host_header
 from servers.fetch.read.pipe_frames import MAX_BODY
 from servers.fetch.server import app
-from servers.fetch.settings import Settings
+from servers.fetch.settings import Narrowing, Settings
+from shared.kit.program import needs_extra
 from shared.program.run import check_arguments
 
 
@@ -69,3 +70,26 @@ def test_a_name_for_oneself_is_one_line_of_ascii() -> None:
     for agent in ("", " a", "a\r\nX: 1", "ä"):
         with pytest.raises(ValidationError):
             Settings(user_agent=agent)
+
+
+# Less than all of it, for a principal
+
+
+def test_hosts_have_to_be_reachable_for_all() -> None:
+    for allowed, given in (([], ["example.org"]), (["example.org"], ["docs.example.org"])):
+        assert Settings(allow_host=allowed).narrowed(Narrowing(allow_host=given)).allow_host == given
+    for settings, given, wrong in (
+        (Settings(allow_host=["example.org"]), ["org"], "not among the hosts"),
+        (Settings(allow_host=["docs.example.org"]), ["example.org"], "not among the hosts"),
+        (Settings(deny_host=["example.org"]), ["docs.example.org"], "does not allow"),
+        (Settings(), [], "name at least one"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            settings.narrowed(Narrowing(allow_host=given))
+
+
+def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A name that is known to be no module is as good as one that is not installed.
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    with pytest.raises(ValidationError, match=re.escape(needs_extra("fetch"))):
+        Settings()

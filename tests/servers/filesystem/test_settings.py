@@ -1,5 +1,7 @@
 """What the operator says, and what it means; and with `--client-roots`, where the roots of a client meet it."""
 
+import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,10 +11,11 @@ from pydantic import ValidationError
 
 from servers.filesystem.features.edit import read_only
 from servers.filesystem.server import app
-from servers.filesystem.settings import Settings
+from servers.filesystem.settings import Narrowing, Settings
+from shared.kit.program import needs_extra
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.serving import cursor_of, uri_of
-from tests.servers.peers import AskedPeer, InnerWire, Json, settings_of, wired_inside
+from tests.servers.peers import AskedPeer, InnerWire, Json, ada_and_bob, settings_of, wired_inside
 from tests.shared.server.peer import STATELESS, talking
 
 GIVEN = [
@@ -197,3 +200,80 @@ async def test_w9_what_another_client_subscribes_to_through_a_link_is_no_way_in(
         wire = InnerWire(client)
         wire.answers["roots/list"] = lambda _: named(folder / "project")
         assert (await wire.request("resources/subscribe", link))["error"]["code"] == -32002
+
+
+# Less than all of it, for a principal
+
+
+OF_OTHERS = "nobody else may read this"
+
+
+@pytest.fixture
+def of_two(tmp_path: Path) -> Path:
+    for name in ("ada", "ada/private", "bob"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file.txt").write_text("of ada" if name == "ada" else OF_OTHERS)
+    return tmp_path
+
+
+def in_ada(settings: Settings, of_two: Path) -> Settings:
+    return settings.narrowed(Narrowing(roots=[of_two / "ada"]))
+
+
+async def test_a_principal_works_in_its_directories_alone(of_two: Path) -> None:
+    settings = Settings(roots=[of_two])
+    async with ada_and_bob(app, settings, in_ada(settings, of_two)) as (ada, bob):
+        assert await ada.text("read_text_file", path=str(of_two / "ada/file.txt")) == "of ada"
+        for path in ("bob/file.txt", "ada/../bob/file.txt", "none", "bob/none"):
+            told = await ada.text("read_text_file", path=str(of_two / path))
+            assert OF_OTHERS not in told
+            assert "outside" in told
+        assert str(of_two) + "/ada" in await ada.text("list_allowed_directories")
+        assert "bob" not in await ada.text("list_allowed_directories")
+        assert await bob.text("read_text_file", path=str(of_two / "bob/file.txt")) == OF_OTHERS
+        listed = (await ada.request("resources/list"))["result"]["resources"]
+        assert listed
+        assert all(one["uri"].startswith(f"file://{of_two}/ada") for one in listed)
+        templates = (await ada.request("resources/templates/list"))["result"]["resourceTemplates"]
+        ref = {"type": "ref/resource", "uri": templates[0]["uriTemplate"]}
+        wanted = {"ref": ref, "argument": {"name": "path", "value": f"{of_two}/"}}
+        completed = (await ada.request("completion/complete", wanted))["result"]["completion"]
+        assert not any("bob" in value for value in completed["values"])
+
+
+async def test_a_directory_keeps_its_permission_and_what_is_closed_to_all_stays_closed(of_two: Path) -> None:
+    closed = Settings(roots=[of_two], deny=["ada/private"])
+    async with ada_and_bob(app, closed, in_ada(closed, of_two)) as (ada, _):
+        assert OF_OTHERS not in await ada.text("read_text_file", path=str(of_two / "ada/private/file.txt"))
+    settings = Settings(roots=[of_two], root=[f"{of_two}/ada/private:ro"], allow_write=True)
+    async with ada_and_bob(app, settings, in_ada(settings, of_two)) as (ada, _):
+        await ada.call("write_file", path=str(of_two / "ada/new.txt"), content="x")
+        await ada.call("write_file", path=str(of_two / "ada/private/new.txt"), content="x")
+    assert (of_two / "ada/new.txt").exists()
+    assert not (of_two / "ada/private/new.txt").exists()
+
+
+async def test_a_principal_may_have_no_directory_at_all(of_two: Path) -> None:
+    settings = Settings(roots=[of_two])
+    async with ada_and_bob(app, settings, settings.narrowed(Narrowing(roots=[]))) as (ada, _):
+        assert "of ada" not in await ada.text("read_text_file", path=str(of_two / "ada/file.txt"))
+
+
+@pytest.mark.parametrize("root", ["..", "missing", "file.txt", "link"])
+def test_a_directory_has_to_be_in_those_of_the_server(root: str, of_two: Path) -> None:
+    (of_two / "ada" / "link").symlink_to(of_two / "bob")
+    settings = Settings(roots=[of_two / "ada"])
+    with pytest.raises(ValueError, match=r"is in none of the directories|is not a directory"):
+        settings.narrowed(Narrowing(roots=[of_two / "ada" / root]))
+
+
+def test_roots_of_clients_and_of_principals_do_not_go_together(of_two: Path) -> None:
+    with pytest.raises(ValueError, match="client-roots"):
+        Settings(roots=[of_two], client_roots=True).narrowed(Narrowing(roots=[of_two]))
+
+
+def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A name that is known to be no module is as good as one that is not installed.
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(ValidationError, match=re.escape(needs_extra("filesystem"))):
+        Settings()

@@ -1,12 +1,18 @@
 """What the operator may set: which libraries there are, and what is refused."""
 
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from servers.prompts.library.libraries import STARTER
-from servers.prompts.settings import Settings
+from servers.prompts.server import app as prompts
+from servers.prompts.settings import Narrowing, Settings
+from shared.kit.program import needs_extra
+from tests.servers.peers import ada_and_bob
 
 
 def test_the_starter_library_stands_in_for_none_and_comes_last_beside_others(tmp_path: Path) -> None:
@@ -41,3 +47,49 @@ def test_what_can_not_be_is_refused(given: dict[str, Any], expected: str) -> Non
 
 def test_prompts_may_be_written_to_a_library(tmp_path: Path) -> None:
     assert Settings(libraries=[tmp_path], allow_write=True).allow_write
+
+
+# Less than all of it, for a principal
+
+
+@pytest.fixture
+def libraries(tmp_path: Path) -> Path:
+    for name in ("ada", "bob"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"of_{name}.md").write_text(f"---\ndescription: one of {name}\n---\nSay {name}.\n")
+    return tmp_path
+
+
+async def test_a_principal_has_its_libraries_alone(libraries: Path) -> None:
+    settings = Settings(libraries=[libraries / "ada", libraries / "bob"])
+    ada_alone = settings.narrowed(Narrowing(libraries=[libraries / "ada"]))
+    async with ada_and_bob(prompts, settings, ada_alone) as (ada, bob):
+        names = [
+            [one["name"] for one in (await peer.request("prompts/list"))["result"]["prompts"]] for peer in (ada, bob)
+        ]
+        assert names[0] == ["of_ada"]
+        assert set(names[1]) == {"of_ada", "of_bob"}
+        assert "unknown prompt" in str(await ada.request("prompts/get", {"name": "of_bob"}))
+        assert "of_bob" not in str(await ada.request("resources/list"))
+        assert "of_bob" not in await ada.text("search_prompts", query="one")
+
+
+@pytest.mark.parametrize(("given", "writes"), [("ada", True), ("bob", False)])
+def test_prompts_are_written_where_they_are_for_all(given: str, *, writes: bool, libraries: Path) -> None:
+    settings = Settings(libraries=[libraries / "ada", libraries / "bob"], allow_write=True)
+    assert settings.narrowed(Narrowing(libraries=[libraries / given])).allow_write is writes
+
+
+def test_a_library_has_to_be_one_of_the_servers(libraries: Path) -> None:
+    settings = Settings(libraries=[libraries / "ada"])
+    with pytest.raises(ValueError, match="is in none"):
+        settings.narrowed(Narrowing(libraries=[libraries / "bob"]))
+    with pytest.raises(ValueError, match="name at least one"):
+        settings.narrowed(Narrowing())
+
+
+def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A name that is known to be no module is as good as one that is not installed.
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ValidationError, match=re.escape(needs_extra("prompts"))):
+        Settings()

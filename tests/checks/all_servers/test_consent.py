@@ -113,7 +113,6 @@ async def standing(peer: AskedPeer, folder: Path, resources: Sequence[str]) -> l
     return [*(one.get("result") for one in [*lists, *read]), {name: files[name] for name in files if "-" not in name}]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 @pytest.mark.parametrize("name", [entry.name for entry in load_catalog().servers])
 async def test_each_tool_that_changes_anything_asks_and_does_nothing_where_the_user_declines(
@@ -132,8 +131,7 @@ async def test_each_tool_that_changes_anything_asks_and_does_nothing_where_the_u
         assert await standing(peer, folder, case.resources) == before
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("era", [pytest.param("2025-11-25", marks=pytest.mark.slow), STATELESS])
+@pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.calls])
 async def test_each_tool_that_changes_anything_does_so_once_the_user_has_agreed(
     name: str, era: str, folder: Path
@@ -148,7 +146,6 @@ async def test_each_tool_that_changes_anything_does_so_once_the_user_has_agreed(
             assert len(peer.questions) == number, tool
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.calls])
 async def test_a_client_that_can_not_ask_changes_nothing_and_is_told_how_it_could(name: str, folder: Path) -> None:
     case = CASES[name]

@@ -1,9 +1,8 @@
-"""The pages of the four servers, through the front door: who is told of them, what they are, and that nobody's
-results are other ones for it."""
+"""The pages of each server, through the front door: who is told of them, what they are, and that nobody's results are
+other ones for it."""
 
 import re
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +17,9 @@ from servers.sqlite.server import app as sqlite
 from shared import Server
 from shared.extensions.apps import MIME_TYPE
 from tests.postgres_server import new_database
-from tests.servers.hosts import HOST, shown, without_marks
+from tests.servers.hosts import shown, without_marks
 from tests.servers.prompts.folders import SIMPLE
 from tests.shared.server.peer import ERAS
-from tests.wire import Wire
 
 LINKED = {
     "fetch": {"fetch": "ui://fetch/page"},
@@ -73,69 +71,34 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Served:
     if name == "prompts":
         (folder / "greet.md").write_text(SIMPLE)
         return Served(name, prompts, (folder,))
-    if name in ("postgres", "sqlite"):
-        (folder / "count_numbers.sql").write_text(
-            "---\ndescription: Count the numbers.\n---\nSELECT count(*) AS n FROM numbers"
-        )
+    if name == "fetch":
+        return Served(name, fetch, ())
+    (folder / "count_numbers.sql").write_text("---\ndescription: d\n---\nSELECT count(*) AS n FROM numbers")
+    table = "CREATE TABLE numbers (n integer PRIMARY KEY)"
     if name == "postgres":
-        return Served(
-            name, postgres, ("--queries", folder, new_database("CREATE TABLE numbers (n integer PRIMARY KEY)"))
-        )
-    if name == "sqlite":
-        with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
-            connection.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
-        return Served(name, sqlite, ("--queries", folder, tmp_path / "data.db"))
-    return Served(name, fetch, ())
+        return Served(name, postgres, ("--queries", folder, new_database(table)))
+    with closing(sqlite3.connect(tmp_path / "data.db")) as connection, connection:
+        connection.execute(table)
+    return Served(name, sqlite, ("--queries", folder, tmp_path / "data.db"))
 
 
-each_era = pytest.mark.parametrize("era", ERAS)
-
-
-@each_era
-async def test_a_host_is_told_which_page_shows_a_tool(served: Served, era: str) -> None:
-    async with shown(served.app, *served.options, era=era) as (host, _):
-        tools = (await host.request("tools/list"))["result"]["tools"]
-    links = {tool["name"]: tool["_meta"] for tool in tools if "ui" in tool.get("_meta", {})}
-    assert links == {
-        name: {"ui": {"resourceUri": uri}, "ui/resourceUri": uri} for name, uri in LINKED[served.name].items()
-    }
-
-
-@each_era
-async def test_nobody_else_is_told_anything(served: Served, era: str) -> None:
+@pytest.mark.parametrize("era", [ERAS[0], pytest.param(ERAS[1], marks=pytest.mark.slow)])
+async def test_a_host_is_told_of_pages_that_load_nothing_and_nobody_else_is(served: Served, era: str) -> None:
     async with shown(served.app, *served.options, era=era) as (host, other):
         with_links, tools = [(await peer.request("tools/list"))["result"]["tools"] for peer in (host, other)]
+        links = {tool["name"]: tool["_meta"] for tool in with_links if "ui" in tool.get("_meta", {})}
+        assert links == {
+            name: {"ui": {"resourceUri": uri}, "ui/resourceUri": uri} for name, uri in LINKED[served.name].items()
+        }
+        assert "ui://" not in str(tools)
+        assert [{name: value for name, value in tool.items() if name != "_meta"} for tool in with_links] == tools
         assert "ui://" not in str((await other.request("resources/list"))["result"])
-    assert "ui://" not in str(tools)
-    assert [{name: value for name, value in tool.items() if name != "_meta"} for tool in with_links] == tools
-
-
-@each_era
-async def test_a_page_is_one_document_that_loads_nothing(served: Served, era: str) -> None:
-    async with shown(served.app, *served.options, era=era) as (host, _):
         for uri in sorted(set(LINKED[served.name].values())):
             (content,) = (await host.request("resources/read", {"uri": uri}))["result"]["contents"]
-            assert (content["uri"], content["mimeType"]) == (uri, MIME_TYPE)
-            assert content["_meta"]["ui"]["csp"] == {}
+            assert (content["uri"], content["mimeType"], content["_meta"]["ui"]["csp"]) == (uri, MIME_TYPE, {})
             assert content["text"].startswith("<!doctype html>")
             assert not re.search(r"<(link|script|img)[^>]+(src|href)=", content["text"])
-
-
-@each_era
-async def test_a_result_says_the_same_to_everybody(served: Served, era: str) -> None:
-    async with shown(served.app, *served.options, era=era) as (host, other):
         for tool, arguments in CALLS.get(served.name, []):
             with_view, without = [(await peer.call(tool, **arguments))["result"] for peer in (host, other)]
             assert without_marks(with_view) == without_marks(without)
             assert "view" not in without.get("_meta", {})
-
-
-@pytest.mark.slow
-async def test_a_process_serves_its_pages_as_well(tmp_path: Path) -> None:
-    (tmp_path / "data.db").touch()
-    async with Wire([sys.executable, "-m", "servers.sqlite", str(tmp_path / "data.db")]) as wire:
-        await wire.initialize("2025-03-26", HOST)
-        tools = {tool["name"]: tool for tool in (await wire.request("tools/list"))["result"]["tools"]}
-        assert tools["read_query"]["_meta"]["ui"] == {"resourceUri": "ui://sqlite/result"}
-        answer = await wire.request("resources/read", {"uri": "ui://sqlite/result"})
-        assert answer["result"]["contents"][0]["text"].startswith("<!doctype html>")

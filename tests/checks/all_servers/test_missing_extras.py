@@ -1,0 +1,19 @@
+"""A server whose extra is not installed says so at the start, though it loads those libraries later."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.kit.program import needs_extra
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize(("server", "library"), [("sqlite", "aiosqlite"), ("postgres", "psycopg")])
+def test_a_server_of_databases_says_it_before_it_is_loaded(server: str, library: str) -> None:
+    start = f"import sys; sys.modules[{library!r}] = None; from servers.{server}.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [f"-c: {needs_extra(server)}"]
