@@ -82,7 +82,7 @@ def test_every_module_can_be_imported() -> None:
     [
         ["filesystem/test_server.py", "filesystem/features/test_edit.py", "filesystem/features/test_resources.py"],
         ["prompts/features/test_prompts.py", "prompts/features/test_tools.py"],
-        ["sqlite/test_importing.py", "sqlite/test_write_query.py"],
+        ["sqlite/write/test_importing.py", "sqlite/write/test_execution.py"],
     ],
     ids=["filesystem", "prompts", "sqlite"],
 )

@@ -15,9 +15,7 @@ import anyio
 from tests.checks.benchmarks.machine import peak, resident
 from tests.checks.benchmarks.messages import Ask
 from tests.checks.benchmarks.pipes import Pipes, sample, start_ms
-from tests.servers.postgres.databases import Database
-from tests.servers.postgres.serving import command, served
-from tests.servers.postgres.strain import (
+from tests.checks.sql.strain import (
     AT_ONCE,
     Seen,
     cluster,
@@ -27,6 +25,8 @@ from tests.servers.postgres.strain import (
     page_through,
     under_load,
 )
+from tests.servers.postgres.databases import Database
+from tests.servers.postgres.serving import command, served
 
 ROWS = 10_000_000
 STARTS, WARM = 5, 50

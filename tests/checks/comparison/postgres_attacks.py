@@ -25,9 +25,9 @@ from tests.npm import Unavailable
 from tests.ports import free_port
 from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.peers import text_of
-from tests.servers.postgres.attacks import ANSWERED, ATTACKS, FOLDER, Attack
+from tests.checks.sql.attacks import ANSWERED, ATTACKS, FOLDER, Attack
 from tests.servers.postgres.databases import GUARDED, PASSWORD, Database, copy_sample, make_sample
-from tests.servers.postgres.proof import Proof, make_careless
+from tests.checks.sql.proof import Proof, make_careless
 from tests.wire import Wire
 
 PATIENCE = 5.0

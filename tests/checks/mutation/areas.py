@@ -50,7 +50,9 @@ AREAS = {
         ("shared/kit/rooted/*", "servers/filesystem/edit/*"),
         ("tests/shared/kit/rooted", "tests/servers/filesystem"),
     ),
-    "sqlite": Area(("servers/sqlite/engine/*", "servers/sqlite/write/*"), ("tests/servers/sqlite",)),
+    "sqlite": Area(
+        ("servers/sqlite/engine/*", "servers/sqlite/write/*"), ("tests/servers/sqlite", "tests/servers/sql")
+    ),
     "fetch": Area(("servers/fetch/network/*", "servers/fetch/load/robots.py"), ("tests/servers/fetch",)),
     "prompts": Area(("servers/prompts/library/folder.py", "servers/prompts/write/*"), ("tests/servers/prompts",)),
 }

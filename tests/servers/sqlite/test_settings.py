@@ -1,20 +1,15 @@
-"""What the operator may set, and what starting says of it."""
+"""What the operator may set."""
 
-import subprocess
-import sys
+import sqlite3
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from servers.sqlite.engine.database import Source
-from servers.sqlite.settings import Settings
-from tests.servers.sqlite.serving import served
-
-
-def start(*options: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "servers.sqlite", *map(str, options)]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+from servers.sqlite.server import app
+from servers.sqlite.settings import Narrowing, Settings
+from tests.servers.peers import ada_and_bob
 
 
 def test_a_database_is_called_by_its_file() -> None:
@@ -23,17 +18,14 @@ def test_a_database_is_called_by_its_file() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("given", "source"),
-    [
-        ("a=b.db", Source("a", Path("b.db"), False)),
-        ("a=b.db:rw", Source("a", Path("b.db"), True)),
-        ("a=C:/b.db:ro", Source("a", Path("C:/b.db"), False)),
-        ("a=b=c.db", Source("a", Path("b=c.db"), False)),
-    ],
-)
-def test_a_database_may_have_a_name_and_a_permission(given: str, source: Source) -> None:
-    assert Settings(db=[given]).sources == [source]
+def test_a_database_may_have_a_name_and_a_permission() -> None:
+    given = {
+        "a=b.db": Source("a", Path("b.db"), False),
+        "a=b.db:rw": Source("a", Path("b.db"), True),
+        "a=C:/b.db:ro": Source("a", Path("C:/b.db"), False),
+        "a=b=c.db": Source("a", Path("b=c.db"), False),
+    }
+    assert {one: Settings(db=[one]).sources for one in given} == {one: [source] for one, source in given.items()}
 
 
 def test_ro_keeps_a_database_from_being_written_where_others_are() -> None:
@@ -41,81 +33,75 @@ def test_ro_keeps_a_database_from_being_written_where_others_are() -> None:
     assert [source.writable for source in settings.sources] == [True, False]
 
 
-@pytest.mark.parametrize("bad", ["", "b.db", "=b.db", "a=", "a b=c.db"])
-def test_what_is_no_name_and_path_is_refused(bad: str) -> None:
-    with pytest.raises(ValidationError):
-        Settings(db=[bad])
+def test_what_is_no_name_and_path_is_refused() -> None:
+    for bad in ("", "b.db", "=b.db", "a=", "a b=c.db"):
+        with pytest.raises(ValidationError):
+            Settings(db=[bad])
 
 
-def test_two_databases_of_one_name_are_refused(tmp_path: Path) -> None:
-    ended = start(tmp_path / "a.db", tmp_path / "sub" / "a.db")
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert "two databases are called 'a'" in ended.stderr
+def test_the_shop_is_written_where_writing_is_allowed() -> None:
+    for allowed in (False, True):
+        (source,) = Settings(demo=True, allow_write=allowed).sources
+        assert source == Source("demo", Path("demo.db"), allowed, sample=True)
 
 
-def test_a_missing_file_ends_the_start_and_is_not_made(tmp_path: Path) -> None:
-    ended = start(tmp_path / "a.db")
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert "there is no file a.db" in ended.stderr
-    assert not (tmp_path / "a.db").exists()
-
-
-def test_a_directory_is_refused_as_what_it_is(tmp_path: Path) -> None:
-    ended = start(tmp_path)
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert "it is a directory and no database" in ended.stderr
-
-
-async def test_a_missing_file_is_made_where_the_operator_says_so(tmp_path: Path) -> None:
-    async with served("--create", tmp_path / "a.db") as peer:
-        assert (await peer.data("read_query", query="SELECT count(*) FROM sqlite_schema"))["rows"] == [[0]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [(), ("--create",)])
-def test_a_missing_directory_is_named(tmp_path: Path, options: tuple[str, ...]) -> None:
-    (tmp_path / "text").write_text("no directory")
-    for above in ("missing", "text"):
-        ended = start(*options, tmp_path / above / "a.db")
-        assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-        assert f"there is no directory {tmp_path / above}. Make it" in ended.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["text"]
-
-
-async def test_a_database_in_memory_is_gone_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    async with served(":memory:") as peer:
-        assert (await peer.data("read_query", query="SELECT 1"))["rows"] == [[1]]
-    assert list(tmp_path.iterdir()) == []
-
-
-async def test_one_of_several_databases_must_be_named(file: Path, tmp_path: Path) -> None:
-    async with served("--create", file, tmp_path / "other.db") as peer:
-        assert (await peer.error("read_query", query="SELECT 1")).startswith("bad_database: ")
-        assert (await peer.error("read_query", query="SELECT 1", database="x")).endswith("There are: data, other.")
-        assert (await peer.data("read_query", query="SELECT 1", database="other"))["rows"] == [[1]]
-
-
-async def test_paths_in_a_file_of_settings_begin_at_the_file(file: Path, tmp_path: Path) -> None:
-    (tmp_path / "settings.toml").write_text('databases = ["data.db"]\ndb = ["again=data.db:ro"]\n')
-    async with served("--settings", tmp_path / "settings.toml") as peer:
-        for name in ("data", "again"):
-            data = await peer.data("read_query", query="SELECT count(*) FROM numbers", database=name)
-            assert data["rows"] == [[1_000]]
-
-
-@pytest.mark.parametrize("option", ["files", "queries"])
-def test_a_home_that_nobody_has_is_no_directory(option: str) -> None:
-    with pytest.raises(ValidationError, match="~nobody-of-that-name/x is not a directory"):
-        Settings(demo=True, **{option: Path("~nobody-of-that-name/x")})
-
-
-@pytest.mark.parametrize("option", ["files", "queries"])
-def test_a_directory_may_be_named_from_home(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_may_be_named_from_a_home_that_somebody_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert getattr(Settings(demo=True, **{option: Path("~")}), option) == tmp_path
+    for option in ("files", "queries"):
+        assert getattr(Settings(demo=True, **{option: Path("~")}), option) == tmp_path
+        with pytest.raises(ValidationError, match="~nobody-of-that-name/x is not a directory"):
+            Settings(demo=True, **{option: Path("~nobody-of-that-name/x")})
 
 
-def test_a_home_that_nobody_has_holds_no_database() -> None:
-    ended = start("~nobody-of-that-name/a.db")
-    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+# Less than all of it, for a principal
+
+
+OF_OTHERS = "nobody else may read this"
+
+
+@pytest.fixture
+def databases(tmp_path: Path) -> Settings:
+    for name in ("shop", "staff"):
+        with sqlite3.connect(tmp_path / f"{name}.db") as connection:
+            connection.execute(f"CREATE TABLE {name}_table (x)")
+            connection.execute(f"INSERT INTO {name}_table VALUES ('{OF_OTHERS if name == 'staff' else 'ware'}')")
+        connection.close()
+    (tmp_path / "files").mkdir()
+    paths = [tmp_path / "shop.db", tmp_path / "staff.db"]
+    return Settings(databases=paths, files=tmp_path / "files")
+
+
+async def test_a_principal_has_its_databases_alone(databases: Settings) -> None:
+    shop = databases.narrowed(Narrowing(databases=["shop"]))
+    async with ada_and_bob(app, databases, shop) as (ada, bob):
+        assert "ware" in str(await ada.call("read_query", query="SELECT * FROM shop_table"))
+        told = str(await ada.call("read_query", database="staff", query="SELECT * FROM staff_table"))
+        assert OF_OTHERS not in told
+        assert "staff" not in str(await ada.request("resources/list"))
+        assert "staff" not in str(await ada.call("describe_database"))
+        attached = f"ATTACH '{databases.sources[1].path}' AS other"
+        assert "isError" in str(await ada.call("read_query", query=attached))
+        assert OF_OTHERS in str(await bob.call("read_query", database="staff", query="SELECT * FROM staff_table"))
+
+
+def test_files_are_there_only_where_they_are_given(databases: Settings, tmp_path: Path) -> None:
+    assert databases.narrowed(Narrowing(databases=["shop"])).files is None
+    given = databases.narrowed(Narrowing(databases=["shop"], files=tmp_path / "files"))
+    assert given.files == tmp_path / "files"
+    with pytest.raises(ValueError, match="is in none"):
+        databases.narrowed(Narrowing(databases=["shop"], files=tmp_path))
+
+
+@pytest.mark.parametrize(("names", "wrong"), [(["nothing"], "there are: shop, staff"), ([], "name at least one")])
+def test_a_database_has_to_be_one_of_the_servers(names: list[str], wrong: str, databases: Settings) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        databases.narrowed(Narrowing(databases=names))
+
+
+def test_less_can_be_narrowed_further(databases: Settings) -> None:
+    shop = databases.narrowed(Narrowing(databases=["shop"]))
+    assert [source.name for source in databases.sources] == ["shop", "staff"]
+    with pytest.raises(ValueError, match="no database 'staff'"):
+        shop.narrowed(Narrowing(databases=["staff"]))

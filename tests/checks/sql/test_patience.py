@@ -1,0 +1,103 @@
+"""What takes long lets nobody else wait: over HTTP one client is answered in time, and another meanwhile (S1, S3).
+
+SQLite looks at the clock between two instructions of its machine, and not at all while it prepares a statement. Each
+query here keeps it from that for longer than its limit, but for the first ones, which are many instructions.
+"""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+from tests.servers.sqlite.malicious import BOMB, made, views_that_double
+from tests.wire import PATIENCE, STATELESS, Json, start_http, with_envelope
+
+SECONDS = 1
+LATE = 0.5
+"""Seconds beyond the limit in which an answer has to come, on a machine that does nothing else."""
+
+EIGHT_MB = "replace(hex(zeroblob(4000000)), '0', 'a')"
+ONE_MB = "replace(hex(zeroblob(500000)), '0', 'a')"
+CROSS = "number a, number b, number c"
+
+# The last ones are one instruction each, of some seconds.
+LONG = {
+    "endless": f"SELECT count(*) FROM ({BOMB})",
+    "cross join": f"SELECT sum(a.n * b.n * c.n) FROM {CROSS}",
+    "sorted cross join": f"SELECT a.n FROM {CROSS} ORDER BY a.n * b.n % 7, c.n LIMIT 10",
+    "large values": f"SELECT count(*) FROM ({BOMB}) WHERE length(randomblob(10000000)) = 1",
+    "group_concat": f"SELECT length(group_concat(x)) FROM ({BOMB})",
+    "distinct": f"SELECT count(DISTINCT hex(x)) FROM ({BOMB})",
+    "instr": f"SELECT instr({ONE_MB}, substr({ONE_MB}, 1, 200000) || 'b')",
+    "replace": f"SELECT length(replace({ONE_MB}, substr({ONE_MB}, 1, 200000) || 'b', 'c'))",
+    "trim": f"SELECT length(trim({EIGHT_MB}, printf('%.*c', 200, 'b') || 'a'))",
+    "like": f"SELECT {EIGHT_MB} LIKE '%' || substr({EIGHT_MB}, 1, 300) || 'b%'",
+    "printf": "SELECT length(printf('%.*c', 1000000000, 'x'))",
+}
+
+
+@asynccontextmanager
+async def over_http(database: Path) -> AsyncIterator[httpx.AsyncClient]:
+    command = [sys.executable, "-m", "servers.sqlite", "--timeout", str(SECONDS), str(database)]
+    async with start_http(command) as url:
+        timeout = SECONDS + 10 * LATE + PATIENCE
+        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=timeout) as client:
+            yield client
+
+
+async def post(client: httpx.AsyncClient, id_: int, method: str, **params: object) -> Json:
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": STATELESS,
+        "mcp-method": method,
+    }
+    if "name" in params:
+        headers["mcp-name"] = str(params["name"])
+    message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": with_envelope(params)}
+    answer = (await client.post("/mcp", json=message, headers=headers)).json()
+    assert isinstance(answer, dict)
+    return answer
+
+
+async def query(client: httpx.AsyncClient, id_: int, sql: str) -> Json:
+    answer = await post(client, id_, "tools/call", name="read_query", arguments={"query": sql})
+    result: Json = answer["result"]
+    return result
+
+
+async def others_are_answered(client: httpx.AsyncClient, sql: str) -> Json:
+    """The result of `sql`; while it is waited for, other clients ask, and are answered."""
+    results = []
+
+    async def ask() -> None:
+        with anyio.fail_after(SECONDS + 10 * LATE):
+            results.append(await query(client, 1, sql))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        for id_ in range(2, 12):
+            with anyio.fail_after(PATIENCE):
+                assert "result" in await post(client, id_, "tools/list")
+                assert (await query(client, id_, "SELECT 1"))["structuredContent"]["rows"] == [[1]]
+    return results[0]
+
+
+@pytest.mark.parametrize("name", LONG)
+async def test_s1_s3_a_long_query_ends_in_time_and_others_are_answered_meanwhile(name: str, tmp_path: Path) -> None:
+    count = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 1000) SELECT * FROM c"
+    database = made(tmp_path, f"CREATE TABLE number (n INTEGER PRIMARY KEY); INSERT INTO number {count};")
+    async with over_http(database) as client:
+        result = await others_are_answered(client, LONG[name])
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith(("timeout: ", "too_large: "))
+
+
+async def test_s7_a_statement_that_is_long_prepared_ends_in_time_too(tmp_path: Path) -> None:
+    async with over_http(views_that_double(tmp_path)) as client:
+        result = await others_are_answered(client, "SELECT * FROM hostile")
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith("timeout: ")

@@ -1,0 +1,196 @@
+"""Canned queries through the front door: tools that come and go with their files."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.sqlite.server import app
+from tests.servers import peers
+from tests.servers.peers import InnerPeer, Peer
+from tests.servers.sqlite.serving import inside
+from tests.wire import STATELESS
+
+CHANGED = "notifications/tools/list_changed"
+BY_NAME = """---
+description: Numbers from one on.
+parameters:
+  least: {type: integer, description: the first one}
+  name: {type: string, optional: true}
+---
+SELECT n, name FROM numbers WHERE n >= :least AND (:name IS NULL OR name = :name) ORDER BY n
+"""
+RENAME = """---
+description: Gives a number another name.
+writable: true
+parameters:
+  n: {type: integer}
+  name: {type: string}
+---
+UPDATE numbers SET name = :name WHERE n = :n RETURNING n, name
+"""
+
+VALUES = (
+    ("integer", 2**62, {"type": "integer", "value": str(2**62)}),
+    ("number", 1, 1.0),
+    ("string", "é'", "é'"),
+    ("boolean", True, 1),
+    ("blob", "AP8=", {"type": "blob", "bytes": 2, "base64": "AP8="}),
+)
+# What is wrong with a file, and what is said of it.
+WRONG = {
+    "front": ("SELECT 1", "it does not begin with front matter"),
+    "writes": (RENAME, "the database 'data' may only be read"),
+    "deletes": ("description: x\n---\nDELETE FROM numbers", "the statement is not allowed"),
+    "syntax": ("description: x\n---\nSELEC 1", "syntax error"),
+    "two": ("description: x\n---\nSELECT 1; SELECT 2", "one statement at a time"),
+    "tool": ("description: x\nname: read_query\n---\nSELECT 1", "this server has a tool called 'read_query'"),
+    "twice": ("description: x\nname: by_name\n---\nSELECT 1", "another file has a query called 'by_name'"),
+    "database": ("description: x\ndatabase: other\n---\nSELECT 1", "there is no database of that name"),
+}
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    folder = tmp_path / "queries"
+    folder.mkdir()
+    (folder / "by_name.sql").write_text(BY_NAME)
+    return folder
+
+
+def simple(sql: str, *lines: str) -> str:
+    return "\n".join(("---", "description: Something.", *lines, "---", sql))
+
+
+async def names(peer: Peer) -> set[str]:
+    """The tools that are no built-in ones."""
+    tools = (await peer.request("tools/list"))["result"]["tools"]
+    return {tool["name"] for tool in tools} - {tool.name for tool in app.tools.all()}
+
+
+async def changed(peer: InnerPeer) -> None:
+    """Waits until it is told, once, that there are other tools."""
+    await peer.client.other(CHANGED)
+    assert peer.client.others == []
+
+
+async def test_a_file_is_a_tool_with_rows_and_arguments_like_others(file: Path, queries: Path) -> None:
+    async with inside("--queries", queries, file) as peer:
+        tools = (await peer.request("tools/list"))["result"]["tools"]
+        result = await peer.call("by_name", least=998)
+        first = await peer.data("by_name", least=990, max_rows=4)
+        rest = await peer.data("by_name", least=990, cursor=first["next_cursor"])
+        other = await peer.error("by_name", least=991, cursor=first["next_cursor"])
+        assert "least" in await peer.error("by_name", least="1")
+        assert "did you mean 'least'?" in await peer.error("by_name", last=1)
+    (tool,) = [tool for tool in tools if tool["name"] == "by_name"]
+    assert (tool["description"], tool["inputSchema"]["required"]) == ("Numbers from one on.", ["least"])
+    assert tool["inputSchema"]["properties"]["least"] == {"type": "integer", "description": "the first one"}
+    assert list(tool["inputSchema"]["properties"]) == ["least", "name", "max_rows", "cursor"]
+    assert tool["annotations"]["readOnlyHint"]
+    assert '[998,"number 998"]\n[999,"number 999"]' in result["content"][0]["text"]
+    assert [row[0] for row in first["rows"] + rest["rows"]] == list(range(990, 1_000))
+    assert other.startswith("bad_cursor")
+
+
+async def test_a_parameter_of_each_type(file: Path, tmp_path: Path) -> None:
+    for kind, *_ in VALUES:
+        (tmp_path / f"echo_{kind}.sql").write_text(simple("SELECT :a AS a", f"parameters: {{a: {{type: {kind}}}}}"))
+    async with inside("--queries", tmp_path, file) as peer:
+        found = [(await peer.data(f"echo_{kind}", a=value))["rows"] for kind, value, _ in VALUES]
+    assert found == [[[expected]] for _, _, expected in VALUES]
+
+
+async def test_what_writes_changes_in_one_transaction_and_tells_subscribers(file: Path, queries: Path) -> None:
+    (queries / "rename.sql").write_text(RENAME)
+    async with inside("--allow-write", "--queries", queries, file) as peer:
+        await peer.request("resources/subscribe", uri="sqlite:///data/numbers")
+        data = await peer.data("rename", n=1, name="one")
+        assert data["committed"]
+        (done,) = data["statements"]
+        assert (done["affected"], done["rows"], "truncated" in done) == (1, [[1, "one"]], False)
+        told = await peer.client.other("notifications/resources/updated")
+        assert told["params"]["uri"] == "sqlite:///data/numbers"
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("SELECT name FROM numbers WHERE n = 1").fetchone() == ("one",)
+
+
+async def test_what_fails_to_write_changes_nothing(file: Path, queries: Path) -> None:
+    (queries / "move.sql").write_text(simple("UPDATE numbers SET n = 5 WHERE n IN (4, 6)", "writable: true"))
+    async with inside("--allow-write", "--queries", queries, file) as peer:
+        for _ in range(2):
+            assert (await peer.error("move")).startswith("constraint")
+        assert (await peer.data("read_query", query="SELECT count(*) FROM numbers"))["rows"] == [[1_000]]
+
+
+async def test_what_is_wrong_or_no_file_is_left_out_and_said_and_hides_no_other(
+    file: Path, queries: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, (text, _) in WRONG.items():
+        (queries / f"{name}.sql").write_text(f"---\n{text}" if text.startswith("description") else text)
+    os.mkfifo(queries / "a_pipe.sql")
+    (queries / "a_link.sql").symlink_to("nowhere")
+    (queries / "a_folder.sql").mkdir()
+    async with inside("--queries", queries, file) as peer:
+        assert await names(peer) == {"by_name"}
+    said = {name: [line for line in caplog.messages if line.startswith(f"--queries: {name}.sql: ")] for name in WRONG}
+    assert {name for name, (_, reason) in WRONG.items() if reason not in said[name][0]} == set()
+    assert all(len(lines) == 1 and lines[0].endswith("left out") for lines in said.values())
+    assert "a_pipe.sql: it is not a regular file; left out" in caplog.text
+    assert str(file.parent) not in "".join(caplog.messages)
+
+
+async def test_a_file_that_comes_is_told(file: Path, queries: Path) -> None:
+    async with inside("--queries", queries, file) as peer:
+        (queries / "a.sql").write_text(simple("SELECT 'new'"))
+        await changed(peer)
+        assert await names(peer) == {"by_name", "a"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
+async def test_files_that_come_change_and_go_are_told_once_each(file: Path, queries: Path, era: str) -> None:
+    async with peers.inside(app, "--queries", queries, file, era=era) as peer:
+        if era == STATELESS:
+            await peer.client.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+            await peer.client.other("notifications/subscriptions/acknowledged")
+        for name in "abc":
+            (queries / f"{name}.sql").write_text(simple(f"SELECT '{name}'"))
+        await changed(peer)
+        assert await names(peer) == {"by_name", "a", "b", "c"}
+        (queries / "a.sql").write_text(simple("SELECT 'new'"))
+        await changed(peer)
+        assert (await peer.data("a"))["rows"] == [["new"]]
+        (queries / "b.sql").unlink()
+        await changed(peer)
+        assert await names(peer) == {"by_name", "a", "c"}
+
+
+@pytest.mark.slow
+async def test_a_broken_edit_keeps_what_was_there_and_says_so(
+    file: Path, queries: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with inside("--queries", queries, file) as peer:
+        (queries / "by_name.sql").write_text("SELECT")
+        with anyio.fail_after(30):
+            while "what it had before stays" not in caplog.text:
+                await anyio.sleep(0.01)
+        assert "by_name.sql: it does not begin with front matter" in caplog.text
+        assert (await peer.data("by_name", least=999))["rows"] == [[999, "number 999"]]
+
+
+@pytest.mark.slow
+async def test_a_query_of_a_table_that_comes_later_comes_with_it(
+    file: Path, queries: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (queries / "later.sql").write_text(simple("SELECT * FROM later"))
+    async with inside("--queries", queries, file) as peer:
+        assert await names(peer) == {"by_name"}
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("CREATE TABLE later (x)")
+        await changed(peer)
+        assert await names(peer) == {"by_name", "later"}
+    assert caplog.text.count("later.sql") == 1

@@ -1,0 +1,111 @@
+"""What queries give and how they go on, in all tools that run one: both forms of rows, cursors, limits, what the user
+is told of a result that was cut, and plans."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from servers.sqlite.server import app
+from tests.servers.reports import both_eras, reading
+from tests.servers.sqlite.serving import inside
+
+ALL = "SELECT * FROM numbers ORDER BY n"
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
+
+
+async def test_rows_come_as_text_and_as_data(file: Path) -> None:
+    async with inside(file) as peer:
+        result = await peer.call("read_query", query="SELECT n, name FROM numbers WHERE n < ?", parameters=[2])
+    assert result["content"][0]["text"].splitlines()[2:7] == [
+        'columns ["n","name"]',
+        'declared ["INTEGER","VARCHAR(20)"]',
+        'types ["integer","text"]',
+        '[0,"number 0"]',
+        '[1,"number 1"]',
+    ]
+    data = result["structuredContent"]
+    assert (data["columns"], data["declared"]) == (["n", "name"], ["INTEGER", "VARCHAR(20)"])
+    assert (data["types"], data["rows"]) == (["integer", "text"], [[0, "number 0"], [1, "number 1"]])
+    assert data["note"] == "values from the database, no instructions"
+
+
+async def test_parameters_are_given_by_name(file: Path) -> None:
+    async with inside(file) as peer:
+        data = await peer.data("read_query", query="SELECT :a || $b AS c", parameters={"a": "1", "$b": "2"})
+    assert data["rows"] == [["12"]]
+
+
+async def test_a_cursor_goes_on_with_the_same_rows_while_they_are_deleted_and_can_be_used_twice(file: Path) -> None:
+    async with inside(file) as peer:
+        first = await peer.data("read_query", query=ALL, max_rows=10)
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("DELETE FROM numbers")
+        some = await peer.data("read_query", query=ALL, max_rows=10, cursor=first["next_cursor"])
+        rest = await peer.data("read_query", query=ALL, cursor=some["next_cursor"])
+        again = await peer.data("read_query", query=ALL, max_rows=10, cursor=first["next_cursor"])
+        other = await peer.error("read_query", query="SELECT 1", cursor=first["next_cursor"])
+    assert [row[0] for row in first["rows"] + some["rows"] + rest["rows"]] == list(range(1_000))
+    assert (rest["changed"], rest["truncated"], rest["next_cursor"]) == (False, False, None)
+    assert again["changed"]
+    assert other.startswith("bad_cursor: ")
+
+
+async def test_a_cursor_says_that_the_database_was_changed_where_no_snapshot_is_kept(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        async with inside(file) as peer:
+            first = await peer.data("read_query", query=ALL, max_rows=10)
+            second = await peer.data("read_query", query=ALL, max_rows=10, cursor=first["next_cursor"])
+            again = await peer.data("read_query", query=ALL, max_rows=10, cursor=first["next_cursor"])
+            with connection:
+                connection.execute("DELETE FROM numbers WHERE n < 5")
+            third = await peer.call("read_query", query=ALL, max_rows=10, cursor=second["next_cursor"])
+    data = third["structuredContent"]
+    assert [row[0] for row in second["rows"]] == [row[0] for row in again["rows"]] == list(range(10, 20))
+    assert [row[0] for row in data["rows"]] == list(range(25, 35))
+    assert (second["changed"], data["changed"]) == (False, True)
+    assert "the database was changed since the rows before these" in third["content"][0]["text"].splitlines()[0]
+
+
+async def test_an_answer_is_cut_at_its_bytes_and_the_pages_are_all_rows(file: Path) -> None:
+    rows, cursor = [], None
+    async with inside("--max-page", "4000", file) as peer:
+        while True:
+            more = {} if cursor is None else {"cursor": cursor}
+            result = await peer.data("read_query", query=ALL, **more)
+            rows += result["rows"]
+            cursor = result["next_cursor"]
+            if cursor is None:
+                break
+    assert rows == [[n, f"number {n}"] for n in range(1_000)]
+
+
+async def test_a_query_is_stopped_when_its_time_is_over(file: Path) -> None:
+    async with inside("--timeout", "0.1", file) as peer:
+        error = await peer.error("read_query", query=ENDLESS)
+        data = await peer.data("read_query", query="SELECT 1")
+    assert error.startswith("timeout: stopped after 0.1 seconds")
+    assert data["rows"] == [[1]]
+
+
+@both_eras
+async def test_a_result_that_a_limit_cut_is_told(file: Path, era: str) -> None:
+    async with reading(app, "--max-rows", "20", file, era=era) as client:
+        told = await client.told_by("read_query", query=ALL)
+        as_asked = await client.told_by("read_query", query=ALL, max_rows=10)
+    assert told == [("info", "a result of the database 'data' was cut: 20 rows shown")]
+    assert as_asked == []
+
+
+@both_eras
+async def test_who_asks_for_no_level_is_told_nothing(file: Path, era: str) -> None:
+    async with reading(app, "--max-rows", "10", file, era=era, level=None) as client:
+        assert await client.told_by("read_query", query=ALL) == []
+
+
+async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
+    query = " UNION ALL ".join(["SELECT * FROM numbers WHERE n = (SELECT 1)"] * 400)
+    async with inside(file) as peer:
+        text = await peer.text("explain_query", query=query)
+    assert text.startswith("500 steps, cut; the statement was not run\n")
+    assert text.count("\n") == 502

@@ -1,0 +1,234 @@
+"""What the tools that change a database have in common: statements and their parameters, dry runs, what is told, and
+`--confirm-rows`, by which the user is asked before the schema or many rows change, and agrees to what was asked."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.sqlite.server import app
+from tests.servers.peers import FORMS, AskedPeer, wired_inside
+from tests.servers.sqlite.serving import inside, served
+from tests.servers.sqlite.writing import SCHEMA
+from tests.wire import STATELESS
+
+every_era = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
+LATER, ALL = "DELETE FROM t WHERE a = 1", "DELETE FROM t"
+ASKED = f"Change data? 4 rows change (child, t):\n{ALL}"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.db"
+
+
+@pytest.fixture(autouse=True)
+def db(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database, as another process has it open."""
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(SCHEMA)
+        yield connection
+
+
+def count(db: sqlite3.Connection, table: str = "t") -> int:
+    found: int = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return found
+
+
+# What is done and told
+
+
+async def test_a_statement_is_done_and_told_in_both_forms(path: Path, db: sqlite3.Connection) -> None:
+    async with inside("--allow-write", path) as peer:
+        result = await peer.call("write_query", query="INSERT INTO t VALUES (?, ?) RETURNING b", parameters=[7, "x"])
+    told = result["content"][0]["text"].splitlines()
+    assert told[0].startswith("committed; ")
+    assert told[2:5] == [
+        "statement 1: 1 row affected; last_insert_rowid 7; tables t; 1 row returned",
+        'columns ["b"]',
+        '["x"]',
+    ]
+    data = result["structuredContent"]
+    assert (data["committed"], data["statements"][0]["rows"]) == (True, [["x"]])
+    assert db.execute("SELECT * FROM t WHERE a = 7").fetchall() == [(7, "x")]
+
+
+async def test_a_dry_run_is_told_in_both_forms(path: Path, db: sqlite3.Connection) -> None:
+    async with inside("--allow-write", path) as peer:
+        result = await peer.call("write_query", query="UPDATE t SET b = 'x' WHERE a = 1 RETURNING *", dry_run=True)
+    text = result["content"][0]["text"].splitlines()
+    assert text[0].startswith("dry run: all of this was rolled back; ")
+    assert text[2:-1] == [
+        "statement 1: 1 row affected; tables t; 1 row returned",
+        'columns ["a","b"]',
+        '[1,"x"]',
+        "table t: 1 updated",
+        'columns ["a","b"]',
+        '- [1,"one"]',
+        '+ [1,"x"]',
+    ]
+    assert result["structuredContent"]["changes"][0]["rows"] == [[[1, "one"], [1, "x"]]]
+    assert db.execute("SELECT b FROM t WHERE a = 1").fetchone() == ("one",)
+
+
+async def test_a_list_is_done_with_parameters_for_each(path: Path, db: sqlite3.Connection) -> None:
+    queries = ["INSERT INTO t VALUES (?, ?)", "INSERT INTO keyed VALUES (:k, 2)", "DELETE FROM log"]
+    async with inside("--allow-write", path) as peer:
+        data = await peer.data("write_query", query=queries, parameters=[[5, "five"], {"k": "key"}, []])
+        for wrong in ([[1, "x"]], {"a": 1}, [[1, "x"], 2]):
+            error = await peer.error("write_query", query=["INSERT INTO t VALUES (?, ?)", ALL], parameters=wrong)
+            assert error.startswith("bad_parameters: ")
+    assert [one["affected"] for one in data["statements"]] == [1, 1, 1]
+    found = "SELECT b, (SELECT k FROM keyed), (SELECT count(*) FROM log) FROM t WHERE a = 5"
+    assert db.execute(found).fetchall() == [("five", "key", 0)]
+
+
+async def test_rows_are_cut_at_what_was_asked_for_and_at_the_room_that_all_statements_share(path: Path) -> None:
+    async with inside("--allow-write", "--max-page", "5000", path) as peer:
+        (one,) = (await peer.data("write_query", query="SELECT a FROM t ORDER BY a", max_rows=1))["statements"]
+        shared = (await peer.data("write_query", query=["SELECT hex(zeroblob(600))"] * 20))["statements"]
+    assert (one["columns"], one["rows"], one["truncated"]) == (["a"], [[1]], True)
+    shown = [len(one["rows"]) for one in shared]
+    assert 0 < sum(shown) < 5
+    assert ["truncated" in one for one in shared] == [not count for count in shown]
+
+
+@pytest.mark.slow
+async def test_an_answer_that_would_be_too_large_is_told_before_the_commit(
+    path: Path, db: sqlite3.Connection
+) -> None:
+    async with served("--allow-write", "--max-result", "100000", path) as peer:
+        for size in (150_000, 49_500):
+            long = "x" * size  # it stands in both forms of the answer, which has some words more
+            await peer.data("write_query", query=f'CREATE TABLE "{long}" (a)')
+            assert (await peer.error("write_query", query=f'INSERT INTO "{long}" VALUES (1)')).startswith(
+                "too_large: "
+            )
+            assert count(db, f'"{long}"') == 0
+
+
+async def test_a_database_that_is_read_only_is_not_changed(path: Path, db: sqlite3.Connection) -> None:
+    async with inside("--db", f"a={path}:ro", "--db", f"b={path}:rw") as peer:
+        error = await peer.error("write_query", query=ALL, database="a")
+        await peer.data("write_query", query=LATER, database="b")
+    assert error.startswith("read_only: the database 'a' may only be read")
+    assert count(db) == 1
+
+
+async def test_create_table_is_a_tool_of_its_own(path: Path) -> None:
+    async with inside("--allow-write", path) as peer:
+        text = await peer.text("create_table", query="CREATE TABLE new (a)")
+        error = await peer.error("create_table", query="DROP TABLE new")
+    assert text.splitlines()[2] == "statement 1: 0 rows affected; the schema changed"
+    assert error == "refused: the statement is not allowed: it does something else than CREATE TABLE"
+
+
+async def test_a_csv_is_a_text_or_a_file_of_the_operators_directory(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(b"\xef\xbb\xbfa,b\r\n1,\xc3\xa4\r\n")
+    async with inside("--allow-write", "--files", tmp_path, path) as peer:
+        text = (await peer.text("import_csv", table="new", file="rows.csv")).splitlines()
+        rows = await peer.data("read_query", query="SELECT * FROM new")
+        neither = await peer.error("import_csv", table="new")
+    async with inside("--allow-write", path) as peer:
+        no_files = await peer.error("import_csv", table="new", file="rows.csv")
+    assert text[0].startswith("1 row imported into a new table; ")
+    assert text[2:4] == ["table new", 'columns ["a INTEGER","b TEXT"]']
+    assert rows["rows"] == [[1, "ä"]]
+    assert neither == "bad_csv: give either csv or file"
+    assert no_files.startswith("refused: this server has no directory of files")
+
+
+# The user is asked
+
+
+@asynccontextmanager
+async def asking(
+    path: Path, era: str, rows: int, actions: str = "", meanwhile: Callable[[], object] = lambda: None
+) -> AsyncIterator[AskedPeer]:
+    options = ["--allow-write", "--busy-timeout", "0", "--confirm-rows", str(rows), str(path)]
+    async with wired_inside(app, *options, era=era) as wire:
+        peer = AskedPeer(wire, era, actions, meanwhile)  # type: ignore[arg-type]
+        wire.answers["elicitation/create"] = peer.answer
+        yield peer
+
+
+@every_era
+async def test_the_user_is_asked_before_many_rows_or_the_schema_change(
+    path: Path, db: sqlite3.Connection, era: str
+) -> None:
+    async with asking(path, era, 3, "accept accept accept accept accept") as peer:
+        assert (await peer.text("write_query", query="UPDATE t SET b = a")).startswith("committed; ")
+        await peer.text("import_csv", table="log", csv="said\nx\ny\nz\n")
+        assert peer.questions == []
+        assert (await peer.text("write_query", query=ALL)).startswith("committed; ")
+        assert (await peer.text("write_query", query="DROP TABLE child")).startswith("committed; ")
+        assert (await peer.text("create_table", query="CREATE TABLE new (a)")).startswith("committed; ")
+        await peer.text("import_csv", table="log", csv="said\nx\ny\nz\nä\n")
+        await peer.text("import_csv", table="newer", csv="a\n1\n")
+    assert peer.questions == [
+        ASKED,
+        "Change data? the schema changes:\nDROP TABLE child",
+        "Change data? the schema changes:\nCREATE TABLE new (a)",
+        "Change data? 4 rows change (log):\nimport a CSV into log",
+        "Change data? the schema changes and 1 row changes (newer):\nimport a CSV into newer",
+    ]
+    assert [count(db, table) for table in ("t", "new", "log", "newer")] == [0, 0, 7, 1]
+
+
+@every_era
+async def test_nothing_changes_where_the_user_does_not_agree(path: Path, db: sqlite3.Connection, era: str) -> None:
+    async with asking(path, era, 0, "decline cancel") as peer:
+        for _ in range(2):
+            assert (await peer.text("write_query", query=ALL)).startswith("declined: ")
+    assert (peer.questions, count(db)) == ([ASKED] * 2, 2)
+
+
+@every_era
+async def test_the_database_is_not_locked_while_the_user_thinks_of_the_values_too(
+    path: Path, db: sqlite3.Connection, era: str
+) -> None:
+    async with asking(path, era, 0, "accept", lambda: db.execute("INSERT INTO log VALUES ('theirs')")) as peer:
+        text = await peer.text("write_query", query="DELETE FROM t WHERE a = ?", parameters=[2])
+    assert text.startswith("committed; ")
+    assert peer.questions == ["Change data? 1 row changes (child, t):\nDELETE FROM t WHERE a = ? -- [2]"]
+    assert (count(db), count(db, "log")) == (1, 1)
+
+
+@every_era
+async def test_consent_is_to_the_changes_that_were_asked_for(path: Path, db: sqlite3.Connection, era: str) -> None:
+    def write() -> None:
+        db.execute("INSERT OR IGNORE INTO t VALUES (3, 'theirs')")
+
+    async with asking(path, era, 0, "accept decline", write) as peer:
+        text = await peer.text("write_query", query=ALL)
+    if era == STATELESS:  # the user is asked again
+        assert text.startswith("declined: ")
+        assert peer.questions[-1] == f"Change data? 5 rows change (child, t):\n{ALL}"
+    else:
+        assert text.startswith("changed: the database was changed since the user was asked")
+        assert text.splitlines()[2:4] == ["asked: 4 rows change (child, t)", "now: 5 rows change (child, t)"]
+    assert count(db) == 3
+
+
+async def test_a_dry_run_and_what_fails_are_not_asked_for(path: Path) -> None:
+    async with asking(path, "2025-11-25", 0) as peer:
+        assert (await peer.text("write_query", query="DROP TABLE t", dry_run=True)).startswith("dry run: ")
+        text = await peer.text("write_query", query=["DROP TABLE child", "INSERT INTO t VALUES (1, 'x')"])
+    assert (text.split(":")[0], peer.questions) == ("constraint", [])
+
+
+@pytest.mark.parametrize(
+    ("era", "capabilities"),
+    [("2025-11-25", {}), (STATELESS, {}), pytest.param("2024-11-05", FORMS, marks=pytest.mark.slow)],
+)
+async def test_where_the_client_can_not_ask_it_is_refused(
+    path: Path, db: sqlite3.Connection, era: str, capabilities: dict[str, Any]
+) -> None:
+    async with wired_inside(app, "--allow-write", "--confirm", path, era=era, capabilities=capabilities) as wire:
+        answer = await wire.request("tools/call", {"name": "write_query", "arguments": {"query": ALL}})
+    assert answer["result"]["content"][0]["text"].startswith("cannot_confirm: this server asks the user ")
+    assert count(db) == 2

@@ -1,0 +1,118 @@
+"""The connections to one database: they follow to another file in its place; and the shop for first steps."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from servers.sql.errors import SqlError
+from servers.sqlite.engine.database import Database, Source, make_sample, open_databases
+from servers.sqlite.engine.limits import Limits
+from tests.servers.sqlite.serving import inside
+
+ALL = "SELECT a FROM t ORDER BY a"
+
+
+def make(file: Path, *values: int, kind: str = "INTEGER") -> Path:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"CREATE TABLE t (a {kind})")
+        connection.executemany("INSERT INTO t VALUES (?)", [(value,) for value in values])
+    return file
+
+
+async def rows(database: Database) -> list[tuple[int]]:
+    found: list[tuple[int]] = await database.read(lambda connection, _: connection.execute(ALL).fetchall())
+    return found
+
+
+@asynccontextmanager
+async def opened(file: Path) -> AsyncIterator[Database]:
+    async with open_databases([Source("data", file, True)], Limits(), 2) as databases:
+        yield databases.get("data")
+
+
+async def test_readers_follow_to_the_file_that_took_the_place(tmp_path: Path) -> None:
+    file = make(tmp_path / "data.db", 1)
+    async with opened(file) as database:
+        before = await rows(database), database.openings
+        make(tmp_path / "new.db", 2, 3).replace(file)
+        assert await rows(database) == [(2,), (3,)]
+        assert before == ([(1,)], 0)
+        assert database.openings == 1
+
+
+async def test_each_file_has_a_number_of_its_own(tmp_path: Path) -> None:
+    file, numbers = make(tmp_path / "data.db", 0), set[int]()
+    async with opened(file) as database:
+        for value in (1, 2, 3):
+            async with database.readers.lent() as connection:
+                await connection.run(lambda held, _: held.execute(ALL).fetchall())
+                numbers.add(connection.opening)
+            make(tmp_path / "new.db", value).replace(file)
+    assert len(numbers) == 3
+
+
+async def test_the_writer_writes_to_the_file_that_took_the_place(tmp_path: Path) -> None:
+    file = make(tmp_path / "data.db", 1)
+    async with opened(file) as database:
+        for value in (7, 8):
+            async with database.writer() as connection:
+                insert = f"INSERT INTO t VALUES ({value})"
+                await connection.run(lambda held, _, insert=insert: held.execute(insert).fetchall())
+            make(tmp_path / "new.db", value).replace(file)
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute(ALL).fetchall() == [(8,)]
+
+
+async def test_what_is_begun_ends_on_the_file_where_it_began(tmp_path: Path) -> None:
+    file = make(tmp_path / "data.db", 1)
+    async with opened(file) as database, database.writer() as connection:
+        await connection.run(lambda held, _: held.execute(ALL).fetchall())
+        make(tmp_path / "new.db", 2).replace(file)
+        assert await connection.run(lambda held, _: held.execute(ALL).fetchall()) == [(1,)]
+
+
+async def test_a_file_that_is_gone_is_said_and_found_again(tmp_path: Path) -> None:
+    file = make(tmp_path / "data.db", 1)
+    async with opened(file) as database:
+        file.rename(tmp_path / "aside.db")
+        with pytest.raises(SqlError, match=r"there is no file data\.db"):
+            await rows(database)
+        (tmp_path / "aside.db").rename(file)
+        assert await rows(database) == [(1,)]
+
+
+async def test_a_cursor_says_that_its_rows_are_of_another_file(tmp_path: Path) -> None:
+    file = make(tmp_path / "data.db", 1, 2, 3)
+    async with inside("--readers", "1", file) as peer:
+        first = await peer.data("read_query", query=ALL, max_rows=1)
+        make(tmp_path / "new.db", 5, 6, 7, kind="REAL").replace(file)
+        second = await peer.data("read_query", query=ALL, cursor=first["next_cursor"])
+    assert (second["rows"], second["changed"]) == ([[6.0], [7.0]], True)
+    assert (first["declared"][0], second["declared"][0]) == ("INTEGER", "REAL")
+
+
+# The shop for first steps
+
+
+def test_the_shop_keeps_its_own_rules(tmp_path: Path) -> None:
+    make_sample(tmp_path / "a.db")
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_the_shop_is_always_the_same(tmp_path: Path) -> None:
+    dumps = []
+    for name in ("a.db", "b.db"):
+        make_sample(tmp_path / name)
+        with closing(sqlite3.connect(tmp_path / name)) as connection:
+            dumps.append(list(connection.iterdump()))
+    assert dumps[0] == dumps[1]
+
+
+def test_where_the_shop_cant_be_made_the_reason_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="can't be made"):
+        make_sample(tmp_path / "missing" / "a.db")

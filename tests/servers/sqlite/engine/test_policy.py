@@ -1,0 +1,116 @@
+"""What statements may do, on real databases opened as the server opens them."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.opening import Mode, OpenOptions, open_database
+from servers.sqlite.engine.policy import Policy
+from tests.servers.sqlite.attacks import CHANGES, EXTRA, NEVER, READS
+from tests.servers.sqlite.schemas import made
+
+Opened = tuple[sqlite3.Connection, Policy]
+
+
+@contextmanager
+def opened(path: Path, mode: Mode) -> Iterator[Opened]:
+    with closing(open_database(OpenOptions(path, mode, Limits()), lambda: False)) as connection:
+        yield connection, connection.policy
+
+
+@pytest.fixture
+def reader(file: Path) -> Iterator[Opened]:
+    with opened(made(file, EXTRA), "ro") as held:
+        yield held
+
+
+@pytest.fixture
+def writer(file: Path) -> Iterator[Opened]:
+    with opened(made(file, EXTRA), "rw") as held:
+        yield held
+
+
+def passes(connection: sqlite3.Connection, statement: str, folder: Path) -> bool:
+    """Whether a statement is done."""
+    try:
+        connection.execute(statement.format(folder=folder)).fetchall()
+    except (sqlite3.Error, sqlite3.Warning):
+        return False
+    return True
+
+
+def test_a_reader_may_read_and_nothing_else(reader: Opened, file: Path) -> None:
+    before = file.read_bytes()
+    assert [one for one in READS if not passes(reader[0], one, file.parent)] == []
+    assert reader[1].refused is None
+    assert [one for one in (*CHANGES, *NEVER) if passes(reader[0], one, file.parent)] == []
+    assert file.read_bytes() == before
+
+
+def test_a_writer_may_change_the_database_and_reach_nothing_else(file: Path, tmp_path: Path) -> None:
+    untouched, path = made(file, EXTRA).read_bytes(), tmp_path / "copy.db"
+
+    def is_done(statement: str) -> bool:
+        path.write_bytes(untouched)
+        with opened(path, "rw") as (connection, policy):
+            return passes(connection, statement, tmp_path) and policy.refused is None
+
+    assert [one for one in (*READS, *CHANGES) if not is_done(one)] == []
+    assert [one for one in NEVER if is_done(one)] == []
+
+
+def test_a_table_that_is_called_like_a_closed_module_can_be_read(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("CREATE TABLE DBSTAT (a)")
+    with opened(file, "ro") as (connection, _):
+        assert connection.execute("SELECT * FROM dbstat").fetchall() == []
+
+
+def test_it_knows_the_tables_that_a_statement_changes(writer: Opened) -> None:
+    connection, policy = writer
+    connection.execute("CREATE TABLE log (name)")
+    connection.execute("CREATE TRIGGER g AFTER INSERT ON numbers BEGIN INSERT INTO log VALUES (new.name); END")
+    policy.forget()
+    connection.execute("INSERT INTO numbers VALUES (-1, 'x')")
+    assert policy.changed == {"numbers", "log"}
+    assert not policy.defines
+
+
+def test_what_sqlite_notes_for_itself_is_no_change_of_a_table(writer: Opened) -> None:
+    connection, policy = writer
+    connection.execute("CREATE TABLE counted (n INTEGER PRIMARY KEY AUTOINCREMENT)")
+    policy.forget()
+    connection.execute("INSERT INTO counted DEFAULT VALUES")
+    connection.execute("DELETE FROM sqlite_sequence")
+    assert policy.changed == {"counted"}
+
+
+@pytest.fixture
+def in_capitals(file: Path) -> Path:
+    """A database of names and words of SQL that are written large."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("CREATE VIRTUAL TABLE PAGES USING DBSTAT")
+        connection.execute("CREATE VIRTUAL TABLE WORDS USING FTS5 (WORD)")
+        connection.execute("CREATE TABLE SLOW (A, B AS (INSTR(A, 'x')))")
+    return file
+
+
+def test_a_virtual_table_is_closed_or_open_in_any_case(in_capitals: Path) -> None:
+    for table in ("PAGES", "pages", "Pages"):
+        with opened(in_capitals, "ro") as (connection, policy):
+            with pytest.raises(sqlite3.DatabaseError):
+                connection.execute(f"SELECT * FROM {table}")
+            assert policy.refused == "it reads a virtual table that is not on the list"
+    with opened(in_capitals, "ro") as (connection, _):
+        assert connection.execute("SELECT * FROM words").fetchall() == []
+
+
+def test_what_cant_be_interrupted_is_known_in_any_case(in_capitals: Path) -> None:
+    with opened(in_capitals, "ro") as (connection, policy):
+        with pytest.raises(sqlite3.DatabaseError):
+            connection.execute("SELECT b FROM slow")
+        assert policy.uninterruptible

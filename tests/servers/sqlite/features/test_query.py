@@ -1,0 +1,225 @@
+"""`read_query`: what other servers were seen to get wrong, S1 to S12. That is what may not be done whatever it looks
+like, what is too large, names, values, and which file is read.
+
+S7 and S10 are about files that mean harm, and what lets nobody else wait is about whole processes: both are in
+`tests/checks/sql`. How pages go on (S11) is with `servers.sql.features.reading`, S13 and S14 with
+what writes and watches.
+"""
+
+import hashlib
+import json
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers.sqlite.attacks import CHANGES, EXTRA, NEVER
+from tests.servers.sqlite.malicious import BOMB
+from tests.servers.sqlite.schemas import HOSTILE, hostile, made
+from tests.servers.sqlite.serving import Peer, inside
+from tests.wire import Wire
+
+COUNTED = f"SELECT count(*) FROM ({BOMB})"
+
+
+async def rows(peer: Peer, query: str, **more: Any) -> list[Any]:
+    found: list[Any] = (await peer.data("read_query", query=query, **more))["rows"]
+    return found
+
+
+# What has no end (S1, S2)
+
+
+async def test_s1_cancelled_queries_leave_no_reader_at_work(file: Path) -> None:
+    async with inside("--readers", "2", file) as peer:
+        for _ in range(10):
+            await peer.client.cancel(await peer.client.start("read_query", query=COUNTED))
+        assert await rows(peer, "SELECT 1") == [[1]]
+        assert not peer.client.others
+
+
+async def test_s2_of_a_cross_join_that_is_not_sorted_the_first_rows_come(file: Path) -> None:
+    join = "SELECT c.n FROM numbers a, numbers b, numbers c"
+    async with inside("--timeout", "0.1", file) as peer:
+        assert await rows(peer, f"{join} LIMIT 10") == [[n] for n in range(10)]
+        whole = await peer.call("read_query", query=join)
+        ordered = await peer.error("read_query", query=f"{join} ORDER BY a.n * b.n % 7, c.n LIMIT 10")
+    assert whole["structuredContent"]["truncated"]
+    assert whole["structuredContent"]["next_cursor"]
+    assert len(json.dumps(whole)) < 1_000_000
+    assert ordered.startswith("timeout: ")
+
+
+# What is too large (S3)
+
+TOO_LARGE = (
+    "SELECT zeroblob(50000000)",
+    "SELECT randomblob(1000000000)",
+    "SELECT zeroblob(1e9)",
+    f"SELECT group_concat(x, printf('%.*c', 100000, 'x')) FROM ({BOMB})",
+    "SELECT replace(hex(zeroblob(7000000)), '0', 'many bytes for one')",
+    "SELECT count(*) FROM numbers WHERE printf('%.*c', 100000, 'a') LIKE printf('%.*c', 60000, '%')",
+    "SELECT 'a' GLOB printf('%.*c', 60000, '*')",
+    f"SELECT {'(' * 5_000}1{')' * 5_000}",
+    f"SELECT {'+'.join('1' * 5_000)}",
+    f"SELECT {','.join('1' * 5_000)}",
+    f"SELECT {' UNION ALL SELECT '.join('1' * 5_000)}",
+    f"SELECT '{'x' * 1_100_000}'",
+    f"SELECT {','.join('?' * 33_000)}",
+    "SELECT json(printf('%.*c', 100000, '['))",
+)
+
+
+@pytest.mark.slow
+async def test_s3_what_is_too_large_is_an_error(file: Path) -> None:
+    async with inside("--timeout", "2", file) as peer:
+        for query in TOO_LARGE:
+            assert len(await peer.error("read_query", query=query)) < 2_000
+        assert await rows(peer, "SELECT 1") == [[1]]
+
+
+@pytest.mark.slow
+async def test_s3_a_text_of_a_billion_characters_is_none(file: Path) -> None:
+    """SQLite gives NULL for it, after it has counted them all in one instruction."""
+    async with inside(file) as peer:
+        assert await rows(peer, "SELECT printf('%.*c', 1000000000, 'x')") == [[None]]
+
+
+async def test_s3_long_values_are_cut_and_many_parameters_taken(file: Path) -> None:
+    async with inside(file) as peer:
+        for query, kind in (("zeroblob(10000000)", "blob"), ("printf('%.*c', 10000000, 'x')", "text")):
+            result = await peer.call("read_query", query=f"SELECT {query}")
+            [[cell]] = result["structuredContent"]["rows"]
+            assert (cell["type"], cell["bytes"], cell["truncated"]) == (kind, 10_000_000, True)
+            assert len(json.dumps(result)) < 100_000
+        many = f"SELECT count(*) FROM numbers WHERE n IN ({','.join('?' * 30_000)})"
+        assert await rows(peer, many, parameters=list(range(30_000))) == [[1_000]]
+
+
+# What is no reading, whatever it looks like (S4, S5)
+
+
+async def test_s4_s5_no_statement_that_reads_can_do_anything_else(file: Path) -> None:
+    before = hashlib.sha256(made(file, EXTRA).read_bytes()).hexdigest()
+    async with inside(file) as peer:
+        for query in (*CHANGES, *NEVER):
+            result = await peer.call("read_query", query=query.format(folder=file.parent))
+            assert result.get("isError"), query
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == before
+    assert {one.name for one in file.parent.iterdir()} <= {"data.db", "data.db-wal", "data.db-shm"}
+
+
+READING = (
+    "SELECT 1 + count(*) FROM words",
+    "VALUES (2)",
+    "WITH x AS (SELECT 2 AS y) SELECT y FROM x",
+    "-- how many?\nSELECT 2;",
+    "/* how many? */ SELECT 2 -- two",
+    " ;SELECT 2",
+    "SELECT 2 WHERE 'DELETE; DROP TABLE' <> ''",
+    "PRAGMA user_version",
+    "SELECT count(*) FROM pragma_table_info('numbers')",
+    "SELECT count(*) FROM json_each('[1, 2]')",
+    "SELECT 2 + count(*) FROM place",
+)
+
+
+async def test_s5_all_that_reads_is_answered(file: Path) -> None:
+    async with inside(made(file, f"{EXTRA} PRAGMA user_version = 2;")) as peer:
+        assert [query for query in READING if await rows(peer, query) != [[2]]] == []
+
+
+async def test_s6_any_name_of_a_table_is_a_name(tmp_path: Path) -> None:
+    async with inside(hostile(tmp_path / "odd.db", *HOSTILE)) as peer:
+        for name in HOSTILE:
+            quoted = name.replace('"', '""')
+            data = await peer.data("read_query", query=f'SELECT * FROM "{quoted}"')
+            assert (data["columns"], data["rows"]) == ([name], [[name]])
+
+
+# S8: values, and what is told of their columns
+
+VALUES = (
+    ("9007199254740992", 2**53),
+    ("9007199254740993", {"type": "integer", "value": "9007199254740993"}),
+    ("-9223372036854775808", {"type": "integer", "value": "-9223372036854775808"}),
+    ("9e999", {"type": "real", "value": "Infinity"}),
+    ("-9e999", {"type": "real", "value": "-Infinity"}),
+    ("9e999 - 9e999", None),
+    ("1.0", 1.0),
+    ("0.1 + 0.2", 0.1 + 0.2),
+    ("NULL", None),
+    ("''", ""),
+    ("'a' || char(0) || 'b'", "a\0b"),
+    ("'😀'", "😀"),
+    ("x''", {"type": "blob", "bytes": 0, "base64": ""}),
+    ("x'00ff'", {"type": "blob", "bytes": 2, "base64": "AP8="}),
+    ("CAST(x'ff41' AS TEXT)", {"type": "text", "bytes": 2, "base64": "/0E="}),
+    ("CAST('text' AS BLOB)", {"type": "blob", "bytes": 4, "base64": "dGV4dA=="}),
+)
+
+
+async def test_s8_a_value_comes_as_it_is_and_can_be_given_back(file: Path) -> None:
+    async with inside(file) as peer:
+        for expression, value in VALUES:
+            [[found]] = await rows(peer, f"SELECT {expression}")
+            assert (found, type(found)) == (value, type(value)), expression
+            if "CAST(x" not in expression:  # a parameter can be no text that is not UTF-8
+                same = f"SELECT ?1 IS ({expression}) AND typeof(?1) = typeof({expression})"
+                assert await rows(peer, same, parameters=[found]) == [[1]], expression
+
+
+async def test_s8_columns_are_told_with_their_names_and_types(tmp_path: Path) -> None:
+    script = """
+        CREATE TABLE mixed (a VARCHAR(9)); INSERT INTO mixed VALUES (1), (1.5), ('x'), (x'00'), (NULL);
+        CREATE TABLE s (a INT PRIMARY KEY, b ANY, c INT AS (a * 2), d INT AS (a + 1) STORED) STRICT, WITHOUT ROWID;
+        INSERT INTO s VALUES (1, 'x'), (2, 9007199254740993);"""
+    async with inside(made(tmp_path / "data.db", script)) as peer:
+        same = await peer.data("read_query", query="SELECT 1 AS x, 2 AS x, 3 AS '', 4 AS ''")
+        mixed = await peer.data("read_query", query="SELECT a FROM mixed")
+        strict = await rows(peer, "SELECT * FROM s")
+    assert (same["columns"], same["rows"]) == (["x", "x", "", ""], [[1, 2, 3, 4]])
+    # The affinity of TEXT makes texts of the numbers.
+    assert (mixed["declared"], mixed["types"]) == (["VARCHAR(9)"], ["blob, null, text"])
+    assert strict == [[1, "x", 2, 2], [2, {"type": "integer", "value": "9007199254740993"}, 4, 3]]
+
+
+async def test_s9_a_ping_is_answered_while_a_lock_is_waited_for(file: Path) -> None:
+    made(file, "PRAGMA journal_mode = DELETE;")
+    async with inside("--busy-timeout", "60", "--timeout", "60", file) as peer:
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            reading = await peer.client.start("read_query", query="SELECT name FROM numbers WHERE n = 1")
+            for _ in range(20):
+                assert "result" in await peer.request("ping")
+            other.execute("COMMIT")
+        answer = await peer.client.answer(reading)
+    assert answer["result"]["structuredContent"]["rows"] == [["number 1"]]
+
+
+# Which file (S12)
+
+
+@pytest.mark.slow
+async def test_s12_a_missing_file_is_not_made_and_an_empty_path_is_refused(tmp_path: Path) -> None:
+    names = [str(tmp_path / name) for name in ("missing.db", "file:missing.db?mode=rwc", "missing.db?mode=rwc")]
+    for given in (*([name] for name in names), [""], ["--db", "data="], ["--db", "=x"]):
+        async with Wire([sys.executable, "-m", "servers.sqlite", "--allow-write", *given]) as wire:
+            assert await wire.wait() != 0
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_s12_a_name_with_the_parameters_of_a_uri_is_a_name_and_none_comes_from_a_client(
+    file: Path, tmp_path: Path
+) -> None:
+    odd = file.rename(tmp_path / "data.db?mode=rwc&vfs=unix-none#x%00")
+    (tmp_path / "other").mkdir()
+    other = made(tmp_path / "other" / "data.db", "CREATE TABLE t (a);")
+    async with inside("--db", f"odd={odd}") as peer:
+        assert await rows(peer, "SELECT count(*) FROM numbers") == [[1_000]]
+        for name in (str(other), "../other", "other", f"file:{other}", ":memory:", "temp", "main"):
+            assert (await peer.error("read_query", query="SELECT 1", database=name)).startswith("bad_database: ")
+    assert {one.name.removesuffix("-wal").removesuffix("-shm") for one in tmp_path.iterdir()} == {odd.name, "other"}

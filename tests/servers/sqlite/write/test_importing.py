@@ -1,0 +1,219 @@
+"""`import_csv`: what the fields become, where they go, and what is refused."""
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers.sql.errors import SqlError
+from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.csvs import CsvFormat, open_text
+from servers.sql.write.imports import Import, Imported
+from servers.sqlite.engine.limits import Limits
+from servers.sqlite.write import importing
+from servers.sqlite.write.session import write
+from tests.servers.sqlite.writing import SCHEMA, opened
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "data.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(SCHEMA)
+    return path
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield connection
+
+
+async def imported(
+    path: Path,
+    table: str,
+    csv: str,
+    form: CsvFormat = CsvFormat(),  # noqa: B008
+    limits: Limits = Limits(),  # noqa: B008
+) -> Imported:
+    async with opened(path, limits) as database:
+        work = partial(importing.import_csv, Import(table, open_text(csv), form), Consent())
+        done = await write(database, work)
+    assert not isinstance(done, Figures)
+    return done
+
+
+async def refused(path: Path, table: str, csv: str, form: CsvFormat = CsvFormat()) -> str:  # noqa: B008
+    """Why the import is refused; it changes nothing."""
+    with closing(sqlite3.connect(path)) as connection:
+        before = list(connection.iterdump())
+        with pytest.raises(SqlError) as raised:
+            await imported(path, table, csv, form)
+        assert list(connection.iterdump()) == before
+    return f"{raised.value.code}: {raised.value}"
+
+
+TYPES: list[tuple[list[str], str, list[Any]]] = [
+    (["1", "-20", "0"], "INTEGER", [1, -20, 0]),
+    (["9223372036854775807", "-9223372036854775808"], "INTEGER", [2**63 - 1, -(2**63)]),
+    (["9223372036854775808"], "TEXT", ["9223372036854775808"]),
+    (["007"], "TEXT", ["007"]),
+    (["-0"], "TEXT", ["-0"]),
+    (["+1"], "TEXT", ["+1"]),
+    ([" 1"], "TEXT", [" 1"]),
+    (["1_000"], "TEXT", ["1_000"]),
+    (["\u0661"], "TEXT", ["\u0661"]),
+    (["1.5", "2", "-0.25"], "REAL", [1.5, 2.0, -0.25]),
+    (["2", "1.5"], "REAL", [2.0, 1.5]),
+    (["9007199254740992", "1.5"], "REAL", [9007199254740992.0, 1.5]),
+    (["9007199254740993", "1.5"], "TEXT", ["9007199254740993", "1.5"]),
+    (["0.1234567890123456789"], "TEXT", ["0.1234567890123456789"]),
+    (["1.50"], "TEXT", ["1.50"]),
+    (["-0.0"], "TEXT", ["-0.0"]),
+    (["1e5"], "TEXT", ["1e5"]),
+    (["nan", "inf"], "TEXT", ["nan", "inf"]),
+    (["1", "x", "2"], "TEXT", ["1", "x", "2"]),
+    (["1", "", "2"], "INTEGER", [1, None, 2]),
+    (["", ""], "TEXT", [None, None]),
+    (['""', "a"], "TEXT", [None, "a"]),
+]
+
+
+async def test_a_new_table_gets_only_types_that_lose_nothing(path: Path, db: sqlite3.Connection) -> None:
+    found = []
+    for fields, *_ in TYPES:
+        table = f"new{len(found)}"
+        done = await imported(path, table, "n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
+        assert (done.created, done.rows, done.columns[0]) == (True, len(fields), ("n", "INTEGER"))
+        found.append((fields, done.columns[1][1], [value for (value,) in db.execute(f"SELECT v FROM {table}")]))
+    assert found == TYPES
+
+
+@pytest.mark.parametrize(
+    ("parts", "kind"),
+    [(["1", "9007199254740993", "1", "1.5"], "TEXT"), (["1.5", "1"], "REAL"), (["1", "x", "1"], "TEXT")],
+)
+async def test_a_type_holds_for_rows_far_apart(path: Path, parts: list[str], kind: str) -> None:
+    done = await imported(path, "new", "v\n" + "".join(f"{part}\n" * 2_000 for part in parts))
+    assert done.columns == [("v", kind)]
+
+
+async def test_quotes_line_ends_and_a_mark_are_understood(path: Path, db: sqlite3.Connection) -> None:
+    await imported(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', CsvFormat(";"))
+    assert db.execute('SELECT a, "b c" FROM new').fetchall() == [('x;"y"\r\nz', 1), ("last", 2)]
+
+
+async def test_without_a_header_the_columns_are_numbered(path: Path, db: sqlite3.Connection) -> None:
+    await imported(path, "new", "1\tx\n2\ty\n", CsvFormat("\t", header=False))
+    assert db.execute("SELECT c1, c2 FROM new").fetchall() == [(1, "x"), (2, "y")]
+
+
+async def test_names_are_nothing_but_names(path: Path, db: sqlite3.Connection) -> None:
+    await imported(path, 'a"); DROP TABLE t; --', '"b"" TEXT); DROP TABLE t; --"\n1\n')
+    assert db.execute('SELECT "b"" TEXT); DROP TABLE t; --" FROM "a""); DROP TABLE t; --"').fetchall() == [(1,)]
+    assert db.execute("SELECT count(*) FROM t").fetchone() == (2,)
+
+
+async def test_a_table_that_is_there_gets_rows_by_the_names_of_its_columns(
+    path: Path, db: sqlite3.Connection
+) -> None:
+    done = await imported(path, "T", "B,a\nx,7\n,08\n")
+    assert (done.created, done.columns) == (False, [("b", "TEXT"), ("a", "INTEGER")])
+    assert db.execute("SELECT * FROM t WHERE a > 2").fetchall() == [(7, "x"), (8, None)]
+
+
+async def test_full_text_search_takes_rows(path: Path, db: sqlite3.Connection) -> None:
+    await imported(path, "docs", "body\nhello world\n")
+    assert db.execute("SELECT * FROM docs WHERE docs MATCH 'world'").fetchall() == [("hello world",)]
+
+
+WRONG = [
+    ("", "bad_csv: there are no rows"),
+    ("a,b\n3,x\n4\n", "bad_csv: row 2, line 3: it has 1 fields, and the first row has 2"),
+    ('a,b\n3,"x\ny"\n1,z\n', "constraint: row 2, line 4: SQLite refuses it (SQLITE_CONSTRAINT"),
+    ('a,b\n3,"x', "bad_csv: unexpected end of data"),
+    ('a,b\n3,x\n4,"y"z\n', "bad_csv: row 1, line 3: ',' expected after '\"'"),
+    ("a,c\n1,2\n", "bad_csv: the table has no such column as the first row names:"),
+    ("a,A\n1,2\n", "bad_csv: the first row names a column twice"),
+    ("a,\n1,2\n", "bad_csv: the first row names a column with nothing"),
+    ("a,b\nx,y\n", "bad_value: row 1, line 2: SQLite refuses it (SQLITE_MISMATCH)"),
+    ("a,b\n3,x\n4,\ud800\n", "bad_parameters: row 2, line 3: a text holds half of a surrogate pair"),
+]
+
+
+async def test_what_does_not_fit_is_refused_with_its_row(path: Path) -> None:
+    found = {csv: await refused(path, "t", csv) for csv, _ in WRONG}
+    assert {csv: found[csv] for csv, error in WRONG if not found[csv].startswith(error)} == {}
+
+
+async def test_without_a_header_the_number_of_fields_must_be_that_of_the_columns(path: Path) -> None:
+    error = await refused(path, "t", "1,2,3\n", CsvFormat(header=False))
+    lines = error.splitlines()
+    assert lines[0] == "bad_csv: the first row has 3 fields, and the table 2 columns:"
+    assert lines[2] == "columns of the table: a, b"
+
+
+async def test_tables_that_take_no_rows_are_refused(path: Path) -> None:
+    for table, column in (("sqlite_schema", "sql"), ("sqlite_new", "a"), ("seen", "a")):
+        assert (await refused(path, table, f"{column}\n1\n")).startswith("bad_statement: ")
+
+
+async def test_a_field_beyond_the_limit_is_refused(path: Path) -> None:
+    assert "field larger than field limit" in await refused(
+        path, "t", "a,b\n3," + "x" * 2_000, CsvFormat(field_bytes=1_000)
+    )
+
+
+async def test_an_import_is_stopped_when_its_time_is_over(path: Path, db: sqlite3.Connection) -> None:
+    with pytest.raises(SqlError, match="stopped after"):
+        await imported(path, "new", "a\n" + "1\n" * 300_000, limits=Limits(seconds=0.02))
+    assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'new'").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("second", ["a\nx\n", "a,b\n1,2\n"])
+async def test_a_file_that_is_changed_while_it_is_read_is_refused(path: Path, second: str) -> None:
+    texts = iter([open_text("a\n1\n"), open_text(second)])
+    async with opened(path) as database:
+        work = partial(importing.import_csv, Import("new", lambda: next(texts)(), CsvFormat()), Consent())
+        with pytest.raises(SqlError, match="the file was changed while it was imported"):
+            await write(database, work)
+
+
+LARGE = """
+import asyncio, resource, sys
+from functools import partial
+from pathlib import Path
+from servers.sqlite.write import importing
+from servers.sql.write.consent import Consent
+from servers.sql.write.csvs import CsvFormat, open_file
+from servers.sql.write.imports import Import
+from servers.sqlite.write.session import write
+from tests.servers.sqlite.writing import opened
+
+async def main(path):
+    async with opened(path) as database:
+        wanted = Import("new", open_file(path.parent, "large.csv"), CsvFormat())
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        done = await write(database, partial(importing.import_csv, wanted, Consent()))
+        print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+@pytest.mark.slow
+def test_a_large_file_takes_little_memory(path: Path, tmp_path: Path) -> None:
+    line = ",".join(["text " * 10] * 9)
+    with (tmp_path / "large.csv").open("w") as file:
+        file.write(",".join("abcdefghij") + "\n")
+        file.writelines(f"{n},{line}\n" for n in range(220_000))
+    assert (tmp_path / "large.csv").stat().st_size > 100_000_000
+    done = subprocess.run([sys.executable, "-c", LARGE, str(path)], capture_output=True, text=True, check=True)
+    rows, kibibytes = map(int, done.stdout.split())
+    assert (rows, kibibytes < 40_000) == (220_000, True)

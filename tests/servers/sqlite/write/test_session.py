@@ -1,0 +1,203 @@
+"""A change in one transaction beside others who read, write and lock: it is made, waits, or is refused in time."""
+
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.sql.errors import SqlError
+from servers.sql.pages import AnswerLimits
+from servers.sql.query import Query
+from servers.sql.write.consent import Figures
+from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.sqlite.query.query import run_query
+from servers.sqlite.write.session import Session, write
+from tests.servers.sqlite.writing import execute, opened
+from tests.wire import PATIENCE
+
+MODES = pytest.mark.parametrize("mode", ["wal", "delete"])
+
+
+@contextmanager
+def database(folder: Path, mode: str = "wal") -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(folder / "data.db", timeout=0, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        connection.execute("CREATE TABLE rows (batch INTEGER, n INTEGER)")
+        connection.execute("CREATE TABLE counter AS SELECT 0 AS n")
+        yield connection
+
+
+@MODES
+async def test_changes_by_two_writers_are_all_made(tmp_path: Path, mode: str) -> None:
+    async def count(path: Path) -> None:
+        # With a rollback journal one may have to wait until the other is done with all.
+        async with opened(path, Limits(busy_seconds=30)) as mine:
+            for _ in range(10):
+                await execute(mine, "UPDATE counter SET n = n + 1", "INSERT INTO rows SELECT 1, n FROM counter")
+
+    with database(tmp_path, mode) as db:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(count, tmp_path / "data.db")
+            tasks.start_soon(count, tmp_path / "data.db")
+        assert db.execute("SELECT n FROM rows ORDER BY n").fetchall() == [(n,) for n in range(1, 21)]
+
+
+@MODES
+@pytest.mark.parametrize("act", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+async def test_s9_a_lock_that_others_keep_is_told_in_time(tmp_path: Path, mode: str, act: str) -> None:
+    with database(tmp_path, mode) as db:
+        async with opened(tmp_path / "data.db", Limits(busy_seconds=0.05)) as mine:
+            db.execute(act)
+            with anyio.fail_after(4), pytest.raises(SqlError) as raised:
+                await execute(mine, "DELETE FROM rows")
+            db.execute("ROLLBACK")
+            await execute(mine, "DELETE FROM rows")
+    assert raised.value.code == "busy"
+
+
+async def test_s9_a_lock_that_others_let_go_of_is_waited_for(tmp_path: Path) -> None:
+    with database(tmp_path) as db:
+        async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
+            db.execute("BEGIN IMMEDIATE")
+            tasks.start_soon(execute, mine, "UPDATE counter SET n = 5")
+            seen = await mine.read(lambda connection, _: connection.execute("SELECT n FROM counter").fetchone())
+            db.execute("COMMIT")
+        assert (seen, db.execute("SELECT n FROM counter").fetchone()) == ((0,), (5,))
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """Set once somebody waits for a lock, and to be set once that is free: nothing outside tells of who waits."""
+    waits, free, plain = threading.Event(), threading.Event(), StatementDeadline.pause
+
+    def pause(self: StatementDeadline) -> bool:
+        waits.set()
+        return free.wait(PATIENCE) and plain(self)
+
+    monkeypatch.setattr(StatementDeadline, "pause", pause)
+    return waits, free
+
+
+async def change(path: Path) -> None:
+    """A change by a connection that is only opened for it."""
+    async with opened(path) as mine:
+        await execute(mine, "UPDATE counter SET n = 5")
+
+
+async def read(path: Path) -> None:
+    """A query by a connection that is only opened for it."""
+    async with opened(path) as mine:
+        answer = await mine.read(
+            partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 10_000, 1_000))
+        )
+    assert list(answer.page.rows) == [(0,)]
+
+
+@pytest.mark.parametrize("act", [change, read])
+async def test_s9_who_comes_while_the_database_is_locked_waits(
+    tmp_path: Path, waiting: tuple[threading.Event, threading.Event], act: Callable[[Path], Awaitable[None]]
+) -> None:
+    waits, free = waiting
+    with database(tmp_path, "delete") as db:
+        db.execute("BEGIN EXCLUSIVE")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(act, tmp_path / "data.db")
+            assert await anyio.to_thread.run_sync(waits.wait, PATIENCE)
+            db.execute("COMMIT")
+            free.set()
+
+
+@pytest.mark.parametrize("act", ["write", "read"])
+async def test_s9_who_is_there_while_the_database_is_locked_waits(
+    tmp_path: Path, waiting: tuple[threading.Event, threading.Event], act: str
+) -> None:
+    waits, free = waiting
+    with database(tmp_path, "delete") as db:
+        async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
+            await execute(mine, "DELETE FROM rows")
+            db.execute("BEGIN EXCLUSIVE")
+            if act == "write":
+                tasks.start_soon(execute, mine, "UPDATE counter SET n = 5")
+            else:
+                work = partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 10_000, 1_000))
+                tasks.start_soon(mine.read, work)
+            assert await anyio.to_thread.run_sync(waits.wait, PATIENCE)
+            db.execute("COMMIT")
+            free.set()
+
+
+async def test_a_commit_waits_for_a_reader_where_it_must(tmp_path: Path) -> None:
+    def refused() -> bool:
+        with closing(sqlite3.connect(tmp_path / "data.db", timeout=0)) as connection:
+            try:
+                connection.execute("SELECT n FROM counter").fetchall()
+            except sqlite3.OperationalError:
+                return True
+        return False
+
+    with database(tmp_path, "delete") as db:
+        db.execute("INSERT INTO rows VALUES (1, 1), (1, 2)")
+        reading = db.execute("SELECT * FROM rows")
+        async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
+            tasks.start_soon(execute, mine, "DELETE FROM rows")
+            # Once a commit waits, nobody begins to read.
+            with anyio.fail_after(PATIENCE):
+                while not refused():
+                    await anyio.sleep(0)
+            assert len(reading.fetchall()) == 2
+        assert db.execute("SELECT count(*) FROM rows").fetchone() == (0,)
+
+
+async def test_s9_a_commit_that_a_reader_holds_up_is_rolled_back_in_time(tmp_path: Path) -> None:
+    with database(tmp_path, "delete") as db:
+        db.execute("INSERT INTO rows VALUES (1, 1), (1, 2)")
+        reading = db.execute("SELECT * FROM rows")
+        async with opened(tmp_path / "data.db", Limits(busy_seconds=0.05)) as mine:
+            with pytest.raises(SqlError) as raised:
+                await execute(mine, "DELETE FROM rows")
+            reading.close()
+            await execute(mine, "UPDATE counter SET n = 5")
+        assert raised.value.code == "busy"
+        assert db.execute("SELECT count(*), (SELECT n FROM counter) FROM rows").fetchone() == (2, 5)
+
+
+async def test_readers_see_the_last_commit_while_a_change_is_made(tmp_path: Path) -> None:
+    changed, seen = threading.Event(), threading.Event()
+
+    def change(session: Session) -> None:
+        with session.transaction():
+            session.connection.execute("UPDATE counter SET n = 5")
+            changed.set()
+            assert seen.wait(PATIENCE)
+            session.commit(Figures(1, (1,), ("numbers",), False))
+
+    with database(tmp_path):
+        async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
+            tasks.start_soon(write, mine, change)
+            await anyio.to_thread.run_sync(partial(changed.wait, PATIENCE))
+            rows = [
+                await mine.read(lambda connection, _: connection.execute("SELECT n FROM counter").fetchone())
+                for _ in range(20)
+            ]
+            seen.set()
+    assert rows == [(0,)] * 20
+
+
+async def test_where_the_time_is_over_in_a_commit_it_is_said_that_nobody_knows(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def commit(session: Session) -> None:
+        with session.deadline.committing():
+            assert over.wait(PATIENCE)
+
+    with database(tmp_path):
+        async with opened(tmp_path / "data.db", Limits(seconds=0.1)) as mine:
+            with pytest.raises(SqlError) as raised:
+                await write(mine, commit)
+            over.set()
+    assert (raised.value.code, raised.value.suggestion) == ("timeout", "Look whether they are there.")
