@@ -7,13 +7,16 @@ from hashlib import sha256
 from shared import Implementation, Server
 from shared.program.run import run
 
+COMMAND = [sys.executable, "-m", "tests.servers.bundle.other_server"]
+"""To be run in the project's folder."""
+
 app = Server[None](Implementation(name="other", version="3", title="Other <server>"))
 
 
 @app.tool()
 async def digest(variable: str) -> str:
-    """The SHA-256 of a variable of this process."""
-    return sha256(os.environ[variable].encode()).hexdigest()
+    """The SHA-256 of a variable of this process, or of "not set"."""
+    return sha256(os.environ.get(variable, "not set").encode()).hexdigest()
 
 
 @app.tool()

@@ -1,7 +1,12 @@
-"""A server that starts at once: `python -I -S tiny.py`. It speaks the handshake era and nothing else."""
+"""A server that starts at once: `python -I -S tiny.py`. It speaks the handshake era and nothing else.
+
+`tiny.py FILE` has the tools that stand in the file when they are asked for, and ends where that holds no list.
+"""
 
 import json
+import os
 import sys
+from pathlib import Path
 
 TOOLS = [
     {
@@ -35,10 +40,17 @@ def called(params: dict) -> dict:
             return {"content": [PICTURE, {"type": "text", "text": "two"}, {**PICTURE, "data": "!"}, PICTURE]}
         case "measure":
             return {"content": [], "structuredContent": {"width": 80}}
+        case "pid":
+            return {"content": [{"type": "text", "text": str(os.getpid())}]}
         case "vanish":
             sys.stderr.write("out of ink\n")
             sys.exit(3)
     return {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}]}
+
+
+def tools() -> list:
+    found = json.loads(Path(sys.argv[1]).read_text()) if len(sys.argv) > 1 else TOOLS
+    return found if isinstance(found, list) else sys.exit("no tools today")
 
 
 def answer(method: str, params: dict) -> dict | None:
@@ -48,7 +60,7 @@ def answer(method: str, params: dict) -> dict | None:
             info = {"name": "tiny", "version": "1"}
             return {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}
         case "tools/list":
-            return {"tools": TOOLS}
+            return {"tools": tools()}
         case "tools/call":
             return called(params)
         case "prompts/list":

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import anyio
@@ -18,8 +19,7 @@ from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
 from tests.checks.faults.raw import ROOT, Raw
 from tests.checks.faults.test_http_process import listening
-from tests.servers.bundle.old_process import COMMAND as OLD
-from tests.servers.bundle.own_process import COMMAND
+from tests.servers.bundle.other_server import COMMAND
 
 EXPOSE = [sys.executable, "-m", "servers", "expose", "--port", "0"]
 PATIENCE = 60.0
@@ -43,6 +43,12 @@ async def pid_of(client: Client) -> int:
     return int((await client.call_tool("pid")).text)
 
 
+async def value_of(client: Client, variable: str) -> str:
+    """The value of a variable of the server's process, one of these few."""
+    known = {sha256(value.encode()).hexdigest(): value for value in ("1", "2", "3", "not set")}
+    return known[(await client.call_tool("digest", {"variable": variable})).text]
+
+
 def is_there(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -62,16 +68,18 @@ def url() -> Iterator[str]:
 async def test_it_is_the_server_that_was_started(url: str, mode: str) -> None:
     with anyio.fail_after(PATIENCE):
         async with connect_http(url, ClientOptions(mode=mode)) as client:
-            assert client.server.info["name"] == "own-process"
+            assert client.server.info["name"] == "other"
             assert client.stateless is (mode == "stateless")
-            assert (await client.call_tool("variable", {"name": "NOTHING"})).text == "not set"
+            assert await value_of(client, "NOTHING") == "not set"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
-async def test_each_session_has_a_process_unless_one_is_for_all(shared: bool) -> None:
+async def test_each_session_has_a_process_unless_one_is_for_all(shared: bool, tmp_path: Path) -> None:
+    (tmp_path / "tools").write_text('[{"name": "pid", "inputSchema": {"type": "object"}}]')
+    old = [sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tiny.py"), str(tmp_path / "tools")]
     handshake = ClientOptions(mode="handshake")
-    with Raw([*EXPOSE, *(["--shared"] if shared else []), "--", *OLD]) as process, anyio.fail_after(PATIENCE):
+    with Raw([*EXPOSE, *(["--shared"] if shared else []), "--", *old]) as process, anyio.fail_after(PATIENCE):
         url = listening(process)
         async with connect_http(url, handshake) as one, connect_http(url, handshake) as other:
             pids = {await pid_of(one), await pid_of(other), await pid_of(one)}
@@ -83,7 +91,7 @@ async def test_the_command_has_what_it_was_given_and_no_other_secret() -> None:
     options = ("--env", "ONE=1", "--env", "TWO")
     with exposed(*options, TWO="2", THREE="3") as (_, url), anyio.fail_after(PATIENCE):
         async with connect_http(url) as client:
-            found = [(await client.call_tool("variable", {"name": name})).text for name in ("ONE", "TWO", "THREE")]
+            found = [await value_of(client, name) for name in ("ONE", "TWO", "THREE")]
     assert found == ["1", "2", "not set"]
 
 
@@ -95,7 +103,7 @@ async def test_whoever_has_no_token_is_not_let_in(tmp_path: Path) -> None:
             async with connect_http(url):
                 pass
         async with connect_http(url, token="hush") as client:
-            assert client.server.info["name"] == "own-process"
+            assert client.server.info["name"] == "other"
     assert refused.value.code == 401
 
 
@@ -107,7 +115,7 @@ async def test_what_it_has_to_say_goes_to_the_log_and_all_ends_with_a_signal() -
         assert is_there(pid)
         process.process.send_signal(signal.SIGTERM)
         assert process.wait() == 0
-        assert f"{Path(sys.executable).name}: it begins" in process.stderr()
+        assert f"{Path(sys.executable).name}: other: a word on stderr" in process.stderr()
     assert not is_there(pid)
 
 
@@ -122,7 +130,7 @@ async def test_a_server_that_ended_is_started_again(url: str) -> None:
 async def restarted(client: Client) -> int:
     """Ends the server by a call, which is told that; the process that takes its place."""
     with pytest.raises(McpError, match=r"was lost while it answered"):
-        await client.call_tool("end")
+        await client.call_tool("leave")
     while (pid := await _pid_again(client)) is None:
         pass
     return pid

@@ -13,7 +13,7 @@ from shared.gateway.rules.pins import Pins
 
 pytestmark = pytest.mark.usefixtures("home_of_nobody")
 
-SERVER = Path(__file__).parents[1] / "changeable.py"
+SERVER = Path(__file__).parents[1] / "tiny.py"
 
 
 def tool(name: str, description: str = "Does it.", **properties: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from servers.bundle.program import main
 from shared.gateway.rules.pins import Pins
 from tests.servers.bundle.doctor.machines import CATALOG, installed
 
-SERVER = Path(__file__).parents[1] / "changeable.py"
+SERVER = Path(__file__).parents[1] / "tiny.py"
 TOKEN = "do-not-show-this-7c1f"
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in "ab"]
 
@@ -60,7 +60,7 @@ async def test_all_is_well(place: Place) -> None:
     assert [(one.severity, one.where.removeprefix(str(place.config)), one.what) for one in found] == [
         (Severity.OK, "", "can be read, and names 2 servers"),
         (Severity.OK, ", 'filesystem'", "its settings are as it takes them"),
-        (Severity.OK, ", 'other'", "it starts, is changeable 7, speaks 2025-11-25, and has 2 tools"),
+        (Severity.OK, ", 'other'", "it starts, is tiny 1, speaks 2025-11-25, and has 2 tools"),
     ]
 
 
@@ -181,7 +181,7 @@ async def test_a_damaged_file_of_pins(place: Place) -> None:
 def test_the_command_ends_as_it_was_found(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     place.write({"other": place.other()})
     assert main(["doctor", "--config", str(place.config), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[-1]["what"].startswith("it starts, is changeable 7")
+    assert json.loads(capsys.readouterr().out)[-1]["what"].startswith("it starts, is tiny 1")
     place.write({"other": {"command": "no-such-program-here"}})
     assert main(["doctor", "--config", str(place.config)]) == 1
 

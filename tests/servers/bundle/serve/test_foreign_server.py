@@ -18,11 +18,11 @@ from anyio import to_thread
 from servers.bundle.program import main
 from tests.checks.faults.raw import ROOT, Raw
 from tests.servers.bundle.commands.test_serve import client, metrics, serving
+from tests.servers.bundle.other_server import COMMAND
 from tests.shared.transports.http.http_wire import PATIENCE, Json, envelope, merged, routing, served
 
 SECRET = "hunter2-hunter2"
-CHANGEABLE = Path(__file__).parents[1] / "changeable.py"
-OTHER = [sys.executable, "-m", "tests.servers.bundle.other_server"]
+TINY = Path(__file__).parents[1] / "tiny.py"
 
 
 def configured(folder: Path, *, others: Json, **options: Any) -> Path:
@@ -34,7 +34,7 @@ def configured(folder: Path, *, others: Json, **options: Any) -> Path:
 
 
 def started(**more: Any) -> Json:
-    return {"command": OTHER, "cwd": str(ROOT), **more}
+    return {"command": COMMAND, "cwd": str(ROOT), **more}
 
 
 @asynccontextmanager
@@ -162,7 +162,7 @@ def test_one_that_hears_nothing_is_gone_with_the_program(tmp_path: Path) -> None
 
 
 def offer(path: Path, **descriptions: str) -> None:
-    """Has the changeable server offer these tools."""
+    """Has the tiny server offer these tools."""
     schema = {"type": "object"}
     tools = [{"name": name, "description": said, "inputSchema": schema} for name, said in descriptions.items()]
     # The server may be reading it.
@@ -175,7 +175,7 @@ def offer(path: Path, **descriptions: str) -> None:
 async def test_a_tool_that_changed_is_withheld_until_it_is_accepted(tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     offer(tools, a="Is a.", b="Is b.")
-    command = [sys.executable, "-I", "-S", str(CHANGEABLE), str(tools)]
+    command = [sys.executable, "-I", "-S", str(TINY), str(tools)]
     config = configured(tmp_path, others={"other": {"command": command, "pin": True}})
     pin = ["pin", "other", "--config", str(config)]
     async with at_work(tmp_path, config) as (process, http):
@@ -186,7 +186,7 @@ async def test_a_tool_that_changed_is_withheld_until_it_is_accepted(tmp_path: Pa
         assert await to_thread.run_sync(main, pin) == 1
         assert await to_thread.run_sync(main, [*pin, "--accept", "a"]) == 0
         assert await listed(http, "other") == ["a", "b"]
-        assert await text(http, "other", "a") == ""
+        assert await text(http, "other", "a") == "{}"
         process.process.terminate()
         assert process.wait() == 0
         log = process.stderr()
