@@ -170,7 +170,9 @@ def text_of(result: Json) -> str:
 
 
 @asynccontextmanager
-async def ada_and_bob(app: Server[Any], settings: BaseModel, ada: BaseModel) -> AsyncIterator[tuple[inner.Peer, inner.Peer]]:
+async def ada_and_bob(
+    app: Server[Any], settings: BaseModel, ada: BaseModel
+) -> AsyncIterator[tuple[inner.Peer, inner.Peer]]:
     """Clients of ada, who has less, and of bob, who has all."""
     async with (
         app.open(settings, extensions=[narrowing({"ada": ada})]) as running,

@@ -5,12 +5,19 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from servers.filesystem.server import app as filesystem
+from shared.contracts import Stores
+from tests.redis_server import RedisServer
+from tests.redis_stores import InRedis
 from tests.servers.filesystem.serving import http, inside, served, subscribe, updated, uri_of
 from tests.servers.peers import ERAS, Peer
+from tests.servers.replicas import LISTED, opened, subscribe_to, told_only, two
+from tests.shared.server.peer import PATIENCE, talking
 from tests.shared.transports.http.http_wire import Json, Site, events
 from tests.wire import Wire
 
@@ -265,3 +272,52 @@ async def test_w19_what_happens_between_two_streams_is_in_the_journal(tmp_path: 
         async with listening(site, uri_of(file)):
             (change,), _ = await changes(site, cursor=cursor, wait=9)
     assert change.endswith(f" modified {file}")
+
+
+# Two replicas
+
+
+async def test_files_that_another_replica_writes(stores: Stores, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "sub").mkdir(parents=True)
+    (root / "sub" / "deep.txt").write_text("old")
+    file, sub, glob, deep = (f"{root.as_uri()}/{name}" for name in ("file.txt", "sub", "*.txt", "sub/deep.txt"))
+    async with two(filesystem, stores, "--allow-write", root) as (here, there):
+        await subscribe_to(here, file, sub, glob, deep)
+        await there.text("write_file", path=str(root / "file.txt"), content="new")
+        await here.other(LISTED)
+        await told_only(here, file, glob)
+        edits = [{"oldText": "old", "newText": "new"}]
+        await there.text("edit_file", path=str(root / "sub" / "deep.txt"), edits=edits)
+        await told_only(here, sub, deep)
+        await there.text("move_file", source=str(root / "sub"), destination=str(root / "other"))
+        await here.other(LISTED)
+        await told_only(here, sub, deep)
+        await there.text("delete_file", path=str(root / "file.txt"))
+        await here.other(LISTED)
+        await told_only(here, file, glob)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("blind")
+async def test_what_a_replica_may_have_missed_is_told_when_it_has_returned(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "file.txt"
+    file.touch()
+    async with (
+        opened(filesystem, InRedis(redis_server), "--allow-write", tmp_path) as (one, other),
+        talking(one) as here,
+        talking(other) as there,
+    ):
+        await subscribe_to(here, file.as_uri())
+        replica: Any = one.replica
+        replica.link.lose("as the test wants")
+        await there.text("write_file", path=str(file), content="missed")
+        with anyio.fail_after(PATIENCE):
+            while replica.reason is not None:
+                await anyio.lowlevel.checkpoint()
+        await here.other(LISTED)
+        await told_only(here, file.as_uri())
+        await there.text("write_file", path=str(file), content="heard")
+        await told_only(here, file.as_uri())

@@ -14,8 +14,11 @@ from servers.prompts.library import watch
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.snapshot import Changed
 from servers.prompts.library.watch import Watch
+from servers.prompts.server import app as prompts
+from shared.contracts import Stores
 from shared.kit.notices import Notices, open_watch
 from tests.servers.prompts.folders import SIMPLE, front, put, texts, write
+from tests.servers.replicas import subscribe_to, told_only, two
 
 
 @pytest.fixture
@@ -265,3 +268,19 @@ async def test_a_name_that_is_no_utf8_loses_no_change(lib: Path) -> None:
             found |= (await told.next()).names
         put(lib, {"b.md": SIMPLE})
         assert "b" in (await told.next()).names
+
+
+# Two replicas
+
+
+async def test_prompts_that_another_replica_saves(stores: Stores, tmp_path: Path) -> None:
+    (tmp_path / "known.md").write_text(SIMPLE)
+    async with two(prompts, stores, "--allow-write", tmp_path) as (here, there):
+        await subscribe_to(here, "prompt://", "prompt://known")
+        await there.text("save_prompt", name="new", text=SIMPLE)
+        await here.other("notifications/prompts/list_changed")
+        await told_only(here, "prompt://")
+        # Told, it has it.
+        assert "result" in await here.request("prompts/get", {"name": "new"})
+        await there.text("delete_prompt", name="known")
+        await told_only(here, "prompt://", "prompt://known")

@@ -1,0 +1,44 @@
+"""Two replicas of one server that have the same files, and what the clients of one hear of what the other writes."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from shared import Running, Server
+from shared.contracts import Stores
+from tests.quiet import quiet
+from tests.servers.peers import settings_of
+from tests.shared.server.peer import Peer, talking
+
+UPDATED, LISTED = "notifications/resources/updated", "notifications/resources/list_changed"
+
+
+@asynccontextmanager
+async def two(app: Server[Any], stores: Stores, *options: object) -> AsyncIterator[tuple[Peer, Peer]]:
+    """A client of each of two replicas with these options."""
+    async with opened(app, stores, *options) as running, talking(running[0]) as here, talking(running[1]) as there:
+        yield here, there
+
+
+@asynccontextmanager
+async def opened(app: Server[Any], stores: Stores, *options: object) -> AsyncIterator[list[Running[Any]]]:
+    """Two replicas with these options."""
+    settings = settings_of(app, *map(str, options))
+    async with app.open(settings, stores=stores) as one, app.open(settings, stores=stores) as other:
+        yield [one, other]
+
+
+async def subscribe_to(peer: Peer, *uris: str) -> None:
+    """Subscribes to these."""
+    for uri in uris:
+        assert "result" in await peer.request("resources/subscribe", {"uri": uri})
+
+
+async def told_only(peer: Peer, *uris: str) -> None:
+    """Waits until it was told of these and nothing else, each once."""
+    heard = [(await peer.other(UPDATED))["params"]["uri"] for _ in uris]
+    await quiet()
+    await peer.request("ping")
+    heard += [one["params"]["uri"] for one in peer.others if one["method"] == UPDATED]
+    assert sorted(heard) == sorted(uris)
+    peer.others.clear()
