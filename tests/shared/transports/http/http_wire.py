@@ -17,6 +17,7 @@ from shared.protocol.wire.framing import ServerSentEvent
 from shared.protocol.wire.sse import EventStream
 from shared.server.context import Context
 from shared.server.server import Server
+from shared.transports.http.listener import LINGER_SECONDS
 from shared.transports.http.server import HttpOptions, run_http
 from tests.clock import forward
 from tests.quiet import quiet
@@ -297,10 +298,10 @@ def _client(port: int) -> httpx.AsyncClient:
 
 
 def plain_client(**options: Any) -> httpx.AsyncClient:
-    """A client for many connections without TLS. It reads no certificates of authorities, which takes longer than most
-    tests do."""
-    limits = httpx.Limits(max_connections=200, max_keepalive_connections=20)
-    return httpx.AsyncClient(trust_env=False, verify=_NO_TLS, timeout=PATIENCE, limits=limits, **options)
+    """A client for many connections without TLS. It reads no certificates of authorities, which takes longer than
+    most tests do."""
+    options.setdefault("limits", httpx.Limits(max_connections=200, max_keepalive_connections=20))
+    return httpx.AsyncClient(trust_env=False, verify=_NO_TLS, timeout=PATIENCE, **options)
 
 
 @contextmanager
@@ -326,3 +327,19 @@ async def first_lines(response: httpx.Response, count: int) -> AsyncIterator[str
         count -= 1
         if not count:
             return
+
+
+@asynccontextmanager
+async def coming_from(site: Site, address: str) -> AsyncIterator[Site]:
+    """A client with an address of its own."""
+    transport = httpx.AsyncHTTPTransport(local_address=address)
+    async with plain_client(base_url=f"http://127.0.0.1:{site.port}", transport=transport) as client:
+        yield Site(site.running, site.port, site.stop, client)
+
+
+async def stopped(site: Site) -> None:
+    """Has one of several replicas stop, and the time pass in which it serves the connections that it has."""
+    site.stop.set()
+    for _ in range(2):  # a moment for connections that come just now, and then those that there are
+        await quiet()
+        forward(LINGER_SECONDS)

@@ -20,6 +20,7 @@ from tests.shared.transports.http.http_wire import (
     PATIENCE,
     Json,
     Site,
+    coming_from,
     endless_server,
     envelope,
     first_events,
@@ -29,8 +30,6 @@ from tests.shared.transports.http.http_wire import (
     visited,
 )
 from tests.shared.transports.http.sse_wire import CLIENT, SseClient, initialized, streaming
-from tests.shared.transports.http.test_amounts import process
-from tests.shared.transports.http.test_quotas import coming_from
 
 README = Path(__file__).resolve().parents[4] / "README.md"
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -69,12 +68,11 @@ async def test_the_stream_is_as_the_readme_shows_it(standing: Site) -> None:
     shown = re.findall(r"^\$ curl -N \S+/sse\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)[0]
     async with visited(standing) as site, site.client.stream("GET", "/sse") as answer:
         text, said = answer.aiter_text(), ""
-        while "\n\n" not in said:
+        while not (found := re.findall("data: (.*)\n\n", said)):
             said += await anext(text)
-        address = re.findall("data: (.*)", said)[0]
-        await site.client.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
-        while not said.endswith("}\n\n"):  # which may come in several pieces
-            said += await anext(text)
+        await site.client.post(found[0], json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        while not said.endswith("}\n\n"):  # which may come in several pieces, and on a slow machine after comments
+            said = (said + await anext(text)).replace(":\n\n", "")
     assert re.sub(r"(?<=_id=)[\w-]+", "", said) == re.sub(r"(?<=_id=)[\w-]+", "", shown) + "\n"
 
 
@@ -403,51 +401,12 @@ async def test_who_comes_takes_the_place_of_a_stream_of_whoever_has_most() -> No
         assert await used.call("echo", {"text": "x"}) == "x"
 
 
-async def test_of_streams_in_use_that_one_gives_way_which_was_used_longest_ago() -> None:
-    limits = EndpointLimits(sessions=SessionLimits(sessions=3))
-    async with served(limits=limits) as site, coming_from(site, "127.0.0.2") as other, AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(initialized(site)) for _ in range(3)]
-        for client in (*clients, clients[0]):
-            assert await client.call("echo", {"text": "x"}) == "x"
-        async with initialized(other):
-            assert await clients[1].rest() == []
-            assert await clients[0].call("echo", {"text": "x"}) == "x"
-
-
 async def test_a_stream_that_was_never_used_makes_way_for_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quotas, "UNUSED_SECONDS", 0.0)
     limits = EndpointLimits(sessions=SessionLimits(sessions=1))
     async with served(limits=limits) as site, streaming(site) as unused, initialized(site) as client:
         assert await unused.rest() == []
         assert await client.call("echo", {"text": "x"}) == "x"
-
-
-async def opened(port: int) -> tuple[bytes, asyncio.StreamWriter]:
-    """The head of the answer to one who opens a stream, and the connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    return await reader.readuntil(b"\r\n\r\n"), writer
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.slow)])
-async def test_streams_that_never_post_take_little_memory(count: int) -> None:
-    async with process("--max-sessions", str(count)) as server:
-        start, writers = server.memory(), list[asyncio.StreamWriter]()
-        for _ in range(count):
-            said, writer = await opened(server.port)
-            assert said.startswith(b"HTTP/1.1 200 ")
-            writers.append(writer)
-        assert server.memory() - start < 4_000 + 30 * count
-        refused, writer = await opened(server.port)
-        assert refused.startswith(b"HTTP/1.1 503 ")
-        for one in (*writers, writer):
-            one.close()
-        await server.settled(PATIENCE)
-        with anyio.fail_after(PATIENCE):
-            while server.memory() - start > 4_000 + 4 * count:
-                await anyio.sleep(0.1)
 
 
 @pytest.mark.slow

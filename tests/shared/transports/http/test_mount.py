@@ -22,7 +22,7 @@ from shared.transports.http import sessions as http_sessions
 from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.mount import Mount
 from shared.transports.http.server import HttpOptions, run_mounts
-from tests.shared.transports.http.http_wire import PATIENCE, Json, Probe, Site, make_server, merged
+from tests.shared.transports.http.http_wire import PATIENCE, Json, Probe, Site, make_server, merged, plain_client
 from tests.shared.transports.http.sse_wire import streaming
 from tests.shared.transports.http.web_socket import web_socket
 
@@ -38,9 +38,7 @@ class Hosted(Site):
     def at(self, name: str) -> Site:
         """The site as the clients of one server see it."""
         port = self.port
-        client = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}/{name}", trust_env=False, timeout=PATIENCE, limits=_LIMITS
-        )
+        client = plain_client(base_url=f"http://127.0.0.1:{port}/{name}", limits=_LIMITS)
         return Site(self.running, port, self.stop, client)
 
     async def ready(self) -> Json:
@@ -110,7 +108,7 @@ async def hosted(*apps: Server[Any], limits: EndpointLimits | None = None, **opt
         async def run() -> None:
             site.ended = await run_mounts(mounts, HttpOptions(port=0, **options), front, started=started, stop=stop)
 
-        async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE, limits=_LIMITS) as client:
+        async with plain_client(limits=_LIMITS) as client:
             site = Hosted(None, 0, stop, client)
             site.mounts = mounts
             tasks.start_soon(run)

@@ -10,7 +10,7 @@ import pytest
 from shared.transports.http import quotas
 from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.quotas import Portions, client_name
-from tests.shared.transports.http.http_wire import NEWEST_HANDSHAKE, PATIENCE, Json, Site, merged, served
+from tests.shared.transports.http.http_wire import NEWEST_HANDSHAKE, PATIENCE, Json, Site, coming_from, merged, served
 
 SESSIONS = 6
 WAIT = "tools/call", {"name": "wait", "arguments": {}}
@@ -20,15 +20,6 @@ WAIT = "tools/call", {"name": "wait", "arguments": {}}
 async def crowded(sessions: int = SESSIONS) -> AsyncIterator[Site]:
     async with served(limits=EndpointLimits(sessions=SessionLimits(sessions=sessions))) as site:
         yield site
-
-
-@asynccontextmanager
-async def coming_from(site: Site, address: str) -> AsyncIterator[Site]:
-    """A client with an address of its own."""
-    transport = httpx.AsyncHTTPTransport(local_address=address)
-    url = f"http://127.0.0.1:{site.port}"
-    async with httpx.AsyncClient(base_url=url, transport=transport, trust_env=False, timeout=PATIENCE) as client:
-        yield Site(site.running, site.port, site.stop, client)
 
 
 async def handshake(site: Site) -> httpx.Response:

@@ -9,12 +9,12 @@ from shared.server.limits import Limits
 from shared.transports.http.limits import EndpointLimits, SessionLimits
 from shared.transports.http.session import HttpSession
 from shared.transports.http.sessions import Sessions
+from tests.clock import forward
 from tests.quiet import quiet
 from tests.shared.transports.http.http_wire import (
     Json,
     Site,
     events,
-    first_lines,
     make_server,
     merged,
     served,
@@ -63,52 +63,50 @@ async def test_a_failed_initialize_makes_no_session() -> None:
         assert await site.health() == {**await site.health(), "sessions": 0, "streams": 0}
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Mcp-Session-Id": None}, 400),
-        ({"Mcp-Session-Id": "unknown"}, 404),
-        ({"Mcp-Session-Id": "not visible"}, 404),
-        ({"MCP-Protocol-Version": "2025-06-18"}, 400),
-        ({"MCP-Protocol-Version": "1999-01-01"}, 400),
-        ({"MCP-Protocol-Version": None}, 200),
-        ({"Accept": "application/json"}, 406),
-        ({"Accept": ""}, 406),
-        ({"Accept": "*/*"}, 200),
-        ({"Content-Type": "text/plain"}, 415),
-        ({"Content-Type": "application/json; charset=utf-8"}, 200),
-    ],
-)
-async def test_headers_of_a_post(standing: Site, headers: Json, status: int) -> None:
-    async with visited(standing) as site:
-        session = await site.initialize()
-        answer = await site.post(call(site, "echo", {"text": "x"}), {**session, **headers})
-        assert answer.status_code == status
-        assert "mcp-session-id" not in answer.headers
-        assert status == 200 or "id" not in answer.json()
+POST_HEADERS: list[tuple[Json, int]] = [
+    ({"Mcp-Session-Id": None}, 400),
+    ({"Mcp-Session-Id": "unknown"}, 404),
+    ({"Mcp-Session-Id": "not visible"}, 404),
+    ({"MCP-Protocol-Version": "2025-06-18"}, 400),
+    ({"MCP-Protocol-Version": "1999-01-01"}, 400),
+    ({"MCP-Protocol-Version": None}, 200),
+    ({"Accept": "application/json"}, 406),
+    ({"Accept": ""}, 406),
+    ({"Accept": "*/*"}, 200),
+    ({"Content-Type": "text/plain"}, 415),
+    ({"Content-Type": "application/json; charset=utf-8"}, 200),
+]
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"{", -32700),
-        (b"\xff", -32700),
-        (b"", -32700),
-        (b"{}", -32600),
-        (b"[]", -32600),
-        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),
-        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600),
-        (b'{"jsonrpc": "2.0", "method": "notifications/x", "params": []}', -32602),
-    ],
-)
-async def test_bodies_that_are_no_message(standing: Site, body: bytes, code: int) -> None:
+async def test_headers_of_a_post(standing: Site) -> None:
     async with visited(standing) as site:
         session = await site.initialize()
-        for headers in (session, {}):
-            answer = await site.post(body, headers)
-            assert answer.status_code == 400
-            if headers is session:
-                assert answer.json()["error"]["code"] == code
+        for headers, status in POST_HEADERS:
+            answer = await site.post(call(site, "echo", {"text": "x"}), {**session, **headers})
+            assert answer.status_code == status, headers
+            assert "mcp-session-id" not in answer.headers
+            assert status == 200 or "id" not in answer.json()
+
+
+NO_MESSAGE = [
+    (b"{", -32700),
+    (b"\xff", -32700),
+    (b"", -32700),
+    (b"{}", -32600),
+    (b"[]", -32600),
+    (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600),
+    (b'{"jsonrpc": "2.0", "method": "notifications/x", "params": []}', -32602),
+]
+
+
+async def test_bodies_that_are_no_message(standing: Site) -> None:
+    async with visited(standing) as site:
+        session = await site.initialize()
+        for body, code in NO_MESSAGE:
+            answer = await site.post(body, session)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, code), body
+            assert (await site.post(body)).status_code == 400, body
         assert (await site.post(site.message("ping"), session)).status_code == 200
 
 
@@ -164,28 +162,28 @@ async def test_a_second_get_stream_is_refused() -> None:
             assert again.status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Accept": "application/json"}, 406),
-        ({"Mcp-Session-Id": None}, 400),
-        ({"Mcp-Session-Id": "unknown"}, 404),
-        ({"MCP-Protocol-Version": "2025-06-18"}, 400),
-        ({"MCP-Protocol-Version": "2026-07-28"}, 405),
-    ],
-)
-async def test_headers_of_a_get(standing: Site, headers: Json, status: int) -> None:
+GET_HEADERS: list[tuple[Json, int]] = [
+    ({"Accept": "application/json"}, 406),
+    ({"Mcp-Session-Id": None}, 400),
+    ({"Mcp-Session-Id": "unknown"}, 404),
+    ({"MCP-Protocol-Version": "2025-06-18"}, 400),
+    ({"MCP-Protocol-Version": "2026-07-28"}, 405),
+]
+
+
+async def test_headers_of_a_get(standing: Site) -> None:
     async with visited(standing) as site:
         session = await site.initialize()
-        answer = await site.client.get("/mcp", headers=merged({**session, **headers}))
-        assert answer.status_code == status
+        for headers, status in GET_HEADERS:
+            answer = await site.client.get("/mcp", headers=merged({**session, **headers}))
+            assert answer.status_code == status, headers
 
 
-@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "HEAD"])
-async def test_other_methods(standing: Site, method: str) -> None:
+async def test_other_methods(standing: Site) -> None:
     async with visited(standing) as site:
-        answer = await site.client.request(method, "/mcp")
-        assert (answer.status_code, answer.headers["allow"]) == (405, "POST, GET, DELETE")
+        for method in ("PUT", "PATCH", "OPTIONS", "HEAD"):
+            answer = await site.client.request(method, "/mcp")
+            assert (answer.status_code, answer.headers["allow"]) == (405, "POST, GET, DELETE"), method
 
 
 async def test_changes_reach_the_get_stream_once() -> None:
@@ -323,15 +321,22 @@ async def test_a_session_belongs_to_its_principal() -> None:
 
 
 async def test_idle_sessions_end() -> None:
-    limits = EndpointLimits(keep_alive_seconds=0.5, sessions=SessionLimits(idle_seconds=1))
-    async with served(limits=limits) as site:
+    limits = EndpointLimits(keep_alive_seconds=25, sessions=SessionLimits(idle_seconds=60))
+    async with served(limits=limits, patience=1_000) as site:
         session = await site.initialize()
         async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
-            # Three comments are more time than an unused session has.
-            assert len([line async for line in first_lines(stream, 6)]) == 6
+            lines = stream.aiter_lines()
+            while await anext(lines) != "":
+                pass  # what the stream begins with
+            for _ in range(3):  # comments, which are more time than an unused session has
+                forward(25)
+                assert [await anext(lines), await anext(lines)] == [":", ""]
             assert (await site.post(site.message("ping"), session)).status_code == 200
-        while (await site.health())["sessions"]:
-            await anyio.lowlevel.checkpoint()
+        await quiet()
+        forward(61)
+        await quiet()
+        closing = {"Connection": "close"}  # those that were idle so long are closed
+        assert (await site.client.get("/healthz", headers=closing)).json()["sessions"] == 0
         assert (await site.post(site.message("ping"), session)).status_code == 404
 
 

@@ -14,16 +14,17 @@ from shared.testing import replicas
 from shared.transports.http.limits import EndpointLimits
 from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
-from tests.shared.transports.http.http_wire import PATIENCE, Json, Site, listening, make_server
+from tests.shared.transports.http.http_wire import PATIENCE, Json, Site, listening, make_server, stopped
 from tests.shared.transports.http.sse_wire import SseClient, initialized, streaming
 
 Two = Callable[..., AbstractAsyncContextManager[tuple[Site, Site]]]
 
 
-@pytest.fixture(params=["memory", "redis"])
+@pytest.fixture
 def two(request: pytest.FixtureRequest) -> Two:
-    """Two runs at two endpoints, with what they share in memory or in Redis."""
-    stores = InRedis(request.getfixturevalue("redis_server")) if request.param == "redis" else None
+    """Two runs at two endpoints, with what they share in memory, or as `IN_BOTH` says also in Redis."""
+    in_redis = getattr(request, "param", "memory") == "redis"
+    stores = InRedis(request.getfixturevalue("redis_server")) if in_redis else None
 
     @asynccontextmanager
     async def opened(**options: Any) -> AsyncIterator[tuple[Site, Site]]:
@@ -35,6 +36,9 @@ def two(request: pytest.FixtureRequest) -> Two:
             yield here, there
 
     return opened
+
+
+IN_BOTH = pytest.mark.parametrize("two", ["memory", "redis"], indirect=True)
 
 
 @asynccontextmanager
@@ -50,6 +54,7 @@ async def status(site: Site, address: str, headers: Json | None = None) -> int:
     return (await site.client.post(address, json=site.message("ping"), headers=headers)).status_code
 
 
+@IN_BOTH
 async def test_a_session_is_served_through_another_replica(two: Two) -> None:
     async with two() as (here, there), apart(here, there) as client:
         await client.initialize("2024-11-05")
@@ -59,6 +64,7 @@ async def test_a_session_is_served_through_another_replica(two: Two) -> None:
         assert [(await site.health())["sessions"] for site in (here, there)] == [1, 0]
 
 
+@IN_BOTH
 async def test_a_question_is_answered_and_a_call_cancelled_through_another_replica(two: Two) -> None:
     async with two() as (here, there), initialized(here, capabilities={"elicitation": {}}) as client:
         await client.send(here.message("tools/call", {"name": "favourite", "arguments": {}}))
@@ -128,7 +134,7 @@ async def test_a_session_of_a_replica_that_is_gone_is_unknown() -> None:
     stores = Stores()
     async with replicas(make_server(), 1, stores) as (other,), listening(other) as there:
         async with replicas(make_server(), 1, stores) as (one,), listening(one) as here, streaming(here) as client:
-            here.stop.set()
+            await stopped(here)
             assert await client.rest() == []
         assert await status(there, client.address) == 404
 

@@ -35,6 +35,7 @@ from tests.shared.transports.http.http_wire import (
     make_server,
     merged,
     read_events,
+    stopped,
 )
 
 FORMS = {"elicitation": {}}
@@ -76,10 +77,11 @@ def app() -> Server[Probe]:
 Two = Callable[..., AbstractAsyncContextManager[tuple[Site, Site]]]
 
 
-@pytest.fixture(params=["memory", "redis"])
+@pytest.fixture
 def two(request: pytest.FixtureRequest) -> Two:
-    """Two runs at two endpoints, with what they share in memory or in Redis."""
-    stores = InRedis(request.getfixturevalue("redis_server")) if request.param == "redis" else None
+    """Two runs at two endpoints, with what they share in memory, or as `IN_BOTH` says also in Redis."""
+    in_redis = getattr(request, "param", "memory") == "redis"
+    stores = InRedis(request.getfixturevalue("redis_server")) if in_redis else None
 
     @asynccontextmanager
     async def opened(**options: Any) -> AsyncIterator[tuple[Site, Site]]:
@@ -91,6 +93,9 @@ def two(request: pytest.FixtureRequest) -> Two:
             yield here, there
 
     return opened
+
+
+IN_BOTH = pytest.mark.parametrize("two", ["memory", "redis"], indirect=True)
 
 
 def call(site: Site, name: str, id: Any, **arguments: Any) -> Json:
@@ -186,6 +191,8 @@ async def test_an_id_is_in_use_at_all_replicas(two: Two) -> None:
         here.probe.release.set()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("two", ["redis"], indirect=True)
 async def test_a_batch_of_too_many_requests_harms_nobody_else(two: Two) -> None:
     async with two() as (here, there):
         session, another = await here.initialize(), await there.initialize()
@@ -202,6 +209,7 @@ async def test_a_refused_request_leaves_its_id_free(two: Two) -> None:
         assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
 
 
+@IN_BOTH
 async def test_a_stream_is_resumed_at_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
@@ -249,6 +257,7 @@ async def test_coming_back_elsewhere_takes_the_stream_from_the_connection_before
                 assert [said(one) async for one in second] == ["after", "released"]
 
 
+@IN_BOTH
 @pytest.mark.slow
 async def test_a_flood_waits_for_its_reader_elsewhere(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     # Longer than the test may take: only the news that the reader has caught up has it go on.
@@ -278,6 +287,7 @@ async def test_one_get_stream_over_all_replicas(two: Two) -> None:
             assert (await anext(messages))["method"] == "notifications/tools/list_changed"
 
 
+@IN_BOTH
 async def test_a_question_is_answered_through_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize(capabilities=FORMS)
@@ -301,7 +311,7 @@ async def test_a_question_of_a_replica_that_stops_is_answered_through_another(tw
         async with here.stream(call(here, "favourite", "f"), session) as response:
             messages = events(response)
             question = await anext(messages)
-            here.stop.set()
+            await stopped(here)
             await stopping.wait()
             given = {"action": "accept", "content": {"colour": "red"}}
             reply = {"jsonrpc": "2.0", "id": question["id"], "result": given}
@@ -334,6 +344,7 @@ async def test_the_questions_of_a_replica_are_numbered_over_all_sessions(two: Tw
         assert asked == [first, first + 1]
 
 
+@IN_BOTH
 async def test_a_cancellation_reaches_the_call_at_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
@@ -385,6 +396,7 @@ async def until(is_so: Callable[[], bool]) -> None:
             await anyio.lowlevel.checkpoint()
 
 
+@IN_BOTH
 async def test_a_session_ends_everywhere(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
@@ -417,7 +429,7 @@ async def test_a_call_at_a_replica_that_stops_is_refused_when_its_time_is_up() -
         async with listening(one) as here:
             session = await here.initialize()
             async with waiting(here, session) as answers:
-                here.stop.set()
+                await stopped(here)
         assert answers[0].status_code == 503
         assert (await there.post(there.message("ping", id="w"), session)).status_code == 200
 
@@ -441,7 +453,7 @@ async def test_who_reads_at_a_replica_that_stops_is_sent_to_another() -> None:
             async with here.client.stream("GET", "/mcp", headers=merged(session)) as response:
                 messages = read_events(response)
                 seen = [await anext(messages)]
-                here.stop.set()
+                await stopped(here)
                 seen += [one async for one in messages]
         assert [(one.data, one.retry) for one in seen] == [(b"", 1_000)] * 2
         there.running.changes.tools()
@@ -495,6 +507,7 @@ async def test_a_full_replica_keeps_a_session_that_nobody_has() -> None:
         assert (await there.post(there.message("ping", id="p"), session)).status_code == 200
 
 
+@IN_BOTH
 @pytest.mark.slow
 async def test_a_replica_that_is_not_asked_forgets_and_the_session_stays(two: Two) -> None:
     limits = EndpointLimits(keep_alive_seconds=0.1, sessions=SessionLimits(idle_seconds=0.5))

@@ -1,6 +1,10 @@
-"""Coming back for the rest of a stream: event ids, replay, and responses that end before their stream does."""
+"""The streams of a session: coming back for the rest of one, responses that end before their stream does, what is
+kept, and which stream each message goes to."""
 
+import json
 import re
+import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -9,14 +13,16 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from anyio.abc import SocketAttribute
 
+from shared.contracts import SessionRecord, SessionStore
 from shared.protocol.http.rules import Refusal, refuse
 from shared.protocol.session.events import Outgoing
+from shared.protocol.session.handshake import NEW
 from shared.protocol.session.questions import list_roots
 from shared.protocol.wire.codec import decode
-from shared.protocol.wire.framing import Oversized, ServerSentEvent
+from shared.protocol.wire.framing import ServerSentEvent
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
-from shared.protocol.wire.sse import EventStream
 from shared.server.context import Context
 from shared.server.server import Server
 from shared.stores.memory import Stores
@@ -104,7 +110,7 @@ async def begun(site: Site, session: Json, message: Json, count: int) -> list[Se
 # Ids
 
 
-@pytest.mark.parametrize(("version", "primes"), [("2025-03-26", False), ("2025-06-18", False), ("2025-11-25", True)])
+@pytest.mark.parametrize(("version", "primes"), [("2025-06-18", False), ("2025-11-25", True)])
 async def test_events_have_ids_that_name_their_stream(version: str, primes: bool) -> None:
     async with served(wait_server()) as site:
         session = await site.initialize(version)
@@ -195,6 +201,25 @@ async def test_coming_back_takes_the_stream_from_the_connection_before(
                 site.probe.release.set()
                 assert data([one async for one in second]) == ["released"]
     assert not caplog.records
+
+
+async def test_a_stream_is_resumed_after_a_connection_that_was_reset() -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize()
+        body = json.dumps(call(site, "part", after=1)).encode()
+        lines = [f"{name}: {value}" for name, value in merged(session)]
+        async with site.raw(*lines, f"Content-Length: {len(body)}", body=body) as stream:
+            received = b""
+            while b"before" not in received and b"_1\n" not in received:
+                received += await stream.receive()
+            # Gone without a goodbye, as a client that was killed or a network that went away.
+            raw = stream.extra(SocketAttribute.raw_socket)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await site.idle()
+        site.probe.release.set()
+        await site.probe.finished.wait()
+        seen = re.findall(rb"id: (\w+_1)\n", received)[0].decode()
+        assert data(await rest(site, session, seen)) == [1, "released"]
 
 
 async def test_resuming_and_listening_go_side_by_side() -> None:
@@ -310,21 +335,14 @@ async def test_a_handler_closes_its_stream() -> None:
             assert data([one async for one in read_events(response)]) == ["released"]
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18"])
-async def test_older_versions_have_no_such_closing(version: str) -> None:
-    async with served(wait_server()) as site:
-        session = await site.initialize(version)
-        site.probe.release.set()
-        answer = await site.post(call(site, "leave"), session)
-        assert answer.json()["result"]["content"][0]["text"] == "released"
-
-
-async def test_the_stateless_era_has_no_such_closing() -> None:
+async def test_other_versions_have_no_such_closing() -> None:
     async with served(wait_server()) as site:
         site.probe.release.set()
-        answer = await site.call("tools/call", {"name": "leave", "arguments": {}})
-        assert answer.headers["content-type"] == "application/json"
-        assert answer.json()["result"]["content"][0]["text"] == "released"
+        left = {"name": "leave", "arguments": {}}
+        old = await site.initialize("2025-06-18")
+        for answer in (await site.post(site.message("tools/call", left), old), await site.call("tools/call", left)):
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.json()["result"]["content"][0]["text"] == "released"
 
 
 # What is kept
@@ -372,17 +390,6 @@ async def test_an_answer_is_kept_whatever_its_size() -> None:
     assert await taken(await one.resume(f"{name}_50")) == ["x" * 5_000]
 
 
-async def test_the_number_of_events_is_bounded() -> None:
-    one = streams(SessionLimits(replay_events=10))
-    reader = begin(one, one.post((1,)))
-    for number in range(30):
-        one.send([numbered(number)])
-        assert await taken(reader) == [number]
-    one.leave(reader)
-    assert isinstance(await one.resume(f"{reader.stream.name}_19"), Refusal)
-    assert await taken(await one.resume(f"{reader.stream.name}_20")) == list(range(20, 30))
-
-
 async def test_what_a_reader_is_still_to_get_is_not_given_up() -> None:
     one = streams(SessionLimits(replay_events=10, session_replay_bytes=1_000))
     reader = begin(one, one.post((1,)))
@@ -399,26 +406,6 @@ async def test_a_reader_that_was_cut_off_keeps_nothing() -> None:
     assert reader.is_cut
     assert log.used <= 2_000
     assert isinstance(await one.resume(f"{reader.stream.name}_0"), Refusal)
-
-
-async def test_the_oldest_streams_make_room() -> None:
-    log = MemoryLog(SessionLimits(session_replay_bytes=4_000))
-    one = of_session("s", log)
-    readers = []
-    for id_ in range(10):
-        readers.append(begin(one, one.post((id_,))))
-        one.send([answer(id_, "x" * 900)])
-        await taken(readers[-1])
-        one.leave(readers[-1])
-    found = [await one.resume(f"{reader.stream.name}_0") for reader in readers]
-    assert [isinstance(reader, Reader) for reader in found] == [False] * 7 + [True] * 3
-    assert 3_000 < log.used < 4_000
-    assert not isinstance(await of_session("other", log).listen(), Refusal)
-    one.close(refuse(404, "the session has ended"))
-    for reader in found:
-        if isinstance(reader, Reader):
-            one.leave(reader)
-    assert log.used == 0
 
 
 async def test_all_sessions_together_keep_no_more_than_their_limit() -> None:
@@ -468,18 +455,6 @@ async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) ->
     assert log.used == 0
 
 
-async def test_of_ended_streams_only_the_last_are_kept() -> None:
-    one = streams(SessionLimits(replay_streams=5))
-    names = []
-    for id_ in range(20):
-        reader = begin(one, one.post((id_,)))
-        names.append(reader.stream.name)
-        one.send([answer(id_)])
-        await taken(reader)
-        one.leave(reader)
-    assert [isinstance(await one.resume(f"{name}_0"), Reader) for name in names] == [False] * 15 + [True] * 5
-
-
 async def test_json_answers_leave_nothing_behind() -> None:
     log = MemoryLog(SessionLimits())
     one = of_session("s", log)
@@ -492,34 +467,7 @@ async def test_json_answers_leave_nothing_behind() -> None:
     assert log.used == 0
 
 
-async def test_what_was_kept_is_given_up_in_time() -> None:
-    limits = EndpointLimits(sessions=SessionLimits(replay_seconds=0))
-    async with served(wait_server(), limits=limits) as site:
-        session = await site.initialize()
-        site.probe.release.set()
-        async with site.stream(call(site, "part"), session) as response:
-            first, *_ = [one async for one in read_events(response)]
-        headers = merged({**session, "Last-Event-ID": first.id})
-        while (answer := await site.client.get("/mcp", headers=headers)).status_code == 200:
-            await site.idle()
-        assert answer.status_code == 400
-
-
-async def test_the_sessions_own_stream_gives_up_what_was_sent() -> None:
-    log = MemoryLog(SessionLimits(replay_seconds=0))
-    stream = MemoryStream(log.session("s"))
-    reader = Reader(stream)
-    stream.put(b"sent")
-    stream.show()
-    assert [event.data for event in stream.take()] == [b"sent"]
-    stream.leave(reader)
-    stream.put(b"unsent")
-    assert not stream.expire()
-    assert not stream.follows(0)
-    assert [event.data for event in Reader(stream).stream.take()] == [b"unsent"]
-    assert log.used > 0
-
-
+@pytest.mark.slow
 async def test_a_burst_does_not_cut_a_reader_off() -> None:
     async with served(wait_server()) as site:
         session = await site.initialize()
@@ -528,13 +476,6 @@ async def test_a_burst_does_not_cut_a_reader_off() -> None:
             async for chunk in response.aiter_bytes():
                 size += len(chunk)
         assert size > 20_000_000
-
-
-def test_the_readers_of_the_tests_see_what_is_there() -> None:
-    stream = EventStream(1_000)
-    made = stream.feed(b"id: a_0\nretry: 5\ndata: \n\n")
-    assert made == [ServerSentEvent(b"", id="a_0", retry=5)]
-    assert not any(isinstance(one, Oversized) for one in made)
 
 
 def test_a_stream_that_gave_up_everything_knows_how_far_it_was() -> None:
@@ -546,3 +487,78 @@ def test_a_stream_that_gave_up_everything_knows_how_far_it_was() -> None:
     assert stream.has(5)
     assert not stream.has(6)
     assert not stream.follows(4)
+
+
+# Which stream each message goes to
+
+
+def made_streams(limits: SessionLimits | None = None, sessions: SessionStore | None = None) -> Streams:
+    events = MemoryLog(limits or SessionLimits(stream_bytes=1_000)).session("s")
+    return Streams("s", events, sessions or Stores().replica().sessions)
+
+
+def updated(number: int) -> Outgoing:
+    return Outgoing(Notification("notifications/resources/updated", {"uri": f"memo://{number}"}))
+
+
+async def take_all(reader: Reader | Refusal | None) -> list[Json]:
+    assert isinstance(reader, Reader)
+    with anyio.fail_after(30):
+        await reader.wait()
+        return [json.loads(event.data) for event in reader.stream.take()]
+
+
+async def test_what_waits_for_a_get_stream_is_bounded_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    one = made_streams(SessionLimits(replay_events=50))
+    for number in (0, 0, *range(51)):
+        one.send([updated(number)])
+    got = await take_all(await one.listen())
+    assert [message["params"]["uri"] for message in got] == [f"memo://{number + 1}" for number in range(50)]
+    assert "dropped" in caplog.text
+
+
+async def test_a_reader_that_falls_behind_is_waited_for_and_then_cut_off() -> None:
+    one = made_streams()
+    reader = await one.listen()
+    assert isinstance(reader, Reader)
+    for number in range(50):
+        one.send(one.send([updated(number)]), patient=False)
+    assert reader.is_cut
+    one.leave(reader)
+    again = await one.listen()
+    assert [message["params"]["uri"] for message in await take_all(again)] == [
+        f"memo://{number}" for number in range(50)
+    ]
+
+
+async def test_questions_move_from_a_lost_post_to_the_get_stream() -> None:
+    sessions = Stores().replica().sessions
+    await sessions.create(SessionRecord("s", None, "", 60, NEW))
+    await sessions.enter("s", None, (1, 2))
+    one = made_streams(sessions=sessions)
+    lost, kept = one.post((1,)), one.post((2,))
+    one.leave(lost)
+    one.send(
+        [
+            Outgoing(Notification("notifications/progress", {"progress": 1}), 1),
+            Outgoing(Request(7, "elicitation/create"), 1),
+            Outgoing(Request(8, "elicitation/create"), 2),
+            Outgoing(Response(1, {}), 1),
+            Outgoing(Notification("notifications/cancelled", {"requestId": 7}), 1),
+        ]
+    )
+    assert [message["id"] for message in await take_all(kept)] == [8]
+    assert [message.get("id", message["method"]) for message in await take_all(await one.listen())] == [
+        7,
+        "notifications/cancelled",
+    ]
+    assert await sessions.owner("s", 1) is None
+    assert await sessions.owner("s", 2) == 0
+
+
+async def test_an_answer_leaves_however_much_waits() -> None:
+    one = made_streams()
+    feed = one.post((1,))
+    one.send([Outgoing(Notification("notifications/progress", {"message": "x" * 900}), 1)])
+    one.send([Outgoing(Response(1, {"text": "x" * 5_000}), 1)])
+    assert [message.get("id") for message in await take_all(feed)] == [None, 1]
