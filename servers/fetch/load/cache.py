@@ -44,9 +44,11 @@ class Kept(NamedTuple):
         return "no-cache" not in _directives(self.headers) and age < _lifetime(self.headers)
 
     def conditions(self) -> dict[str, str]:
-        """The headers by which the site is asked whether it still holds; none where it names no validator."""
+        """The headers by which the site is asked whether it still holds; none where it names no validator, or one
+        beyond ASCII, of which the bytes are not known any more."""
         names = {"etag": "if-none-match", "last-modified": "if-modified-since"}
-        return {asked: self.headers[told] for told, asked in names.items() if told in self.headers}
+        said = {asked: self.headers.get(told, "") for told, asked in names.items()}
+        return {asked: validator for asked, validator in said.items() if validator and validator.isascii()}
 
     def fits(self, sent: Mapping[str, str]) -> bool:
         """Whether it is an answer to a request with the headers `sent`."""

@@ -157,6 +157,14 @@ async def test_a_stale_page_is_revalidated() -> None:
         assert again.fetched_at >= first.fetched_at
 
 
+async def test_a_validator_beyond_ascii_is_not_sent_back() -> None:
+    async with opened_site({"/a": answer("x", etag='"\xff"', cache_control="max-age=0")}) as site:
+        async with opened_loader() as loader:
+            for _ in range(2):
+                assert (await loader.load(site.url("/a"))).body == b"x"
+        assert "if-none-match" not in site.asked[1].headers
+
+
 async def test_a_page_that_changed_takes_the_place_of_the_old_one() -> None:
     async with opened_site({"/a": answer("old", etag='"1"')}) as site, opened_loader() as loader:
         await loader.load(site.url("/a"))
