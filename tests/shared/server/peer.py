@@ -36,6 +36,11 @@ class Peer:
         self._methods: dict[Any, str] = {}
         self._last_id = 0
 
+    @property
+    def unclaimed(self) -> list[Json]:
+        """The answers that came and that nobody has asked for."""
+        return list(self._answers.values())
+
     async def send(self, message: Json | list[Json]) -> None:
         with anyio.fail_after(PATIENCE):
             await self.end.send_bytes(json.dumps(message).encode())

@@ -38,19 +38,15 @@ async def completed(app, ref=PROMPT, name="name", value="n", **more):
 async def test_values_are_what_the_function_gives():
     answer = await completed(app_with_names())
     assert answer["result"]["completion"] == {"values": ["n0", "n1", "n2"], "total": 3, "hasMore": False}
-
-
-async def test_variables_of_templates_are_completed_too():
     answer = await completed(app_with_names(kind="resource", name="a:{name}"), TEMPLATE)
-    assert answer["result"]["completion"]["total"] == 3
+    assert answer["result"]["completion"]["total"] == 3  # so are variables of templates
+    answer = await completed(app_with_names(), name="other")
+    assert answer["result"]["completion"]["values"] == []  # which nobody completes
 
 
 async def test_at_most_a_hundred_values_are_sent():
     completion = (await completed(app_with_names(101)))["result"]["completion"]
     assert (len(completion["values"]), completion["total"], completion["hasMore"]) == (100, 101, True)
-
-
-async def test_a_hundred_values_are_not_too_many():
     assert (await completed(app_with_names(100)))["result"]["completion"]["hasMore"] is False
 
 
@@ -59,16 +55,9 @@ async def test_arguments_that_are_settled_reach_the_function():
     assert answer["result"]["completion"]["values"] == ["n0!"]
 
 
-async def test_what_nobody_completes_has_no_values():
-    answer = await completed(app_with_names(), name="other")
-    assert answer["result"]["completion"]["values"] == []
-
-
-@pytest.mark.parametrize(
-    "ref", [{"type": "ref/prompt", "name": "none"}, {"type": "ref/resource", "uri": "a:7"}, {"type": "else"}, {}]
-)
-async def test_a_reference_to_nothing_is_an_error(ref):
-    assert (await completed(app_with_names(), ref))["error"]["code"] == -32602
+async def test_a_reference_to_nothing_is_an_error():
+    for ref in ({"type": "ref/prompt", "name": "none"}, {"type": "ref/resource", "uri": "a:7"}, {"type": "else"}, {}):
+        assert (await completed(app_with_names(), ref))["error"]["code"] == -32602
 
 
 def test_only_prompts_and_resources_can_be_completed():

@@ -82,7 +82,7 @@ async def test_a_cancelled_call_is_stopped_and_not_answered(version):
         await quiet()
         assert work.log == ["+a", "-a"]
         assert await peer.text("quick") == "done"
-        assert peer._answers == {}
+        assert peer.unclaimed == []
 
 
 async def test_a_result_that_comes_after_the_cancellation_is_dropped():
@@ -93,7 +93,7 @@ async def test_a_result_that_comes_after_the_cancellation_is_dropped():
         await peer.cancel(id_)
         work.go.set()
         assert await peer.text("quick") == "done"
-        assert peer._answers == {}
+        assert peer.unclaimed == []
 
 
 async def test_the_end_of_a_cancelled_call_does_not_answer_a_new_one_with_its_id():

@@ -75,46 +75,31 @@ async def order(ctx: Context[None]) -> str:
 
 
 @pytest.mark.parametrize("version", ERAS)
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
+async def test_a_form(version):
+    for answer, text in (
         (ACCEPTED, "accept dish='soup' portions=1"),
         ({"action": "decline"}, "decline None"),
         ({"action": "cancel", "content": {"dish": "soup"}}, "cancel None"),
         ({"action": "accept", "content": {"dish": "fish"}}, -32602),
         ({"action": "accept"}, -32602),
         ({"action": "perhaps"}, -32602),
-    ],
-)
-async def test_a_form(answer, text, version):
-    assert await said(order, {"elicitation/create": answer}, version) == text
+    ):
+        assert await said(order, {"elicitation/create": answer}, version) == text
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_page_to_visit(version):
-    async def visit(ctx: Context[None]) -> str:
-        """Asks to visit a page."""
-        return (await ctx.ask_to_visit("v", "Please.", "https://example.org")).action
-
-    assert await said(visit, {"elicitation/create": {"action": "accept"}}, version) == "accept"
+async def visit(ctx: Context[None]) -> str:
+    """Asks to visit a page."""
+    return (await ctx.ask_to_visit("v", "Please.", "https://example.org")).action
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_completion_by_the_clients_model(version):
-    async def colour(ctx: Context[None]) -> str:
-        """Asks the model."""
-        return (await ctx.sample("c", MESSAGES)).text
-
-    assert await said(colour, {"sampling/createMessage": BLUE}, version) == "blue"
+async def colour(ctx: Context[None]) -> str:
+    """Asks the model."""
+    return (await ctx.sample("c", MESSAGES)).text
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_the_clients_roots(version):
-    async def where(ctx: Context[None]) -> str:
-        """Asks for roots."""
-        return (await ctx.roots())[0].uri
-
-    assert await said(where, {"roots/list": ROOTS}, version) == "file:///home"
+async def where(ctx: Context[None]) -> str:
+    """Asks for roots."""
+    return (await ctx.roots())[0].uri
 
 
 async def both(ctx: Context[None]) -> str:
@@ -123,12 +108,39 @@ async def both(ctx: Context[None]) -> str:
     return f"{answers['where'].roots[0].name} {answers['what'].text}"
 
 
-ANSWERS = {"roots/list": ROOTS, "sampling/createMessage": BLUE}
+async def twice(ctx: Context[None]) -> str:
+    """Asks twice, one after the other."""
+    first = await ctx.ask("first", "?", Order)
+    return f"{first.action} {(await ctx.roots())[0].name}"
+
+
+async def in_a_task(ctx: Context[None]) -> str:
+    """Asks in a task group."""
+    found = []
+
+    async def one() -> None:
+        found.append((await ctx.roots())[0].name)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(one)
+    return str(found)
+
+
+ANSWERS = {"elicitation/create": ACCEPTED, "roots/list": ROOTS, "sampling/createMessage": BLUE}
+SAID = {
+    visit: "accept",
+    colour: "blue",
+    where: "file:///home",
+    both: "home blue",
+    twice: "accept home",
+    in_a_task: "['home']",
+}
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_several_questions_at_once(version):
-    assert await said(both, ANSWERS, version) == "home blue"
+@pytest.mark.parametrize("function", SAID, ids=lambda one: one.__name__)
+async def test_what_may_be_asked(function, version):
+    assert await said(function, ANSWERS, version) == SAID[function]
 
 
 async def test_answers_may_come_in_any_order():
@@ -138,32 +150,6 @@ async def test_answers_may_come_in_any_order():
         await peer.reply(second["id"], ANSWERS[second["method"]])
         await peer.reply(first["id"], ANSWERS[first["method"]])
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "home blue"
-
-
-@pytest.mark.parametrize("version", ERAS)
-async def test_questions_one_after_another(version):
-    async def twice(ctx: Context[None]) -> str:
-        """Asks twice."""
-        first = await ctx.ask("first", "?", Order)
-        return f"{first.action} {(await ctx.roots())[0].name}"
-
-    assert await said(twice, {"elicitation/create": ACCEPTED, "roots/list": ROOTS}, version) == "accept home"
-
-
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_question_may_be_asked_in_a_task(version):
-    async def tasks(ctx: Context[None]) -> str:
-        """Asks in a task group."""
-        found = []
-
-        async def one() -> None:
-            found.append((await ctx.roots())[0].name)
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(one)
-        return str(found)
-
-    assert await said(tasks, {"roots/list": ROOTS}, version) == "['home']"
 
 
 @pytest.mark.parametrize(("version", "code"), [(NEWEST_HANDSHAKE, -32600), (STATELESS, -32021)])
@@ -193,14 +179,11 @@ async def test_a_client_that_refuses_ends_the_call_without_its_words():
         error = {"code": -1, "message": "rejected"}
         await peer.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
         answer = await peer.answer(id_)
-    assert answer["error"] == {"code": -32603, "message": "the client refused elicitation/create"}
-
-
-async def test_an_answer_that_is_no_unicode_ends_the_call_at_once():
-    async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
+        assert answer["error"] == {"code": -32603, "message": "the client refused elicitation/create"}
         id_ = await peer.start("order")
         question = await peer.receive()
-        await peer.reply(question["id"], {"action": "accept", "content": {"colour": "\ud83d"}})
+        no_unicode = {"action": "accept", "content": {"colour": "\ud83d"}}
+        await peer.reply(question["id"], no_unicode)
         assert (await peer.answer(id_))["error"]["code"] == -32603
 
 
@@ -266,12 +249,10 @@ async def test_in_the_handshake_era_log_lines_come_from_info_on():
     assert await logged(NEWEST_HANDSHAKE) == [LARGE]
 
 
-@pytest.mark.parametrize(
-    ("meta", "lines"),
-    [({}, []), ({LEVEL: "debug"}, [{"level": "debug", "data": "small"}, LARGE]), ({LEVEL: "error"}, [])],
-)
-async def test_without_a_handshake_each_request_says_what_it_wants(meta, lines):
-    assert await logged(STATELESS, **meta) == lines
+async def test_without_a_handshake_each_request_says_what_it_wants():
+    small = {"level": "debug", "data": "small"}
+    for meta, lines in (({}, []), ({LEVEL: "debug"}, [small, LARGE]), ({LEVEL: "error"}, [])):
+        assert await logged(STATELESS, **meta) == lines
 
 
 async def test_a_server_that_did_not_declare_logging_sends_no_log_lines():
@@ -381,50 +362,28 @@ FITTING = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "expected"), FITTING, ids=str)
-def test_what_a_form_can_show(kind, expected):
-    assert field(kind) == expected
+def test_what_a_form_can_show():
+    assert [(kind, field(kind)) for kind, _ in FITTING] == FITTING
 
 
 @schemas.requires_spec
-@pytest.mark.parametrize("kind", [kind for kind, _ in FITTING], ids=str)
-def test_a_form_fits_the_official_schema(kind):
-    question = elicit_form("?", form_schema(form(kind)))
-    params = shape_question(question.method, question.params, V2025_11_25)
-    message = {"jsonrpc": "2.0", "id": 1, "method": question.method, "params": params}
-    schemas.check(message, "2025-11-25")
+def test_forms_fit_the_official_schema():
+    for kind, _ in FITTING:
+        question = elicit_form("?", form_schema(form(kind)))
+        params = shape_question(question.method, question.params, V2025_11_25)
+        schemas.check({"jsonrpc": "2.0", "id": 1, "method": question.method, "params": params}, "2025-11-25")
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        Inner,
-        Colour,
-        dict[str, int],
-        list[str],
-        list[int],
-        int | str,
-        Annotated[int, Field(gt=0)],
-        Annotated[int, Field(multiple_of=2)],
-        Annotated[str, Field(pattern="a")],
-        dt.timedelta,
-        dt.time,
-        bytes,
-    ],
-    ids=str,
-)
-def test_what_no_form_can_show_is_refused_by_name(kind):
-    with pytest.raises(DeclarationError, match=r"Form\.field"):
-        form_schema(form(kind))
+def test_what_no_form_can_show_is_refused_by_name():
+    for kind in (
+        *(Inner, Colour, dict[str, int], list[str], list[int], int | str, dt.timedelta, dt.time, bytes),
+        *(Annotated[int, Field(gt=0)], Annotated[int, Field(multiple_of=2)], Annotated[str, Field(pattern="a")]),
+    ):
+        with pytest.raises(DeclarationError, match=r"Form\.field"):
+            form_schema(form(kind))
 
 
 def test_a_field_with_a_default_is_not_required():
     assert form_schema(form(int, 5)) == {"type": "object", "properties": {"field": {"type": "integer", "default": 5}}}
-
-
-def test_a_field_without_is():
     assert form_schema(form(int))["required"] == ["field"]
-
-
-def test_an_optional_field_may_be_left_out():
-    assert field(str | None, None) == {"type": "string"}
+    assert field(str | None, None) == {"type": "string"}  # it may be left out

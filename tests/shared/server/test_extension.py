@@ -57,24 +57,17 @@ def with_tool(**options: Any) -> Any:
     return app
 
 
-async def test_its_methods_are_served() -> None:
-    async with talking(server(extensions=[stars({})]), STATELESS) as peer:
-        assert (await peer.request("stars/count"))["result"]["stars"] == 3
-
-
-async def test_its_methods_are_for_the_versions_that_they_name() -> None:
-    async with talking(server(extensions=[stars({})]), NEWEST_HANDSHAKE) as peer:
-        assert (await peer.request("stars/count"))["error"]["code"] == -32601
+async def test_its_methods_are_served_to_the_versions_that_they_name() -> None:
+    async with server(extensions=[stars({})]).open() as running:
+        assert running.handlers["stars/count"] is count_stars  # who only adds methods is asked about none
+        async with talking(running, STATELESS) as new, talking(running, NEWEST_HANDSHAKE) as old:
+            assert (await new.request("stars/count"))["result"]["stars"] == 3
+            assert (await old.request("stars/count"))["error"]["code"] == -32601
 
 
 async def test_a_capability_without_a_value_is_not_declared() -> None:
     async with server(extensions=[stars(None)]).open() as running:
         assert "extensions" not in running.identity.capabilities
-
-
-async def test_who_only_adds_methods_is_asked_about_none() -> None:
-    async with server(extensions=[stars({})]).open() as running:
-        assert running.handlers["stars/count"] is count_stars
 
 
 async def test_the_last_extension_is_outermost() -> None:
@@ -116,12 +109,9 @@ async def test_a_lifespan_extends_its_own_run_only() -> None:
     assert seen == ["it"]
 
 
-def test_a_server_has_one_extension_of_a_name() -> None:
+async def test_a_server_has_one_extension_of_a_name() -> None:
     with pytest.raises(DeclarationError, match="one extension of a name"):
         server(extensions=[stars({}), stars(None)])
-
-
-async def test_a_lifespan_adds_no_second_extension_of_a_name() -> None:
     async with server(extensions=[stars({})]).open() as running:
         with pytest.raises(DeclarationError, match="'stars' already"):
             running.extend(Extension("stars"))

@@ -78,18 +78,16 @@ async def test_arguments_are_texts_that_may_stand_for_other_types():
     assert answer["result"]["messages"][0]["content"]["text"] == "hello ahello a"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({}, "name: Field required"),
-        ({"name": "a", "times": "two"}, "times: "),
-        ({"name": "a", "tmies": "2"}, "did you mean 'times'?"),
-    ],
-)
-async def test_arguments_that_do_not_fit_are_named(arguments, text):
-    error = (await rendered(greet, **arguments))["error"]
-    assert error["code"] == -32602
-    assert text in error["message"]
+async def test_arguments_that_do_not_fit_are_named():
+    async with talking(app_with(greet)) as peer:
+        for arguments, text in (
+            ({}, "name: Field required"),
+            ({"name": "a", "times": "two"}, "times: "),
+            ({"name": "a", "tmies": "2"}, "did you mean 'times'?"),
+        ):
+            error = (await peer.request("prompts/get", {"name": "greet", "arguments": arguments}))["error"]
+            assert error["code"] == -32602
+            assert text in error["message"]
 
 
 async def test_a_conversation_keeps_its_roles():
@@ -168,9 +166,8 @@ async def z() -> str:
 
 
 @pytest.mark.parametrize("version", ERAS)
-@pytest.mark.parametrize(
-    ("functions", "names", "expected"),
-    [
+async def test_the_prompts_of_a_source_come_after_the_declared_ones(version):
+    for functions, names, expected in (
         ((), "", [""]),
         ((), "b c", ["b c"]),
         ((), "b c d", ["b c", "d"]),
@@ -180,11 +177,9 @@ async def z() -> str:
         ((z, a), "b", ["z a", "b"]),
         ((z, a, greet), "b", ["z a", "greet b"]),
         ((a,), "a b c", ["a", "b c"]),
-    ],
-)
-async def test_the_prompts_of_a_source_come_after_the_declared_ones(version, functions, names, expected):
-    async with talking(app_from(Names(names), *functions), version) as peer:
-        assert await pages(peer) == expected
+    ):
+        async with talking(app_from(Names(names), *functions), version) as peer:
+            assert await pages(peer) == expected
 
 
 async def test_a_source_is_asked_for_one_page():
@@ -204,10 +199,10 @@ async def test_a_cursor_stays_good_while_prompts_come_and_go():
     assert "nextCursor" not in second
 
 
-@pytest.mark.parametrize("cursor", ["", "b", "MQ"])
-async def test_a_cursor_that_was_not_issued_is_an_error(cursor):
+async def test_a_cursor_that_was_not_issued_is_an_error():
     async with talking(app_from(Names("b c d"))) as peer:
-        assert (await peer.request("prompts/list", {"cursor": cursor}))["error"]["code"] == -32602
+        for cursor in ("", "b", "MQ"):
+            assert (await peer.request("prompts/list", {"cursor": cursor}))["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize(("version", "titles"), [("2025-03-26", [None]), *((era, ["B"]) for era in ERAS)])
@@ -225,6 +220,8 @@ async def test_a_source_renders_its_prompts(version):
         assert answer["result"]["messages"] == [message]
         answer = await peer.request("prompts/get", {"name": "a"})
         assert answer["result"]["messages"][0]["content"]["text"] == "declared"
+        error = (await peer.request("prompts/get", {"name": "b", "arguments": {"bad": ""}}))["error"]
+        assert (error["code"], error["message"]) == (-32602, "bad is no argument")
 
 
 @pytest.mark.parametrize("version", ERAS)
@@ -237,12 +234,6 @@ async def test_a_prompt_that_no_source_has_is_unknown(version):
         ]:
             error = (await peer.request(method, params))["error"]
             assert (error["code"], error["message"]) == (-32602, "unknown prompt: none")
-
-
-async def test_arguments_that_a_source_refuses_are_named():
-    async with talking(app_from(Names("b"))) as peer:
-        error = (await peer.request("prompts/get", {"name": "b", "arguments": {"bad": ""}}))["error"]
-    assert (error["code"], error["message"]) == (-32602, "bad is no argument")
 
 
 @pytest.mark.parametrize("version", ERAS)

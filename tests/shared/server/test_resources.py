@@ -34,33 +34,23 @@ async def contents(app, uri):
     return (await read(app, uri))["result"]["contents"]
 
 
-def test_a_fixed_resource_and_a_template_are_told_apart():
-    app = app_with(("a:note", note), ("a:{number}{?mode}", page))
-    fixed, template = app.resources._resources.values()
-    assert fixed.entry.to_wire() == {"uri": "a:note", "name": "note", "description": "A note."}
-    assert template.entry.to_wire() == {"uriTemplate": "a:{number}{?mode}", "name": "page", "description": "A page."}
-
-
-def test_a_declaration_may_say_more():
-    app = server()
+async def test_a_fixed_resource_and_a_template_are_told_apart():
+    app = app_with(("a:{number}{?mode}", page))
     app.resource("a:note", name="n", title="N", mime_type="text/plain", annotations=Annotations(priority=1))(note)
-    (listed,) = [one.entry.to_wire() for one in app.resources._resources.values()]
-    assert (listed["name"], listed["title"], listed["mimeType"]) == ("n", "N", "text/plain")
-    assert listed["annotations"] == {"priority": 1}
+    async with talking(app) as peer:
+        (fixed,) = (await peer.request("resources/list"))["result"]["resources"]
+        (template,) = (await peer.request("resources/templates/list"))["result"]["resourceTemplates"]
+    said = {"uri": "a:note", "name": "n", "title": "N", "description": "A note.", "mimeType": "text/plain"}
+    assert fixed == {**said, "annotations": {"priority": 1}}
+    assert template == {"uriTemplate": "a:{number}{?mode}", "name": "page", "description": "A page."}
 
 
-@pytest.mark.parametrize("uri", ["a:note", "a:{other}", "a:{number}", "a:{number}{?mode,more}"])
-def test_the_arguments_must_be_the_variables(uri):
-    with pytest.raises(DeclarationError, match="'page'"):
-        app_with((uri, page))
-
-
-def test_a_template_that_can_not_be_served_is_refused():
+def test_a_declaration_that_can_not_be_served_is_refused():
+    for uri in ("a:note", "a:{other}", "a:{number}", "a:{number}{?mode,more}"):
+        with pytest.raises(DeclarationError, match="'page'"):
+            app_with((uri, page))
     with pytest.raises(DeclarationError, match=r"may not touch"):
         app_with(("a:{x}{y}", note))
-
-
-def test_a_uri_can_be_taken_once():
     with pytest.raises(DeclarationError, match="'a:note' already"):
         app_with(("a:note", note), ("a:note", note))
 
@@ -70,40 +60,31 @@ def test_a_resource_can_be_removed():
     assert (app.resources.remove("a:note"), app.resources.remove("a:note")) == (True, False)
 
 
-async def test_text_is_read_under_the_uri_that_was_asked_for():
-    assert await contents(app_with(("a:note", note)), "a:note") == [{"uri": "a:note", "text": "hello"}]
-
-
-async def test_bytes_are_read_as_base64():
+async def test_texts_and_bytes_are_read_under_the_uri_that_was_asked_for_or_their_own():
     async def raw() -> bytes:
         return b"\x00\xff"
 
-    assert await contents(app_with(("a:raw", raw)), "a:raw") == [{"uri": "a:raw", "blob": "AP8="}]
-
-
-async def test_several_contents_may_have_uris_of_their_own():
     async def folder() -> list[TextResourceContents | str]:
         return [TextResourceContents(uri="a:folder/1", text="one"), "two"]
 
-    found = await contents(app_with(("a:folder", folder)), "a:folder")
-    assert [one["uri"] for one in found] == ["a:folder/1", "a:folder"]
+    app = app_with(("a:note", note), ("a:raw", raw), ("a:folder", folder))
+    assert await contents(app, "a:note") == [{"uri": "a:note", "text": "hello"}]
+    assert await contents(app, "a:raw") == [{"uri": "a:raw", "blob": "AP8="}]
+    assert [one["uri"] for one in await contents(app, "a:folder")] == ["a:folder/1", "a:folder"]
 
 
-async def test_variables_reach_the_function_as_its_types():
-    app = app_with(("a:{number}{?mode}", page))
-    assert [one["text"] for one in await contents(app, "a:7?mode=bold")] == ["7 bold"]
-
-
-async def test_a_fixed_resource_comes_before_a_template():
+async def test_variables_reach_the_function_as_its_types_and_a_fixed_resource_comes_first():
     app = app_with(("a:{number}{?mode}", page), ("a:7", note))
+    assert [one["text"] for one in await contents(app, "a:8?mode=bold")] == ["8 bold"]
     assert [one["text"] for one in await contents(app, "a:7")] == ["hello"]
 
 
 @pytest.mark.parametrize(("version", "code"), [(ERAS[0], -32002), (ERAS[1], -32602)])
-@pytest.mark.parametrize("uri", ["a:none", "", "a:note/", "A:note", "a:{number}"])
-async def test_what_is_not_there_has_the_code_of_its_version(uri, version, code):
-    error = (await read(app_with(("a:note", note)), uri, version))["error"]
-    assert (error["code"], error["data"]) == (code, {"uri": uri})
+async def test_what_is_not_there_has_the_code_of_its_version(version, code):
+    async with talking(app_with(("a:note", note)), version) as peer:
+        for uri in ("a:none", "", "a:note/", "A:note", "a:{number}"):
+            error = (await peer.request("resources/read", {"uri": uri}))["error"]
+            assert (error["code"], error["data"]) == (code, {"uri": uri})
 
 
 async def test_a_function_may_say_that_something_is_not_there():
@@ -159,17 +140,17 @@ def three_parts(asked: list[str]):
     return app
 
 
-@pytest.mark.parametrize("size", range(1, 9))
-async def test_pages_have_each_resource_once_wherever_they_are_cut(size):
-    app, found, cursor = three_parts([]), [], {}
-    app.page_size = size
-    async with talking(app) as peer:
-        while cursor is not None:
-            result = (await peer.request("resources/list", cursor))["result"]
-            assert 0 < len(result["resources"]) <= size
-            found += [one["name"] for one in result["resources"]]
-            cursor = {"cursor": result["nextCursor"]} if "nextCursor" in result else None
-    assert found == ["note", "b1", "b2", "b3", "c1", "c2", "c3"]
+async def test_pages_have_each_resource_once_wherever_they_are_cut():
+    for size in range(1, 9):
+        app, found, cursor = three_parts([]), [], {}
+        app.page_size = size
+        async with talking(app) as peer:
+            while cursor is not None:
+                result = (await peer.request("resources/list", cursor))["result"]
+                assert 0 < len(result["resources"]) <= size
+                found += [one["name"] for one in result["resources"]]
+                cursor = {"cursor": result["nextCursor"]} if "nextCursor" in result else None
+        assert found == ["note", "b1", "b2", "b3", "c1", "c2", "c3"]
 
 
 @pytest.mark.parametrize(("size", "expected"), [(3, ["b"]), (4, ["b", "c"])])

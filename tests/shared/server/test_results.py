@@ -48,9 +48,8 @@ def sent(value, returns, limit=PLENTY):
     return Result(returns, "tool 'a'").to_wire(value, limit)
 
 
-@pytest.mark.parametrize(
-    ("value", "content"),
-    [
+def test_content_passes_as_it_is():
+    for value, content in (
         ("hello", [TEXT]),
         ("", [{"type": "text", "text": ""}]),
         (None, []),
@@ -60,16 +59,11 @@ def sent(value, returns, limit=PLENTY):
         (("hello", None, ["hello"]), [TEXT, TEXT]),
         (IMAGE, [{"type": "image", "data": "eA==", "mimeType": "image/png"}]),
         (ResourceLink(uri="a:b", name="n"), [{"type": "resource_link", "uri": "a:b", "name": "n"}]),
-    ],
-)
-def test_content_passes_as_it_is(value, content):
-    assert content_of(value) == content
-
-
-@pytest.mark.parametrize("value", [5, {"a": 1}, b"bytes", object(), Size(width=1)])
-def test_what_is_no_content_is_refused(value):
-    with pytest.raises(TypeError, match="is no content"):
-        content_of(value)
+    ):
+        assert content_of(value) == content
+    for value in (5, {"a": 1}, b"bytes", object(), Size(width=1)):
+        with pytest.raises(TypeError, match="is no content"):
+            content_of(value)
 
 
 def test_text_has_no_schema_and_no_structure():
@@ -84,9 +78,8 @@ def test_text_can_have_a_meta_beside_it():
         sent(Text("hello", {"etag": "1" * 60}), Text, limit=60)
 
 
-@pytest.mark.parametrize(
-    ("value", "returns", "data", "text"),
-    [
+def test_data_is_sent_twice_with_the_same_facts():
+    for value, returns, data, text in (
         (Size(width=2), Size, {"width": 2, "depth": None}, '{"width":2,"depth":null}'),
         (Weight(3), Weight, {"grams": 3}, '{"grams":3}'),
         ({"a": 1}, dict[str, int], {"a": 1}, '{"a":1}'),
@@ -94,10 +87,9 @@ def test_text_can_have_a_meta_beside_it():
         (5, int, 5, "5"),
         (True, bool, True, "true"),
         (None, Size | None, None, "null"),
-    ],
-)
-def test_data_is_sent_twice_with_the_same_facts(value, returns, data, text):
-    assert sent(value, returns) == {"content": [{"type": "text", "text": text}], "structuredContent": data}
+        ("unknown", str | Size, "unknown", '"unknown"'),
+    ):
+        assert sent(value, returns) == {"content": [{"type": "text", "text": text}], "structuredContent": data}
 
 
 def test_data_may_bring_a_text_of_its_own():
@@ -115,53 +107,33 @@ def test_a_type_that_can_not_be_sent_is_refused_by_name():
         _ = result.schema
 
 
-def test_a_full_result_passes_as_it_is():
+def test_a_full_result_passes_as_it_is_and_always_has_content():
     value = CallToolResult(content=[TextContent(text="hello")], structured_content=[1], is_error=True, meta={"a": 1})
     expected = {"content": [TEXT], "structuredContent": [1], "isError": True, "_meta": {"a": 1}}
     assert sent(value, CallToolResult) == expected
-
-
-def test_a_full_result_always_has_content():
     assert sent(CallToolResult(), CallToolResult) == {"content": []}
 
 
-@pytest.mark.parametrize(
-    ("value", "returns"),
-    [
+def test_a_result_over_the_limit_is_an_error_that_says_how_much():
+    for value, returns in (
         ("x" * 1_000, str),
         ("\0" * 200, str),
         ("é" * 500, str),
         ([1] * 600, list[int]),
+        (["x" * 600], list[str]),  # both forms of data count
         (ImageContent.of(b"x" * 1_000, "image/png"), ImageContent),
-    ],
-)
-def test_a_result_over_the_limit_is_an_error_that_says_how_much(value, returns):
-    with pytest.raises(ToolError, match=r"the result has [\d,]+ bytes, over the limit of 1,000"):
-        sent(value, returns, 1_000)
+    ):
+        with pytest.raises(ToolError, match=r"the result has [\d,]+ bytes, over the limit of 1,000"):
+            sent(value, returns, 1_000)
+    for size in (1, 100, 940):
+        assert sent("x" * size, str, 1_000)["content"][0]["text"] == "x" * size
 
 
-@pytest.mark.parametrize("size", [1, 100, 940])
-def test_a_result_within_the_limit_is_sent(size):
-    assert sent("x" * size, str, 1_000)["content"][0]["text"] == "x" * size
-
-
-def test_both_forms_of_data_count():
-    with pytest.raises(ToolError, match="over the limit"):
-        sent(["x" * 600], list[str], 1_000)
-
-
-def test_text_where_the_schema_allows_it_is_data_too() -> None:
-    result = sent("unknown", str | Size)
-    assert result["structuredContent"] == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("value", "returns"),
-    [("a\ud800" * 2_000, str), ([TextContent(text="a\ud800")], list[TextContent]), ({"a": "\ud800"}, dict[str, str])],
-)
-def test_text_that_is_no_unicode_can_be_sent(value, returns):
+def test_text_that_is_no_unicode_can_be_sent():
     """A result of any size is measured as it is sent."""
-    assert json.loads(encode(Response(1, sent(value, returns))))["result"]["content"][0]["text"].count("\ufffd")
+    half = "a\ud800"
+    for value, returns in ((half * 2_000, str), ([TextContent(text=half)], list[TextContent]), ({"a": half}, dict)):
+        assert json.loads(encode(Response(1, sent(value, returns))))["result"]["content"][0]["text"].count("\ufffd")
 
 
 def test_data_that_is_json_already_is_sent_as_it_is():

@@ -14,7 +14,7 @@ from shared.errors import DeclarationError, InputRequired, InvalidParams
 from shared.extensions.tasks import tasks
 from shared.kit.trace_context import TRACEPARENT
 from shared.protocol.identity import Principal
-from shared.protocol.wire.jsonrpc import Request
+from shared.protocol.wire.jsonrpc import Notification, Request
 from shared.server.extension import Extension
 from shared.server.tools import signed
 from tests.quiet import quiet
@@ -41,56 +41,37 @@ def listed(app, settings=None):
     return app.tools.listed(settings or Settings())
 
 
-def test_a_tool_is_called_as_its_function_and_described_by_its_docstring():
+def test_a_tool_is_called_as_its_function_and_described_by_its_docstring_unless_it_says_otherwise():
     (tool,) = listed(app_with(greet))
     assert (tool["name"], tool["description"]) == ("greet", "Greets.")
-
-
-def test_a_declaration_may_say_otherwise():
-    (tool,) = listed(app_with(greet, name="hello", description="Says hello.", title="Hello"))
-    assert (tool["name"], tool["description"], tool["title"]) == ("hello", "Says hello.", "Hello")
-
-
-def test_the_function_stays_what_it_was():
-    app = server()
-    assert app.tool()(greet) is greet
-
-
-def test_icons_and_meta_are_listed():
-    (tool,) = listed(app_with(greet, icons=[Icon(src="data:,")], meta={"org.example/a": 1}))
+    said = {"name": "hello", "description": "Says hello.", "title": "Hello"}
+    (tool,) = listed(app_with(greet, **said, icons=[Icon(src="data:,")], meta={"org.example/a": 1}))
+    assert {name: tool[name] for name in said} == said
     assert (tool["icons"], tool["_meta"]) == ([{"src": "data:,"}], {"org.example/a": 1})
+    assert server().tool()(greet) is greet  # the function stays what it was
 
 
-@pytest.mark.parametrize(
-    ("options", "hints"),
-    [
+def test_hints_take_the_careful_side_and_repeat_no_default_of_the_protocol():
+    for options, hints in (
         ({}, {"destructiveHint": True, "openWorldHint": False}),
         ({"read_only": True}, {"readOnlyHint": True, "openWorldHint": False}),
         ({"destructive": False}, {"destructiveHint": False, "openWorldHint": False}),
         ({"idempotent": True}, {"destructiveHint": True, "idempotentHint": True, "openWorldHint": False}),
         ({"open_world": True}, {"destructiveHint": True}),
         ({"read_only": True, "open_world": True}, {"readOnlyHint": True}),
-    ],
-)
-def test_hints_take_the_careful_side_and_repeat_no_default_of_the_protocol(options, hints):
-    (tool,) = listed(app_with(greet, **options))
-    assert tool["annotations"] == hints
+    ):
+        (tool,) = listed(app_with(greet, **options))
+        assert tool["annotations"] == hints
 
 
-def test_a_tool_needs_a_docstring():
+def test_a_tool_needs_a_docstring_that_hosts_do_not_cut_and_a_name_of_its_own():
     async def silent() -> str:
         return ""
 
     with pytest.raises(DeclarationError, match="'silent' needs a docstring"):
         app_with(silent)
-
-
-def test_a_description_that_hosts_would_cut_is_refused():
     with pytest.raises(DeclarationError, match="'greet'"):
         app_with(greet, description="x" * 2_049)
-
-
-def test_a_name_can_be_taken_once():
     app = app_with(greet)
     with pytest.raises(DeclarationError, match="'greet' already"):
         app.tool()(greet)
@@ -125,10 +106,6 @@ def test_a_tool_that_is_not_on_offer_is_not_listed_and_says_why_when_called():
     assert listed(app) == []
     with pytest.raises(ToolError, match="writing is off"):
         app.tools.find("greet", Settings())
-
-
-def test_settings_may_put_it_on_offer():
-    app = app_with(greet, unavailable=needs_writing)
     assert len(listed(app, Settings(writing=True))) == 1
     assert app.tools.find("greet", Settings(writing=True)).name == "greet"
 
@@ -253,48 +230,43 @@ def given(answer: Json) -> int:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_value_that_is_there_at_once_takes_no_task(version: str) -> None:
+async def test_a_value_that_is_there_at_once_takes_no_task_and_what_it_leaves_its_function_does(version: str) -> None:
     twice = Twice()
     async with talking(twice.app, version) as peer:
         answer = await peer.call("double", number=4)
-    assert answer["result"]["content"] == [{"type": "text", "text": "8"}]
-    assert (given(answer), twice.tasks) == (8, ["at once"])
-
-
-async def test_what_it_leaves_its_function_does() -> None:
-    twice = Twice()
-    async with talking(twice.app) as peer:
+        assert answer["result"]["content"] == [{"type": "text", "text": "8"}]
+        assert (given(answer), twice.tasks) == (8, ["at once"])
         assert given(await peer.call("double", number=1_000)) == 2_000
-    assert twice.tasks == ["at once", "a task"]
+    assert twice.tasks == ["at once", "at once", "a task"]
 
 
-@pytest.mark.parametrize("fails", [ToolError("no"), RuntimeError("a bug"), InputRequired({})])
-async def test_what_it_fails_of_is_left_to_the_function(fails: BaseException) -> None:
-    twice = Twice()
-    twice.fails = fails
-    async with talking(twice.app) as peer:
-        assert given(await peer.call("double", number=4)) == 8
-    assert twice.tasks == ["a task"]
+async def test_what_it_fails_of_is_left_to_the_function() -> None:
+    for fails in (ToolError("no"), RuntimeError("a bug"), InputRequired({})):
+        twice = Twice()
+        twice.fails = fails
+        async with talking(twice.app) as peer:
+            assert given(await peer.call("double", number=4)) == 8
+        assert twice.tasks == ["a task"]
 
 
-@pytest.mark.parametrize("arguments", [{"number": "four"}, {}, {"number": 1, "more": 2}])
-async def test_arguments_that_do_not_fit_are_told_as_ever(arguments: Json) -> None:
-    twice = Twice()
-    async with talking(twice.app) as peer:
-        answer = await peer.call("double", **arguments)
-        twice.app.tools.at_once.clear()
-        assert (await peer.call("double", **arguments))["result"] == answer["result"]
-    assert answer["result"]["isError"]
-    assert twice.tasks == []
+async def test_arguments_that_do_not_fit_are_told_as_ever() -> None:
+    for arguments in ({"number": "four"}, {}, {"number": 1, "more": 2}):
+        twice = Twice()
+        async with talking(twice.app) as peer:
+            answer = await peer.call("double", **arguments)
+            twice.app.tools.at_once.clear()
+            assert (await peer.call("double", **arguments))["result"] == answer["result"]
+        assert answer["result"]["isError"]
+        assert twice.tasks == []
 
 
 async def test_a_value_that_is_too_large_is_told_as_ever() -> None:
     app = server()
 
-    @app.tool(at_once=lambda: "x" * 10_000_000)
+    @app.tool(at_once=lambda: "x" * 2_000_000)
     async def large() -> str:
         """Is large."""
-        return "x" * 10_000_000
+        return "x" * 2_000_000
 
     async with talking(app) as peer:
         result = (await peer.call("large"))["result"]
@@ -313,15 +285,25 @@ async def test_it_takes_the_place_of_its_call_and_gives_it_back() -> None:
 
 
 async def test_what_has_waited_for_a_place_begins_in_its_turn() -> None:
-    many = 1_500
+    many = 1_500  # more than the interpreter lets call each other
     twice = Twice(concurrent_calls=1, waiting_calls=many, waiting_messages=many)
-    async with talking(twice.app) as peer:
-        held = await peer.start("hold")
-        ids = [await peer.start("double", number=number % 7) for number in range(many)]
+    async with twice.app.open() as running:
+        connection = running.connect(None, lambda: None)
+        connection.take(Request("held", "tools/call", with_envelope({"name": "hold", "arguments": {}})))
+        for number in range(many):
+            params = with_envelope({"name": "double", "arguments": {"number": number % 7}})
+            connection.take(Request(number, "tools/call", params))
         await quiet()
         assert twice.tasks == []
-        await peer.cancel(held)
-        assert [given(await peer.answer(id_)) for id_ in ids] == [2 * (number % 7) for number in range(many)]
+        connection.take(Notification("notifications/cancelled", {"requestId": "held"}))
+        with anyio.fail_after(PATIENCE):
+            answers: list[Any] = []
+            while len(answers) < many:
+                answers += [one.message for one in connection.outgoing() if one.message is not None]
+                await quiet()
+        await connection.close()
+    found = [(one.id, one.result["structuredContent"]["twice"]) for one in answers]
+    assert found == [(number, 2 * (number % 7)) for number in range(many)]
 
 
 async def test_a_batch_is_answered_whole() -> None:
