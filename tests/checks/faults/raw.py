@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import select
+import ssl
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -37,6 +38,17 @@ def stateless(message: Json) -> Json:
     return {**message, "params": {**message["params"], "_meta": meta}}
 
 
+def headers_of(message: Json) -> dict[str, str]:
+    """What goes with a message over HTTP, in the era that it is of."""
+    sent = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    if "_meta" in message["params"]:
+        sent |= {"mcp-protocol-version": STATELESS, "mcp-method": message["method"]}
+        sent |= {"mcp-name": message["params"]["name"]} if "name" in message["params"] else {}
+    return sent
+
+
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For clients of sites without TLS: to load what the system trusts takes longer than the request."""
 INITIALIZE = request(
     "init", "initialize", {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": {}, "clientInfo": CLIENT_INFO}
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.checks.faults.raw import SLOW, Json, Raw, call, lines, request, stateless
+from tests.checks.faults.raw import NO_TLS, SLOW, Json, Raw, call, headers_of, lines, request, stateless
 from tests.wire import PATIENCE
 
 
@@ -28,11 +28,8 @@ def listening(server: Raw) -> str:
 
 
 def post(url: str, message: Json, **headers: str) -> httpx.Response:
-    sent = {"accept": "application/json, text/event-stream", "content-type": "application/json", **headers}
-    if "_meta" in message["params"]:
-        sent |= {"mcp-protocol-version": "2026-07-28", "mcp-method": message["method"]}
-        sent |= {"mcp-name": message["params"]["name"]} if "name" in message["params"] else {}
-    return httpx.post(url, content=lines(message), headers=sent, timeout=PATIENCE, trust_env=False)
+    sent = {**headers_of(message), **headers}
+    return httpx.post(url, content=lines(message), headers=sent, timeout=PATIENCE, trust_env=False, verify=NO_TLS)
 
 
 @pytest.mark.parametrize("arguments", [["--no-auth"], []])

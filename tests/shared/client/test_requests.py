@@ -1,11 +1,10 @@
 """Requests to servers that want more than a call first, or say odd things beside their answers: these take neither
 call nor client along."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-import anyio
 import pytest
 from pydantic import Field
 
@@ -13,13 +12,11 @@ from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import PeerError, RpcError
-from shared.kit.tasks import background
-from shared.protocol.session.events import Outgoing
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm
-from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response
-from shared.transports.memory import MemoryTransport, memory_pair
-from tests.shared.client.small import End, Small, listening, text_of
+from shared.protocol.wire.jsonrpc import Message, Notification, Request
+from tests.shared.client.small import Small, listening, text_of
+from tests.shared.client.test_link import good, playing
 
 # A tool whose arguments headers repeat is called although nobody has listed it
 
@@ -60,34 +57,17 @@ async def test_a_tool_that_was_not_listed_is_called_once_more_and_no_oftener(mon
 
 # Values of a shape that nobody expects
 
-DESCRIBED = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "odd"}}
-DONE = {"content": [{"type": "text", "text": "done"}]}
-
 
 @asynccontextmanager
-async def connected(*said: Message, **options: Any) -> AsyncIterator[Client]:
+async def saying(said: Message, **options: Any) -> AsyncIterator[Client]:
     """A client of a server that has `said` something before it answers a call."""
-    ours, theirs = memory_pair()
-    with anyio.fail_after(30):
-        async with background() as tasks:
-            tasks.start_soon(_serve, theirs, said)
-            try:
-                async with Client(End(ours), ClientOptions(mode="handshake", **options)) as client:
-                    yield client
-            finally:
-                theirs.close()
 
+    def play(request: Request) -> Message:
+        opened[0].tell(said)
+        return good(request)
 
-async def _serve(theirs: MemoryTransport, said: Sequence[Message]) -> None:
-    try:
-        while True:
-            for message in await theirs.receive():
-                if isinstance(message, Request):
-                    result = DESCRIBED if message.method == "initialize" else DONE
-                    before = said if message.method == "tools/call" else ()
-                    await theirs.send([Outgoing(one) for one in (*before, Response(message.id, result))])
-    except anyio.EndOfStream:
-        theirs.close()
+    async with playing(play, **options) as (client, opened):
+        yield client
 
 
 async def _elicit(form: ElicitForm) -> ElicitResult:
@@ -102,9 +82,9 @@ async def _elicit(form: ElicitForm) -> ElicitResult:
     ],
 )
 async def test_a_question_that_is_none(question: dict[str, Any]) -> None:
-    async with connected(Request("q", "elicitation/create", question), elicit=_elicit) as client:
+    async with saying(Request("q", "elicitation/create", question), elicit=_elicit) as client:
         for _ in range(3):
-            assert text_of(await client.plain.call_tool("work")) == "done"
+            assert text_of(await client.plain.call_tool("work")) == "good"
 
 
 @pytest.mark.parametrize(
@@ -120,6 +100,6 @@ async def test_a_question_that_is_none(question: dict[str, Any]) -> None:
 async def test_progress_that_is_none(progress: dict[str, Any], told: list[Any]) -> None:
     seen: list[Any] = []
     notice = Notification("notifications/progress", {"progressToken": 2, **progress})
-    async with connected(notice) as client:
+    async with saying(notice) as client:
         result = await client.plain.call_tool("work", on_progress=lambda *report: seen.append(report))
-    assert (text_of(result), seen) == ("done", told)
+    assert (text_of(result), seen) == ("good", told)

@@ -8,16 +8,12 @@ import anyio
 import pytest
 
 from shared.client.client import Client
-from shared.client.options import ClientOptions
 from shared.client.visits import MAX_VISITS, Visits, visits_wanted
 from shared.errors import PeerError
-from shared.kit.tasks import background
-from shared.protocol.session.events import Outgoing
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitUrl
-from shared.protocol.wire.jsonrpc import Failure, Notification, Request, Response
-from shared.transports.memory import memory_pair
-from tests.shared.client.small import End
+from shared.protocol.wire.jsonrpc import Failure, Message, Notification, Request
+from tests.shared.client.test_link import good, playing
 
 PAGE = {"mode": "url", "message": "Sign in", "url": "https://a.example", "elicitationId": "1"}
 
@@ -88,65 +84,39 @@ def test_other_errors_name_none(error: PeerError) -> None:
     assert visits_wanted(error) is None
 
 
-class Guarded:
-    """A server whose one tool wants a page visited first, and the person who visits it."""
+@asynccontextmanager
+async def guarded(
+    action: Any = "accept", *, refusals: int = 1, tells: bool = True
+) -> AsyncIterator[tuple[Client, list[str], list[str]]]:
+    """A client of a server whose tool wants a page visited first, what the server was asked, and what was visited."""
+    visited: list[str] = []
 
-    def __init__(self, action: Any = "accept", *, refusals: int = 1, tells: bool = True) -> None:
-        self.calls = 0
-        self.visited: list[str] = []
-        self._action, self._refusals, self._tells = action, refusals, tells
-        self._ours, self._theirs = memory_pair()
-
-    @asynccontextmanager
-    async def connected(self) -> AsyncIterator[Client]:
-        options = ClientOptions(mode="handshake", elicit_url=self._visit)
-        with anyio.fail_after(30):
-            async with background() as tasks:
-                tasks.start_soon(self._run)
-                try:
-                    async with Client(End(self._ours), options) as client:
-                        yield client
-                finally:
-                    self._theirs.close()
-
-    async def _visit(self, page: ElicitUrl) -> ElicitResult:
-        self.visited.append(page.url)
-        if self._tells:
-            told = Notification("notifications/elicitation/complete", {"elicitationId": page.elicitation_id})
-            await self._theirs.send([Outgoing(told)])
-        return ElicitResult(action=self._action)
-
-    async def _run(self) -> None:
-        try:
-            while True:
-                for message in await self._theirs.receive():
-                    if isinstance(message, Request):
-                        await self._theirs.send([Outgoing(self._answer(message))])
-        except anyio.EndOfStream:
-            self._theirs.close()
-
-    def _answer(self, request: Request) -> Response | Failure:
-        if request.method == "initialize":
-            described = {"capabilities": {"tools": {}}, "serverInfo": {"name": "guarded", "version": "1"}}
-            return Response(request.id, {"protocolVersion": "2025-11-25", **described})
-        self.calls += 1
-        if self.calls <= self._refusals:
+    def play(request: Request) -> Message:
+        if opened[0].asked.count("tools/call") <= refusals:
             return Failure(request.id, -32042, "sign in first", {"elicitations": [PAGE]})
-        return Response(request.id, {"content": [{"type": "text", "text": "welcome"}]})
+        return good(request)
+
+    async def visit(page: ElicitUrl) -> ElicitResult:
+        visited.append(page.url)
+        if tells:
+            told = {"elicitationId": page.elicitation_id}
+            opened[0].tell(Notification("notifications/elicitation/complete", told))
+        return ElicitResult(action=action)
+
+    async with playing(play, elicit_url=visit) as (client, opened):
+        yield client, opened[0].asked, visited
 
 
 @pytest.mark.parametrize(("tells", "seconds"), [(True, 30), (False, 0.05)])
 async def test_a_request_is_made_again_after_the_visit(tells: bool, seconds: float) -> None:
-    guarded = Guarded(tells=tells)
-    async with guarded.connected() as client:
-        assert (await client.call_tool("enter", timeout=seconds)).text == "welcome"
-    assert (guarded.calls, guarded.visited) == (2, ["https://a.example"])
+    async with guarded(tells=tells) as (client, asked, visited):
+        assert (await client.call_tool("enter", timeout=seconds)).text == "good"
+    assert (asked, visited) == (["initialize", "tools/call", "tools/call"], ["https://a.example"])
 
 
 @pytest.mark.parametrize(("action", "refusals", "calls"), [("decline", 1, 1), ("accept", 9, 2)])
 async def test_a_refusal_that_stands_is_raised(action: str, refusals: int, calls: int) -> None:
-    guarded = Guarded(action, refusals=refusals)
-    async with guarded.connected() as client:
+    async with guarded(action, refusals=refusals) as (client, asked, visited):
         with pytest.raises(PeerError, match="sign in first"):
             await client.call_tool("enter")
-    assert (guarded.calls, len(guarded.visited)) == (calls, 1)
+    assert (asked.count("tools/call"), len(visited)) == (calls, 1)

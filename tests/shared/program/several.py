@@ -14,11 +14,10 @@ from typing import Any, Self
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.checks.faults.raw import ROOT, SLOW
+from tests.checks.faults.raw import NO_TLS, ROOT, SLOW, Json, call, stateless
+from tests.checks.faults.test_http_process import post
 from tests.redis_server import RedisServer
-from tests.wire import CLIENT_INFO, PATIENCE, STATELESS
-
-Json = dict[str, Any]
+from tests.wire import PATIENCE
 
 SLOW_OVER_HTTP = [*SLOW, "--transport", "http"]
 FREELY = ["--max-rate", "1e9", "--max-burst", "1e9"]
@@ -31,23 +30,6 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
         assert time.monotonic() < deadline, f"it took too long until {what}"
         threading.Event().wait(0.01)
     return found
-
-
-def tool_call(tool: str, **arguments: Any) -> tuple[Json, dict[str, str]]:
-    """A call that needs no session, and its headers."""
-    meta = {"protocolVersion": STATELESS, "clientCapabilities": {}, "clientInfo": CLIENT_INFO}
-    params = {
-        "name": tool,
-        "arguments": arguments,
-        "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()},
-    }
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": STATELESS,
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": tool,
-    }
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, headers
 
 
 class Several:
@@ -124,12 +106,12 @@ class Several:
 
     def health(self) -> Json:
         """What the worker says that takes a new connection."""
-        body: Json = httpx.get(f"{self.url}/healthz", timeout=PATIENCE).json()
+        body: Json = httpx.get(f"{self.url}/healthz", timeout=PATIENCE, verify=NO_TLS).json()
         return body
 
     def metrics(self) -> dict[str, float]:
         """All metrics, without labels: the sums."""
-        answer = httpx.get(f"{self.url}/metrics", timeout=PATIENCE)
+        answer = httpx.get(f"{self.url}/metrics", timeout=PATIENCE, verify=NO_TLS)
         assert answer.status_code == 200, answer.text
         sums: dict[str, float] = {}
         for family in text_string_to_metric_families(answer.text):
@@ -139,8 +121,7 @@ class Several:
 
     def call(self, tool: str, **arguments: Any) -> httpx.Response:
         """Calls a tool on a new connection."""
-        message, headers = tool_call(tool, **arguments)
-        return httpx.post(f"{self.url}/mcp", json=message, headers=headers, timeout=PATIENCE)
+        return post(f"{self.url}/mcp", stateless(call(1, tool, **arguments)))
 
 
 def is_alive(pid: int) -> bool:

@@ -17,10 +17,10 @@ from shared.auth.tokens_file import digest_of
 from shared.program.authorization import check_public_url
 from shared.program.process import Options, http_options, token_of
 from shared.protocol.http.protected import WELL_KNOWN
-from tests.checks.faults.raw import ROOT, Raw
+from tests.checks.faults.raw import ROOT, Json, Raw, call, headers_of, request, stateless
 from tests.checks.faults.test_http_process import listening
 from tests.shared.auth.issuing import FakeIssuer, issuing
-from tests.shared.transports.http.http_wire import PATIENCE, envelope, merged, routing
+from tests.wire import PATIENCE
 
 ISSUER = "https://issuer.example.org"
 PUBLIC = "https://mcp.example.org"
@@ -105,7 +105,7 @@ def test_a_file_of_tokens_that_is_others_too_is_told(
 
 # Processes
 
-DISCOVER = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": envelope()}}
+DISCOVER = stateless(request(1, "server/discover"))
 
 
 class Door:
@@ -116,15 +116,12 @@ class Door:
         self.issuer = issuer
         self.client = client
 
-    async def post(self, path: str, token: str | None) -> httpx.Response:
-        sent = {**routing("server/discover"), "Authorization": None if token is None else f"Bearer {token}"}
-        return await self.client.post(self.url + path, json=DISCOVER, headers=merged(sent))
+    async def post(self, path: str, token: str | None, message: Json = DISCOVER) -> httpx.Response:
+        bearer = {} if token is None else {"authorization": f"Bearer {token}"}
+        return await self.client.post(self.url + path, json=message, headers={**headers_of(message), **bearer})
 
     async def call(self, path: str, token: str, tool: str) -> httpx.Response:
-        params = {"name": tool, "arguments": {}, "_meta": envelope()}
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        sent = {**routing("tools/call", tool), "Authorization": f"Bearer {token}"}
-        return await self.client.post(self.url + path, json=message, headers=merged(sent))
+        return await self.post(path, token, stateless(call(1, tool)))
 
     async def get(self, path: str) -> Any:
         answer = await self.client.get(self.url + path)

@@ -20,7 +20,7 @@ from shared.client.client import Client
 from shared.client.connect import connect, connect_stdio
 from shared.errors import PeerError
 from shared.kit.trace_context import TraceContext, current
-from tests.checks.faults.raw import ROOT
+from tests.checks.faults.raw import ROOT, headers_of, request, stateless
 from tests.receiver import Receiver, Seen, receiving
 from tests.servers.fetch.sites import answer, opened_site
 from tests.wire import Wire, listening, serving
@@ -111,18 +111,10 @@ async def test_over_http_a_header_names_the_parent_unless_the_request_does() -> 
 
 
 async def _post(base: str, method: str, meta: dict[str, Any], headers: dict[str, str]) -> None:
-    envelope = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": {**envelope, **meta}}}
-    of_mcp = {
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": method,
-    }
+    message = stateless(request(1, method))
+    message["params"]["_meta"] |= meta
     async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE) as client:
-        answered = await client.post(f"{base}/mcp", json=message, headers={**of_mcp, **headers})
+        answered = await client.post(f"{base}/mcp", json=message, headers={**headers_of(message), **headers})
     assert answered.status_code == 200, answered.text
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.checks.faults.raw import NO_TLS, headers_of, request, stateless
 from tests.wire import Wire, serving
 
 TOKEN = "hunter2"
@@ -42,18 +43,12 @@ def command(settings: Path, *options: str) -> list[str]:
 
 
 async def test_who_comes_over_http_has_what_the_file_says(settings: Path) -> None:
-    async with serving(command(settings)) as url, httpx.AsyncClient(trust_env=False) as client:
-        headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json, text/event-stream"}
+    async with serving(command(settings)) as url, httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
 
         async def ask(method: str, **params: object) -> httpx.Response:
-            meta = {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-            }
-            named = {} if "name" not in params else {"Mcp-Name": str(params["name"])}
-            routing = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, **named}
-            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
-            return await client.post(f"{url}/mcp", json=message, headers={**headers, **routing})
+            message = stateless(request(1, method, params))
+            headers = {**headers_of(message), "authorization": f"Bearer {TOKEN}"}
+            return await client.post(f"{url}/mcp", json=message, headers=headers)
 
         async def call(name: str, path: Path) -> str:
             return (await ask("tools/call", name=name, arguments={"path": str(path)})).text

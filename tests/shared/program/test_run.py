@@ -19,7 +19,19 @@ from shared import Implementation, Server
 from shared.contracts import TaskLimits
 from shared.program.process import Failed, set_limits
 from shared.program.run import Options, run, run_app
-from tests.checks.faults.raw import FILES, ROOT, SLOW, Raw, WithHeaders, call, lines, request, stateless, with_length
+from tests.checks.faults.raw import (
+    FILES,
+    NO_TLS,
+    ROOT,
+    SLOW,
+    Raw,
+    WithHeaders,
+    call,
+    lines,
+    request,
+    stateless,
+    with_length,
+)
 from tests.checks.faults.test_http_process import listening, post
 from tests.shared.program.options_given import SECRETS
 
@@ -439,7 +451,7 @@ def test_a_process_over_http_reads_its_token_once_and_never_shows_it(tmp_path: P
         for headers, status in (({}, 401), ({"authorization": "Bearer another"}, 401), (bearer, 200)):
             assert post(url, asked, **headers).status_code == status
         assert post(url, stateless(call(1, "echo", text="x" * 3_000)), **bearer).status_code == 413
-        assert httpx.get(f"{url.removesuffix('/here')}/healthz", trust_env=False).status_code == 200
+        assert httpx.get(f"{url.removesuffix('/here')}/healthz", trust_env=False, verify=NO_TLS).status_code == 200
         server.process.terminate()
         assert server.wait() == 0
         assert "hunter2" not in server.stderr() + trace.read_text() + audit.read_text()

@@ -16,9 +16,19 @@ import pytest
 
 from shared.program.run import Options
 from shared.program.workers import check_workers
-from tests.checks.faults.raw import FILES, INITIALIZE, INITIALIZED, SLOW, Raw, request
+from tests.checks.faults.raw import (
+    FILES,
+    INITIALIZE,
+    INITIALIZED,
+    SLOW,
+    Raw,
+    call,
+    headers_of,
+    request,
+    stateless,
+)
 from tests.redis_server import RedisServer
-from tests.shared.program.several import FREELY, Several, is_alive, tool_call, variable, wait_for
+from tests.shared.program.several import FREELY, Several, is_alive, variable, wait_for
 from tests.wire import NEWEST_HANDSHAKE, PATIENCE
 
 STORE = "redis://127.0.0.1:1"
@@ -161,9 +171,8 @@ def test_workers_end_in_order_when_their_parent_is_killed(program: Several) -> N
 def keep_calling(program: Several, ended: threading.Event, *, reuse: bool) -> tuple[int, list[str]]:
     """Calls a tool again and again, on one connection or each time on a new one; how often that went well, and what
     went wrong."""
-    message, headers = tool_call("echo", text="x")
-    if not reuse:
-        headers["Connection"] = "close"
+    message = stateless(call(1, "echo", text="x"))
+    headers = {**headers_of(message), **({} if reuse else {"connection": "close"})}
     good, bad = 0, []
     with httpx.Client(timeout=PATIENCE) as client:
         while not ended.is_set():

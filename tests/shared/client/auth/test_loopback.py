@@ -12,6 +12,7 @@ import pytest
 from shared.client.auth import loopback
 from shared.client.auth.loopback import Loopback
 from shared.errors import AuthError
+from tests.checks.faults.raw import NO_TLS
 
 PAGE = "https://as.example/authorize?client_id=x&state=st"
 
@@ -24,7 +25,7 @@ async def login(redirect: Loopback, work: Any) -> Mapping[str, str]:
         found.append(await redirect.open(PAGE))
 
     with anyio.fail_after(20):
-        async with anyio.create_task_group() as tasks, httpx.AsyncClient(trust_env=False) as browser:
+        async with anyio.create_task_group() as tasks, httpx.AsyncClient(trust_env=False, verify=NO_TLS) as browser:
             tasks.start_soon(wait)
             await work(browser, redirect.redirect_uris[0])
     return found[0]

@@ -10,6 +10,7 @@ import pytest
 from shared.client.auth import AuthorizationCode, ClientInformation, HttpxAuth, MemoryTokens
 from shared.client.auth.store import FileTokens
 from shared.errors import AuthError
+from tests.checks.faults.raw import NO_TLS
 from tests.shared.auth.sites import Asked, Said, said
 from tests.shared.client.auth.world import Person, World
 
@@ -160,7 +161,7 @@ async def test_a_token_is_for_its_server_alone(world: World) -> None:
 async def test_a_redirect_takes_neither_the_token_nor_a_login_along(world: World) -> None:
     world.judge = lambda asked, token: Said(307, b"", {"location": f"{world.other.site.url}/mcp"})
     world.other.answers["/mcp"] = lambda asked: world.refuse()
-    async with httpx.AsyncClient(auth=HttpxAuth(world.client()), follow_redirects=True) as http:
+    async with httpx.AsyncClient(auth=HttpxAuth(world.client()), follow_redirects=True, verify=NO_TLS) as http:
         assert (await http.get(world.url)).status_code == 401
     (asked,) = world.other.site.asked
     assert "authorization" not in asked.headers

@@ -13,6 +13,7 @@ from joserfc import jws
 from shared.auth.web import Web
 from shared.client.auth import AuthorizationCode, HttpxAuth, OAuth, OAuthOptions, TokenStore
 from shared.client.auth.grants import Grant
+from tests.checks.faults.raw import NO_TLS
 from tests.shared.auth.sites import NOT_FOUND, Asked, Said, Site, said, serving
 
 REDIRECT = "http://127.0.0.1:1/callback"
@@ -81,7 +82,7 @@ class Person:
     redirect_uris = (REDIRECT,)
 
     async def open(self, url: str) -> Mapping[str, str]:
-        async with httpx.AsyncClient() as browser:
+        async with httpx.AsyncClient(verify=NO_TLS) as browser:
             answer = await browser.get(url, follow_redirects=False)
         return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
 
@@ -124,7 +125,7 @@ class World:
         )
 
     async def get(self, client: OAuth) -> int:
-        async with httpx.AsyncClient(auth=HttpxAuth(client)) as http:
+        async with httpx.AsyncClient(auth=HttpxAuth(client), verify=NO_TLS) as http:
             return (await http.get(self.url)).status_code
 
 
