@@ -1,11 +1,13 @@
 """The change bus: what is told to whom, and that nothing is left behind."""
 
+from contextlib import suppress
+
 import anyio
 import pytest
 
 from shared import Context, InvalidParams, ResourceNotFound
 from shared.protocol.session.events import Change
-from shared.server.changes import Changes
+from shared.server.changes import MAX_HELD, Changes
 from tests.quiet import quiet
 from tests.shared.server.peer import STATELESS, server, talking
 
@@ -49,36 +51,26 @@ def watch(changes):
     return Watch(changes)
 
 
-def test_list_changes_are_told_to_all_who_joined(changes):
-    ears = [Ear(), Ear()]
-    for ear in ears:
+def test_list_changes_are_told_to_all_who_joined_and_did_not_leave(changes):
+    ears, gone = [Ear(), Ear()], Ear()
+    for ear in (*ears, gone):
         changes.join(ear)
+    changes.leave(gone)
+    changes.leave(gone)
     changes.tools()
     changes.prompts()
     changes.resources()
     assert [ear.heard for ear in ears] == [[Change("tools"), Change("prompts"), Change("resources")]] * 2
-
-
-def test_who_left_hears_nothing(changes):
-    ear = Ear()
-    changes.join(ear)
-    changes.leave(ear)
-    changes.leave(ear)
-    changes.tools()
-    assert ear.heard == []
-
-
-def test_a_resource_that_nobody_holds_is_not_told(changes):
-    ear = Ear()
-    changes.join(ear)
-    changes.resource("a")
-    assert ear.heard == []
+    assert gone.heard == []
 
 
 async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
     ear = Ear()
     changes.join(ear)
+    changes.resource("a")
+    assert (ear.heard, changes.is_held("a")) == ([], False)
     assert await changes.hold(None, "A") == "a"
+    assert (changes.is_held("a"), changes.is_held("A")) == (True, False)
     changes.resource("a")
     changes.resource("A")
     assert ear.heard == [Change("resource", "a")]
@@ -90,7 +82,7 @@ async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
     await changes.release(["a"])
     assert (watch.log, changes.held) == (["+A", "+a"], 1)
     await changes.release(["a"])
-    assert (watch.log, changes.held) == (["+A", "+a", "-a"], 0)
+    assert (watch.log, changes.held, changes.is_held("a")) == (["+A", "+a", "-a"], 0, False)
 
 
 async def test_all_are_released_though_one_fails(changes, watch):
@@ -115,15 +107,13 @@ async def test_of_a_client_that_is_gone_no_more_is_begun(changes, watch):
     assert watch.log == ["+A"]
 
 
-async def test_what_is_not_served_is_not_held(changes, watch):
+async def test_what_is_not_served_is_not_held(changes):
+    with pytest.raises(ResourceNotFound):
+        await changes.hold(None, "a")  # there is no hook
+    watch = Watch(changes)
     with pytest.raises(ResourceNotFound):
         await changes.hold(None, "missing")
     assert (watch.log, changes.held) == ([], 0)
-
-
-async def test_without_a_hook_nothing_can_be_held(changes):
-    with pytest.raises(ResourceNotFound):
-        await changes.hold(None, "a")
 
 
 async def test_the_first_interest_in_the_list_is_told_once(changes):
@@ -192,6 +182,7 @@ async def test_a_client_that_leaves_holds_nothing():
             for uri in ("A", "a", "b"):
                 await peer.request("resources/subscribe", {"uri": uri})
         assert sorted(watch.log) == ["+A", "+a", "+b", "-a", "-b"]
+        # Nobody but the bus itself knows whom it still tells.
         assert (running.changes.held, running.changes._listeners) == (0, {})
 
 
@@ -260,42 +251,29 @@ async def test_a_hook_that_fails_leaves_nothing_held():
         assert running.changes.held == 0
 
 
-async def test_nobody_takes_the_subscriptions_of_all(changes, watch, monkeypatch):
+async def held(changes, name, client=""):
+    """How many subscriptions that client gets."""
+    number = 0
+    with suppress(InvalidParams):
+        while True:
+            await changes.hold(None, f"{name}{number}", client)
+            number += 1
+    return number
+
+
+async def test_nobody_takes_the_subscriptions_of_all(changes, watch):
     """One client may have half of them, two a third each."""
-    monkeypatch.setattr("shared.server.changes.MAX_HELD", 12)
-    for number in range(6):
-        await changes.hold(None, f"A{number}", "one")
-    with pytest.raises(InvalidParams):
-        await changes.hold(None, "A6", "one")
-    for number in range(3):
-        await changes.hold(None, f"B{number}", "two")
-    with pytest.raises(InvalidParams):
-        await changes.hold(None, "B3", "two")
-    await changes.release([f"a{number}" for number in range(6)], "one")
-    await changes.hold(None, "B3", "two")
-
-
-async def test_who_is_alone_may_have_all_subscriptions(changes, watch, monkeypatch):
-    monkeypatch.setattr("shared.server.changes.MAX_HELD", 3)
-    for uri in "ABC":
-        await changes.hold(None, uri)
-    with pytest.raises(InvalidParams):
-        await changes.hold(None, "D")
-
-
-async def test_what_is_not_served_takes_no_share(changes, watch, monkeypatch):
-    monkeypatch.setattr("shared.server.changes.MAX_HELD", 2)
-    for _ in range(5):
+    for _ in range(MAX_HELD):  # what is not served takes no share
         with pytest.raises(ResourceNotFound):
             await changes.hold(None, "missing", "one")
-    await changes.hold(None, "A", "one")
+    assert await held(changes, "a", "one") == MAX_HELD // 2
+    assert await held(changes, "b", "two") == MAX_HELD // 4
+    await changes.release([f"a{number}" for number in range(MAX_HELD // 2)], "one")
+    await changes.hold(None, "c", "two")
 
 
-async def test_who_is_held_is_known(changes, watch):
-    await changes.hold(None, "A")
-    assert (changes.is_held("a"), changes.is_held("b")) == (True, False)
-    await changes.release(["a"])
-    assert not changes.is_held("a")
+async def test_who_is_alone_may_have_all_subscriptions(changes, watch):
+    assert await held(changes, "a") == MAX_HELD
 
 
 async def test_what_was_written_here_only_others_hear_of(changes):

@@ -1,5 +1,7 @@
 """What one peer may take of a server."""
 
+from contextlib import nullcontext
+
 import anyio
 import pytest
 
@@ -36,19 +38,14 @@ async def test_calls_over_the_cap_wait_their_turn_in_order():
         ids = [await peer.start("enter", number=number) for number in range(5)]
         await quiet()
         assert gate.came == [0, 1]
+        assert (await peer.request("ping"))["result"] == {}  # what the protocol answers itself does not queue
+        await peer.cancel(ids.pop(0))  # each call that ends lets one in
+        await quiet()
+        assert gate.came == [0, 1, 2]
         gate.open.set()
         texts = [(await peer.answer(id_))["result"]["content"][0]["text"] for id_ in ids]
     assert gate.came == [0, 1, 2, 3, 4]
-    assert texts == ["0", "1", "2", "3", "4"]
-
-
-async def test_each_call_that_ends_lets_one_in():
-    gate = Gate(concurrent_calls=2)
-    async with talking(gate.app) as peer:
-        first, *_ = [await peer.start("enter", number=number) for number in range(4)]
-        await peer.cancel(first)
-        await quiet()
-        assert gate.came == [0, 1, 2]
+    assert texts == ["1", "2", "3", "4"]
 
 
 async def test_a_call_cancelled_in_the_queue_never_runs():
@@ -61,14 +58,6 @@ async def test_a_call_cancelled_in_the_queue_never_runs():
         gate.open.set()
         await peer.answer(last)
     assert gate.came == [0, 2]
-
-
-async def test_what_the_protocol_answers_itself_does_not_queue():
-    gate = Gate(concurrent_calls=1)
-    async with talking(gate.app) as peer:
-        await peer.start("enter", number=0)
-        await peer.start("enter", number=1)
-        assert (await peer.request("ping"))["result"] == {}
 
 
 async def test_a_queue_that_is_full_refuses():
@@ -148,9 +137,9 @@ def app_with_brief(function, budget=BRIEF):
     return app
 
 
-@pytest.mark.parametrize(("asked", "given"), [(None, 100), (5, 5), (100, 100), (101, 100)])
-def test_arguments_can_only_tighten_the_caps(asked, given):
-    assert CallLimits(entries=100).entries_within(asked) == given
+def test_arguments_can_only_tighten_the_caps():
+    within = {None: 100, 5: 5, 100: 100, 101: 100}
+    assert {asked: CallLimits(entries=100).entries_within(asked) for asked in within} == within
 
 
 async def slow() -> str:
@@ -176,7 +165,7 @@ async def test_a_resource_that_takes_too_long_is_an_error():
     assert error["code"] == -32603
 
 
-async def test_the_call_is_stopped_and_may_clean_up():
+async def test_the_call_is_stopped_and_may_clean_up_while_others_go_on():
     log = []
 
     async def tidy() -> str:
@@ -187,13 +176,7 @@ async def test_the_call_is_stopped_and_may_clean_up():
             log.append("tidied")
         return ""
 
-    async with talking(app_with_brief(tidy)) as peer:
-        await peer.call("tidy")
-    assert log == ["tidied"]
-
-
-async def test_other_calls_go_on():
-    app = app_with_brief(slow)
+    app = app_with_brief(tidy)
 
     @app.tool()
     async def quick() -> str:
@@ -201,38 +184,66 @@ async def test_other_calls_go_on():
         return "done"
 
     async with talking(app) as peer:
-        id_ = await peer.start("slow")
+        id_ = await peer.start("tidy")
         assert await peer.text("quick") == "done"
         assert (await peer.answer(id_))["result"]["isError"]
+    assert log == ["tidied"]
 
 
-async def test_the_time_a_user_takes_does_not_count():
+def asking(body, part=None):
+    """A tool that does `body`, within so many seconds where that is a part with less time."""
+    app = server()
+
+    @app.tool()
     async def ask(ctx: Context[None]) -> str:
         """Asks."""
-        return str(await ctx.roots())
+        with nullcontext() if part is None else ctx.link.calls.within(ctx.call, part):
+            await body(ctx)
+        return "done"
 
-    async with talking(app_with_brief(ask, LONG), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+    app.budget = LONG
+    return app
+
+
+async def roots_and_wait(ctx):
+    await ctx.roots()
+    await anyio.sleep_forever()
+
+
+async def roots_twice(ctx):
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ctx.roots, "one")
+        tasks.start_soon(ctx.roots, "two")
+
+
+async def roots_twice_and_wait(ctx):
+    await roots_twice(ctx)
+    await anyio.sleep_forever()
+
+
+ROOTS = {"roots": []}
+PART = pytest.mark.parametrize("part", [None, 50], ids=["the call", "a part of it"])
+
+
+@PART
+async def test_the_time_a_user_takes_does_not_count(part):
+    async with talking(asking(lambda ctx: ctx.roots(), part), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         question = await peer.receive()
         forward(5 * LONG.seconds)
         await quiet()
-        await peer.reply(question["id"], {"roots": []})
-        assert (await peer.answer(id_))["result"]["content"][0]["text"] == "[]"
+        await peer.reply(question["id"], ROOTS)
+        assert (await peer.answer(id_))["result"]["content"][0]["text"] == "done"
 
 
-async def test_after_the_answer_the_clock_goes_on():
-    async def ask(ctx: Context[None]) -> str:
-        """Asks, and then takes for ever."""
-        await ctx.roots()
-        await anyio.sleep_forever()
-        return ""
-
-    async with talking(app_with_brief(ask, LONG), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+@PART
+async def test_after_the_answer_the_clock_goes_on(part):
+    async with talking(asking(roots_and_wait, part), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
-        await peer.reply((await peer.receive())["id"], {"roots": []})
+        await peer.reply((await peer.receive())["id"], ROOTS)
         await quiet()
-        forward(LONG.seconds)
-        assert (await peer.answer(id_))["result"]["isError"]
+        forward(part or LONG.seconds)
+        assert f"stopped after {part or 60} s" in (await peer.answer(id_))["result"]["content"][0]["text"]
 
 
 async def test_the_time_in_the_queue_does_not_count():
@@ -256,88 +267,32 @@ async def test_the_time_in_the_queue_does_not_count():
 
 
 async def test_questions_asked_at_the_same_time_stop_the_clock_and_start_it_again():
-    async def ask(ctx: Context[None]) -> str:
-        """Asks twice at the same time, and then takes for ever."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ctx.roots, "one")
-            tasks.start_soon(ctx.roots, "two")
-        await anyio.sleep_forever()
-        return ""
-
-    async with talking(app_with_brief(ask, LONG), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+    async with talking(asking(roots_twice_and_wait), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         questions = [await peer.receive(), await peer.receive()]
         forward(5 * LONG.seconds)
         await quiet()
         for question in questions:
-            await peer.reply(question["id"], {"roots": []})
+            await peer.reply(question["id"], ROOTS)
         await quiet()
         forward(LONG.seconds)
         assert (await peer.answer(id_))["result"]["isError"]
 
 
 async def test_the_clock_stands_until_the_last_of_several_questions_is_answered():
-    async def ask(ctx: Context[None]) -> str:
-        """Asks twice at the same time."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ctx.roots, "one")
-            tasks.start_soon(ctx.roots, "two")
-        return "both"
-
-    async with talking(app_with_brief(ask, LONG), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
+    async with talking(asking(roots_twice), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         first, second = [await peer.receive(), await peer.receive()]
-        await peer.reply(first["id"], {"roots": []})
+        await peer.reply(first["id"], ROOTS)
         await quiet()
         forward(5 * LONG.seconds)
         await quiet()
-        await peer.reply(second["id"], {"roots": []})
-        assert (await peer.answer(id_))["result"]["content"][0]["text"] == "both"
-
-
-def app_with_less(seconds, body):
-    """A tool that does `body` within that many seconds."""
-    app = server()
-
-    @app.tool()
-    async def narrowed(ctx: Context[None]) -> str:
-        """Has less time than others."""
-        with ctx.link.calls.within(ctx.call, seconds):
-            await body(ctx)
-        return "done"
-
-    app.budget = LONG
-    return app
-
-
-async def test_part_of_a_call_may_have_less_time_and_says_how_much():
-    async with talking(app_with_less(0.02, lambda ctx: anyio.sleep_forever())) as peer:
-        assert "stopped after 0.02 s" in await peer.text("narrowed")
-
-
-async def test_what_keeps_within_its_time_goes_on():
-    async with talking(app_with_less(50, lambda ctx: anyio.lowlevel.checkpoint())) as peer:
-        assert await peer.text("narrowed") == "done"
-
-
-async def test_the_time_a_user_takes_does_not_count_for_the_part_either():
-    async with talking(app_with_less(50, lambda ctx: ctx.roots()), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
-        id_ = await peer.start("narrowed")
-        question = await peer.receive()
-        forward(5 * LONG.seconds)
-        await quiet()
-        await peer.reply(question["id"], {"roots": []})
+        await peer.reply(second["id"], ROOTS)
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "done"
 
 
-async def test_after_the_answer_the_clock_of_the_part_goes_on():
-    async def ask_and_wait(ctx):
-        await ctx.roots()
-        await anyio.sleep_forever()
-
-    async with talking(app_with_less(50, ask_and_wait), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
-        id_ = await peer.start("narrowed")
-        await peer.reply((await peer.receive())["id"], {"roots": []})
-        await quiet()
-        forward(50)
-        assert "stopped after 50 s" in (await peer.answer(id_))["result"]["content"][0]["text"]
+async def test_part_of_a_call_may_have_less_time_and_says_how_much():
+    async with talking(asking(lambda ctx: anyio.sleep_forever(), 0.02)) as peer:
+        assert "stopped after 0.02 s" in await peer.text("ask")
+    async with talking(asking(lambda ctx: anyio.lowlevel.checkpoint(), 50)) as peer:
+        assert await peer.text("ask") == "done"

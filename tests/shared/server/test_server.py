@@ -1,18 +1,12 @@
 """A server as a declaration: what may be declared until when, and that each of its runs is by itself."""
 
-from contextlib import AsyncExitStack
-
 import pytest
 from pydantic import BaseModel
 
-from servers.filesystem.server import app as filesystem
-from servers.filesystem.settings import Settings as Roots
-from servers.sqlite.server import app as sqlite
-from servers.sqlite.settings import Settings as Databases
 from shared import Context, Features, Opening, Running
 from shared.errors import DeclarationError
 from shared.server.limits import CallLimits, Limits
-from tests.shared.server.peer import STATELESS, server, talking
+from tests.shared.server.peer import server, talking
 
 
 class Greeting(BaseModel):
@@ -51,33 +45,21 @@ async def tools(peer):
 
 async def test_one_server_is_open_twice_with_settings_of_its_own():
     app = greeter()
-    async with talking(app) as first, talking(app, settings=Greeting(word="Hi")) as second:
-        assert await first.text("greet", name="Ada") == "Hello Ada, Hello"
-        assert await second.text("greet", name="Ada") == "Hi Ada, Hi"
-        assert await tools(first) == ["greet", "formal"]
-        assert await tools(second) == ["greet"]
+    async with talking(app, settings=Greeting(word="Hi")) as first, talking(app) as second:
+        assert await first.text("greet", name="Ada") == "Hi Ada, Hi"
+        assert await second.text("greet", name="Ada") == "Hello Ada, Hello"
+        assert await tools(first) == ["greet"]
+        assert await tools(second) == ["greet", "formal"]  # what one lifespan takes away the next run has
 
 
-async def test_what_one_lifespan_takes_away_the_next_run_has():
+async def test_changes_and_cursors_are_of_their_run_only():
     app = greeter()
-    for word, names in (("Hi", ["greet"]), ("Hello", ["greet", "formal"])):
-        async with talking(app, settings=Greeting(word=word)) as peer:
-            assert await tools(peer) == names
-
-
-async def test_a_change_is_told_to_the_clients_of_its_run_only():
-    app = greeter()
+    app.page_size = 1
     async with app.open() as one, app.open() as other, talking(one) as first, talking(other) as second:
         one.changes.tools()
         assert (await first.receive())["method"] == "notifications/tools/list_changed"
         await second.request("ping")
         assert second.others == []
-
-
-async def test_a_cursor_of_one_run_is_nothing_to_another():
-    app = greeter()
-    app.page_size = 1
-    async with app.open() as one, app.open() as other, talking(one) as first, talking(other) as second:
         cursor = (await first.request("tools/list"))["result"]["nextCursor"]
         assert "result" in await first.request("tools/list", {"cursor": cursor})
         assert (await second.request("tools/list", {"cursor": cursor}))["error"]["code"] == -32602
@@ -88,34 +70,6 @@ async def test_each_run_has_limits_of_its_own():
     async with app.open(limits=Limits(subscriptions=1), budget=CallLimits(entries=2)) as one, app.open() as other:
         assert (one.limits.subscriptions, one.budget.entries) == (1, 2)
         assert (other.limits, other.budget) == (Limits(), CallLimits())
-
-
-@pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
-async def test_two_filesystem_servers_in_one_process_keep_to_their_roots(tmp_path, era):
-    async with AsyncExitStack() as stack:
-        peers = []
-        for name in ("one", "two"):
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "a.txt").write_text(name)
-            disabled = ["list_directory"] if name == "two" else []
-            settings = Roots(roots=[tmp_path / name], disable_tool=disabled)
-            peers.append(await stack.enter_async_context(talking(filesystem, era, settings=settings)))
-        one, two = peers
-        assert (await one.text("read_text_file", path="a.txt"), await two.text("read_text_file", path="a.txt")) == (
-            "one",
-            "two",
-        )
-        assert "outside_roots" in await one.text("read_text_file", path=str(tmp_path / "two" / "a.txt"))
-        assert ("list_directory" in await tools(one), "list_directory" in await tools(two)) == (True, False)
-
-
-async def test_two_sqlite_servers_in_one_process_have_their_own_queries(tmp_path):
-    (tmp_path / "customers.sql").write_text("---\ndescription: All customers.\n---\nSELECT name FROM customers")
-    async with (
-        talking(sqlite, settings=Databases(demo=True, queries=tmp_path)) as one,
-        talking(sqlite, settings=Databases(demo=True)) as two,
-    ):
-        assert ("customers" in await tools(one), "customers" in await tools(two)) == (True, False)
 
 
 # Frozen
@@ -144,13 +98,13 @@ async def documented() -> str:
     return ""
 
 
-@pytest.mark.parametrize("what", DECLARATIONS)
-async def test_from_the_first_opening_on_nothing_is_declared(what):
+async def test_from_the_first_opening_on_nothing_is_declared():
     app = server()
     async with app.open():
         pass
-    with pytest.raises(DeclarationError, match="'test' was opened already"):
-        DECLARATIONS[what](app)
+    for declare in DECLARATIONS.values():
+        with pytest.raises(DeclarationError, match="'test' was opened already"):
+            declare(app)
 
 
 async def test_the_features_of_a_run_may_change():
