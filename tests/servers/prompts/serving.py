@@ -6,13 +6,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
-
 from servers.prompts.server import app
 from tests.servers import peers
 from tests.servers.peers import AskedPeer, InnerPeer, InnerWire, Json, Peer, wired_inside
 from tests.servers.prompts.folders import write
-from tests.wire import STATELESS, Wire, with_envelope
+from tests.wire import STATELESS, Wire
 
 COMMAND = [sys.executable, "-m", "servers.prompts"]
 
@@ -109,38 +107,36 @@ PROMPTS, RESOURCES = "notifications/prompts/list_changed", "notifications/resour
 class Follower:
     """A client that wants to know of changes."""
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: InnerPeer) -> None:
         self.peer = peer
 
     async def told(self) -> str:
         """What it is told next: the URI of what was updated, or the method that tells of a list."""
-        waiting = self.peer.wire.notifications
-        message = waiting.pop(0) if waiting else await self.peer.wire.receive()
+        waiting = self.peer.client.others
+        message = waiting.pop(0) if waiting else await self.peer.client.receive()
         uri: str = message.get("params", {}).get("uri", message["method"])
         return uri
+
+    async def changed(self) -> None:
+        """Waits until it is told that there are other prompts."""
+        told = await self.told()
+        while told == RESOURCES:
+            told = await self.told()
+        assert told == PROMPTS
 
 
 @asynccontextmanager
 async def following(era: str, lib: Path, *uris: str, lists: bool = False) -> AsyncIterator[Follower]:
-    """A client that follows these URIs, or the list of prompts."""
-    async with served(lib, era=era) as peer:
-        if peer.stateless:
+    """A client that follows these URIs, or the list of prompts, of a server without a process of its own."""
+    async with inside(lib, era=era) as peer:
+        if era == STATELESS:
             wanted: dict[str, Any] = {"resourceSubscriptions": list(uris)} if uris else {}
             wanted |= {"promptsListChanged": True} if lists else {}
-            params = with_envelope({"notifications": wanted})
-            await peer.wire.send({"jsonrpc": "2.0", "id": "L", "method": "subscriptions/listen", "params": params})
-            assert (await peer.wire.receive())["params"]["notifications"] == wanted
-        for uri in () if peer.stateless else uris:
+            await peer.client.begin("subscriptions/listen", {"notifications": wanted})
+            assert (await peer.client.receive())["params"]["notifications"] == wanted
+        for uri in () if era == STATELESS else uris:
             assert (await peer.request("resources/subscribe", uri=uri))["result"] == {}
         yield Follower(peer)
-
-
-async def changed(follower: Follower) -> None:
-    """Waits until it is told that there are other prompts."""
-    told = await follower.told()
-    while told == RESOURCES:
-        told = await follower.told()
-    assert told == PROMPTS
 
 
 async def updates(follower: Follower) -> AsyncIterator[str]:
@@ -149,10 +145,3 @@ async def updates(follower: Follower) -> AsyncIterator[str]:
         told = await follower.told()
         if told not in (PROMPTS, RESOURCES):
             yield told
-
-
-async def said(follower: Follower, text: str) -> None:
-    """Waits until the server has written that for people."""
-    with anyio.fail_after(30):
-        while text not in follower.peer.wire.stderr:
-            await anyio.lowlevel.checkpoint()

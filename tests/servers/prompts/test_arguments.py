@@ -53,18 +53,17 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "expected"), GOOD)
-def test_a_text_becomes_a_value_of_the_type(kind: str, text: str, expected: Any) -> None:
-    found = parse_value(Argument("a", kind), text)
-    assert (found, type(found)) == (expected, type(expected))
+def test_a_text_becomes_a_value_of_the_type() -> None:
+    found = [(kind, text, parse_value(Argument("a", kind), text)) for kind, text, _ in GOOD]
+    assert found == GOOD
+    assert [type(value) for *_, value in found] == [type(value) for *_, value in GOOD]
 
 
-@pytest.mark.parametrize(("kind", "text"), BAD)
-def test_a_text_that_is_no_value_of_the_type_is_refused(kind: str, text: str) -> None:
-    with pytest.raises(PromptError, match=r"^'a' is no ") as caught:
-        parse_value(Argument("a", kind), text)
-    assert caught.value.code == "bad_arguments"
-    assert len(str(caught.value)) < 300
+def test_a_text_that_is_no_value_of_the_type_is_refused() -> None:
+    for kind, text in BAD:
+        with pytest.raises(PromptError, match=r"^'a' is no ") as caught:
+            parse_value(Argument("a", kind), text)
+        assert (caught.value.code, len(str(caught.value)) < 300) == ("bad_arguments", True), text
 
 
 def test_a_value_of_an_enum_is_found_in_another_case() -> None:
@@ -76,16 +75,11 @@ def test_a_value_of_an_enum_is_found_in_another_case() -> None:
             parse_value(argument, text)
 
 
-@pytest.mark.parametrize(
-    ("kind", "empty"), [("string", ""), ("number", None), ("boolean", False), ("url", ""), ("file", ""), ("list", [])]
-)
-def test_what_is_not_given_is_empty(kind: str, empty: Any) -> None:
-    assert parse_value(Argument("a", kind), "") == empty
-
-
-@pytest.mark.parametrize(("kind", "default"), [("number", 0), ("boolean", True), ("string", "x"), ("list", ["x"])])
-def test_what_is_not_given_is_its_default(kind: str, default: Any) -> None:
-    assert parse_value(Argument("a", kind, default=default), "") == default
+def test_what_is_not_given_is_empty_or_its_default() -> None:
+    empty = {"string": "", "number": None, "boolean": False, "url": "", "file": "", "list": []}
+    assert {kind: parse_value(Argument("a", kind), "") for kind in empty} == empty
+    defaults: dict[str, Any] = {"number": 0, "boolean": True, "string": "x", "list": ["x"]}
+    assert {kind: parse_value(Argument("a", kind, default=one), "") for kind, one in defaults.items()} == defaults
 
 
 def test_a_long_text_is_refused() -> None:
@@ -152,31 +146,20 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "root")
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        ("", ["README", "src/"]),
-        ("s", ["src/"]),
-        ("src/", ["src/main.py", "src/make.py"]),
-        ("src/ma", ["src/main.py", "src/make.py"]),
-        ("src/mak", ["src/make.py"]),
-        (".", [".env"]),
-        ("../", []),
-        ("../s", []),
-        ("src/out/", []),
-        ("src/../../", []),
-        ("/", []),
-        ("/etc/pass", []),
-        ("nowhere/x", []),
-        ("README/x", []),
-        ("a\0b/", []),
-    ],
-)
-def test_files_are_suggested_within_the_folder(folder: Folder, typed: str, expected: list[str]) -> None:
-    assert complete(Argument("a", "file"), typed, [folder]).values == expected
+TYPED: dict[str, list[str]] = {
+    "": ["README", "src/"],
+    "s": ["src/"],
+    "src/": ["src/main.py", "src/make.py"],
+    "src/ma": ["src/main.py", "src/make.py"],
+    "src/mak": ["src/make.py"],
+    ".": [".env"],
+}
+NOTHING = ("../", "../s", "src/out/", "src/../../", "/", "/etc/pass", "nowhere/x", "README/x", "a\0b/")
 
 
-def test_files_are_suggested_for_file_arguments_only(folder: Folder) -> None:
+def test_files_are_suggested_within_the_folder_for_file_arguments_only(folder: Folder) -> None:
+    assert {typed: complete(Argument("a", "file"), typed, [folder]).values for typed in TYPED} == TYPED
+    assert [typed for typed in NOTHING if complete(Argument("a", "file"), typed, [folder]).values] == []
     assert complete(Argument("a", "string"), "s", [folder]).values == []
 
 
@@ -196,30 +179,33 @@ def test_several_folders_are_one(folder: Folder, tmp_path: Path) -> None:
     assert found.values == ["src/", "sub/"]
 
 
-@pytest.mark.parametrize(
-    ("argument", "field"),
-    [
-        (Argument("a"), {"type": "string", "minLength": 1}),
-        (Argument("a", "number"), {"type": "number"}),
-        (Argument("a", "boolean"), {"type": "boolean"}),
-        (Argument("a", "url", title="A"), {"type": "string", "format": "uri", "title": "A"}),
-        (Argument("a", "enum", enum=("x", "y")), {"type": "string", "enum": ["x", "y"]}),
-        (
-            Argument("a", "file", description="What to read."),
-            {"type": "string", "minLength": 1, "description": "What to read. The path of a file."},
-        ),
-        (
-            Argument("a", "list", examples=("1", "2", "3", "4")),
-            {
-                "type": "string",
-                "minLength": 1,
-                "description": "One a line, or with commas between them. For example: 1, 2, 3",
-            },
-        ),
-    ],
-)
-def test_a_field_has_the_type_of_its_argument(argument: Argument, field: dict[str, Any]) -> None:
-    assert build_form([argument]) == {"type": "object", "properties": {"a": field}, "required": ["a"]}
+# Forms
+
+
+FIELDS: list[tuple[Argument, dict[str, Any]]] = [
+    (Argument("a"), {"type": "string", "minLength": 1}),
+    (Argument("a", "number"), {"type": "number"}),
+    (Argument("a", "boolean"), {"type": "boolean"}),
+    (Argument("a", "url", title="A"), {"type": "string", "format": "uri", "title": "A"}),
+    (Argument("a", "enum", enum=("x", "y")), {"type": "string", "enum": ["x", "y"]}),
+    (
+        Argument("a", "file", description="What to read."),
+        {"type": "string", "minLength": 1, "description": "What to read. The path of a file."},
+    ),
+    (
+        Argument("a", "list", examples=("1", "2", "3", "4")),
+        {
+            "type": "string",
+            "minLength": 1,
+            "description": "One a line, or with commas between them. For example: 1, 2, 3",
+        },
+    ),
+]
+
+
+def test_a_field_has_the_type_of_its_argument() -> None:
+    for argument, field in FIELDS:
+        assert build_form([argument]) == {"type": "object", "properties": {"a": field}, "required": ["a"]}
 
 
 def test_what_is_filled_in_becomes_text() -> None:

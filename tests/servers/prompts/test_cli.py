@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,133 +22,122 @@ HELLO = asking("Hello {{ who }}!", "who")
 EXAMPLE = golden.format_golden(golden.Golden({"who": "Ann"}, [{"role": "user", "text": "Hello Ann!"}]))
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    """The exit code, and what is printed."""
-    code = main([str(one) for one in arguments])
-    printed = capsys.readouterr()
-    return code, printed.out + printed.err
+Run = Callable[..., tuple[int, str]]
 
 
-def test_lint_of_a_clean_library_ends_with_0_and_its_size(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out = run(capsys, "lint", STARTER)
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """The exit code of a command, and what is printed."""
+
+    def call(*arguments: object) -> tuple[int, str]:
+        code = main([str(one) for one in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    return call
+
+
+def test_lint_of_a_clean_library_ends_with_0_and_its_size(run: Run) -> None:
+    code, out = run("lint", STARTER)
     assert code == 0
     assert out.startswith("10 prompts, ")
     assert out.endswith(" tokens (an estimate: bytes / 4): 0 findings\n")
 
 
-def test_lint_prints_path_line_and_reason_and_ends_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_lint_prints_path_line_and_reason_and_ends_with_1(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": front(body="{{ x }}")})
-    code, out = run(capsys, "lint", tmp_path)
+    path, reason = f"{tmp_path}/a.md", "the template uses 'x', which is no argument"
+    code, out = run("lint", tmp_path)
     assert code == 1
-    assert f"{tmp_path}/a.md:4: the template uses 'x', which is no argument\n" in out
-
-
-def test_lint_prints_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": front(body="{{ x }}")})
-    code, out = run(capsys, "lint", "--json", tmp_path)
-    path = f"{tmp_path}/a.md"
+    assert f"{path}:4: {reason}\n" in out
+    code, out = run("lint", "--json", tmp_path)
     assert code == 1
     assert json.loads(out) == {
-        "problems": [{"path": path, "line": 4, "reason": "the template uses 'x', which is no argument"}],
+        "problems": [{"path": path, "line": 4, "reason": reason}],
         "prompts": [{"name": "a", "path": path, "bytes": 39, "tokens_estimate": 10}],
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["lint"], "required: DIR"),
-        (["lint", "{}/no"], "is not a directory"),
-        (["lint", "{}/empty"], "there is no prompt in"),
-        (["lint", "--no", "{}"], "unrecognized arguments: --no"),
-        (["render", "{}", "no"], "there is no prompt 'no'"),
-        (["render", "{}", "hello"], "needs: 'who'"),
-        (["render", "{}", "hello", "whom=Ann"], "'whom' is no argument of it"),
-        (["render", "{}", "hello", "who"], "'who' is no KEY=VALUE"),
-        (["render", "{}", "hello", "who=a", "who=b"], "'who' is given twice"),
-        (["export", "{}", "--to", "{}/out"], "name a prompt, or say --all"),
-        (["export", "{}", "no", "--to", "{}/out"], "there is no prompt 'no'"),
-        (["export", "{}", "hello"], "required: --to"),
-        (["export", "{}", "hello", "--to", "{}/hello.md"], "is no directory"),
-    ],
-)
-def test_bad_usage_ends_with_2_and_says_why(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], reason: str
-) -> None:
-    needed = HELLO.replace("name: who", "name: who\n    required: true")
-    write(tmp_path, {"hello.md": needed})
+BAD_USAGE = [
+    (["lint"], "required: DIR"),
+    (["lint", "{}/no"], "is not a directory"),
+    (["lint", "{}/empty"], "there is no prompt in"),
+    (["lint", "--no", "{}"], "unrecognized arguments: --no"),
+    (["render", "{}", "no"], "there is no prompt 'no'"),
+    (["render", "{}", "hello"], "needs: 'who'"),
+    (["render", "{}", "hello", "whom=Ann"], "'whom' is no argument of it"),
+    (["render", "{}", "hello", "who"], "'who' is no KEY=VALUE"),
+    (["render", "{}", "hello", "who=a", "who=b"], "'who' is given twice"),
+    (["export", "{}", "--to", "{}/out"], "name a prompt, or say --all"),
+    (["export", "{}", "no", "--to", "{}/out"], "there is no prompt 'no'"),
+    (["export", "{}", "hello"], "required: --to"),
+    (["export", "{}", "hello", "--to", "{}/hello.md"], "is no directory"),
+]
+
+
+def test_bad_usage_ends_with_2_and_says_why_and_help_with_0(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, {"hello.md": HELLO.replace("name: who", "name: who\n    required: true")})
     (tmp_path / "empty").mkdir()
-    code, out = run(capsys, *(one.format(tmp_path) for one in arguments))
-    assert code == 2
-    assert reason in out
-    assert out.count("\n") == 1
+    for arguments, reason in BAD_USAGE:
+        code, out = run(*(one.format(tmp_path) for one in arguments))
+        assert (code, reason in out, out.count("\n")) == (2, True, 1), arguments
+    assert run("lint", "--help")[0] == 0
 
 
-def test_help_ends_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "lint", "--help")[0] == 0
-
-
-def test_render_prints_each_message_after_its_role(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_render_prints_each_message_after_its_role(run: Run, tmp_path: Path) -> None:
     lines = ("arguments:", "  - name: who", "messages:", "  - role: assistant", "    text: Yes?", "  - image: a.png")
     write(tmp_path, {"a.md": front(*lines, body="I am {{ who }}."), "a.png": b"1234"})
-    code, out = run(capsys, "render", tmp_path, "a", "who=x=y")
+    code, out = run("render", tmp_path, "a", "who=x=y")
     assert code == 0
     assert out == "[assistant]\nYes?\n\n[user]\n(image a.png: image/png, 4 bytes)\n\n[user]\nI am x=y.\n"
 
 
-def test_render_of_a_broken_prompt_ends_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_render_of_a_broken_prompt_ends_with_1(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": front(body="Say\n{% no %}")})
-    assert run(capsys, "render", tmp_path, "a") == (1, f"{tmp_path}/a.md:5: Encountered unknown tag 'no'.\n")
+    assert run("render", tmp_path, "a") == (1, f"{tmp_path}/a.md:5: Encountered unknown tag 'no'.\n")
 
 
-def test_test_passes_what_its_example_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_test_passes_what_its_example_says(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": HELLO, "a.golden.yaml": EXAMPLE, "b.md": SIMPLE})
-    assert run(capsys, "test", tmp_path, STARTER) == (0, "11 passed, 0 failed, 1 without an example\n")
+    assert run("test", tmp_path, STARTER) == (0, "11 passed, 0 failed, 1 without an example\n")
 
 
-def test_test_shows_what_differs_and_ends_with_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_test_shows_what_differs_and_ends_with_1(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": HELLO.replace("Hello", "Bye"), "a.golden.yaml": EXAMPLE})
-    code, out = run(capsys, "test", tmp_path)
+    code, out = run("test", tmp_path)
     assert code == 1
     assert f"{tmp_path}/a.golden.yaml: something else comes\n--- expected\n+++ now\n" in out
     assert "\n-  text: Hello Ann!\n+  text: Bye Ann!\n0 passed, 1 failed\n" in out
 
 
-def test_test_updates_examples_that_differ(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_test_updates_examples_that_differ(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": HELLO.replace("Hello", "Bye"), "a.golden.yaml": EXAMPLE})
-    assert run(capsys, "test", "--update", tmp_path)[0] == 0
+    assert run("test", "--update", tmp_path)[0] == 0
     assert (tmp_path / "a.golden.yaml").read_text() == EXAMPLE.replace("Hello", "Bye")
-    assert run(capsys, "test", tmp_path) == (0, "1 passed, 0 failed\n")
+    assert run("test", tmp_path) == (0, "1 passed, 0 failed\n")
 
 
-@pytest.mark.parametrize(
-    ("files", "reason"),
-    [
-        ({"a.md": HELLO + "{% no %}", "a.golden.yaml": EXAMPLE}, "a.md:6: Encountered unknown tag"),
-        ({"a.md": SIMPLE, "a.golden.yaml": EXAMPLE}, "a.md: 'who' is no argument of it"),
-        ({"a.md": HELLO, "a.golden.yaml": "messages: []\n"}, "a.golden.yaml has no arguments"),
-        ({"a.md": "Say it."}, "a.md:1: it does not begin with front matter"),
-    ],
-)
-def test_test_fails_what_is_broken(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, files: dict[str, str], reason: str
-) -> None:
-    write(tmp_path, files)
-    code, out = run(capsys, "test", "--update", tmp_path)
-    assert code == 1
-    assert reason in out
+FAILING = [
+    ({"a.md": HELLO + "{% no %}", "a.golden.yaml": EXAMPLE}, "a.md:6: Encountered unknown tag"),
+    ({"a.md": SIMPLE, "a.golden.yaml": EXAMPLE}, "a.md: 'who' is no argument of it"),
+    ({"a.md": HELLO, "a.golden.yaml": "messages: []\n"}, "a.golden.yaml has no arguments"),
+    ({"a.md": "Say it."}, "a.md:1: it does not begin with front matter"),
+]
 
 
-def test_test_fails_an_example_that_is_not_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_test_fails_what_is_broken_or_not_read(run: Run, tmp_path: Path) -> None:
+    for number, (files, reason) in enumerate(FAILING):
+        write(tmp_path / str(number), files)
+        code, out = run("test", "--update", tmp_path / str(number))
+        assert (code, reason in out) == (1, True), reason
     write(tmp_path, {"lib/a.md": HELLO, "example.yaml": EXAMPLE})
     (tmp_path / "lib/a.golden.yaml").symlink_to(tmp_path / "example.yaml")
-    code, out = run(capsys, "test", tmp_path / "lib")
-    assert code == 1
-    assert "there is no file 'a.golden.yaml', or it can't be read" in out
+    code, out = run("test", tmp_path / "lib")
+    assert (code, "there is no file 'a.golden.yaml', or it can't be read" in out) == (1, True)
 
 
-def test_export_writes_skills_that_are_read_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out = run(capsys, "export", STARTER, "--all", "--to", tmp_path / "new/skills")
+def test_export_writes_skills_that_are_read_back(run: Run, tmp_path: Path) -> None:
+    code, out = run("export", STARTER, "--all", "--to", tmp_path / "new/skills")
     assert code == 0
     assert out.endswith("10 skills written, 0 unchanged\n")
     found = Library(tmp_path / "new/skills")
@@ -159,81 +149,75 @@ def test_export_writes_skills_that_are_read_back(capsys: pytest.CaptureFixture[s
 SKILL = "---\nname: pdf\nlicense: MIT\ndescription: Handles PDF.\n---\nRun it."
 
 
-def test_export_writes_a_skill_with_all_its_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_export_writes_a_skill_with_all_its_files(run: Run, tmp_path: Path) -> None:
     files = {"SKILL.md": SKILL, "refs/forms.md": "Forms.", "scripts/run.sh": "true", "a b.bin": "x"}
     write(tmp_path / "lib/old", files)
     write(tmp_path / "lib/old", {".env": "secret"})
     (tmp_path / "lib/old/scripts/run.sh").chmod(0o755)
-    assert run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")[0] == 0
+    assert run("export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")[0] == 0
     out = tmp_path / "out/pdf"
     assert {str(one.relative_to(out)): one.read_text() for one in out.rglob("*") if one.is_file()} == files
     assert os.access(out / "scripts/run.sh", os.X_OK)
     assert not os.access(out / "a b.bin", os.X_OK)
 
 
-def test_a_skill_that_is_exported_reaches_the_disk(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_skill_that_is_exported_reaches_the_disk(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "lib", {"SKILL.md": SKILL})
     synced = disk.synced(monkeypatch)
-    run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
+    run("export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
     _, *files, named = synced
     assert (files, named) == ([len(SKILL), ["SKILL.md"]], ["pdf"])
 
 
 @pytest.mark.parametrize("folder", ["lib", "lib/pdf"])
-def test_export_writes_no_part_of_a_skill(capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: str) -> None:
+def test_export_writes_no_part_of_a_skill(run: Run, tmp_path: Path, folder: str) -> None:
     write(tmp_path / folder, {"SKILL.md": SKILL})
     (tmp_path / folder / "forms.md").symlink_to("SKILL.md")
-    code, out = run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
+    code, out = run("export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
     assert code == 1
     assert "'forms.md' is a link" in out
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("command", [["lint"], ["test"], ["export", "--all", "--to", "out"], ["render", "hello"]])
-def test_a_pipe_is_no_file_and_holds_nothing_up(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: list[str]
+COMMANDS = [("lint",), ("test",), ("export", "--all", "--to", "out"), ("render", "hello")]
+
+
+def test_a_pipe_is_no_file_and_no_library_and_holds_nothing_up(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     write(tmp_path, {"lib/hello.md": HELLO, "lib/pdf/SKILL.md": SKILL})
-    for name in ("pipe.md", "hello.golden.yaml", "pdf/forms.md"):
-        os.mkfifo(tmp_path / "lib" / name)
-    words = [tmp_path / "out" if word == "out" else word for word in command]
-    code, out = run(capsys, words[0], tmp_path / "lib", *words[1:])
-    assert (code == 0) is (command[0] == "render")
-    if command[0] == "lint":
-        assert "pipe.md: it is not a file, but a pipe, a socket or a device" in out
-        assert "pdf/forms.md: it is not a file, but a pipe, a socket or a device" in out
+    for name in ("lib/pipe.md", "lib/hello.golden.yaml", "lib/pdf/forms.md", "pipe"):
+        os.mkfifo(tmp_path / name)
+    said = {command: run(command, "lib", *more) for command, *more in COMMANDS}
+    assert {command: code for command, (code, _) in said.items()} == {"lint": 1, "test": 1, "export": 1, "render": 0}
+    for name in ("pipe.md", "pdf/forms.md"):
+        assert f"{name}: it is not a file, but a pipe, a socket or a device" in said["lint"][1]
+    for command, *more in COMMANDS:
+        code, out = run(command, "pipe", *more)
+        assert (code, "is not a directory" in out) == (2, True)
 
 
-@pytest.mark.parametrize("command", [["lint"], ["test"], ["export", "--all", "--to", "out"], ["render", "hello"]])
-def test_a_pipe_is_no_library(capsys: pytest.CaptureFixture[str], tmp_path: Path, command: list[str]) -> None:
-    os.mkfifo(tmp_path / "lib")
-    code, out = run(capsys, command[0], tmp_path / "lib", *command[1:])
-    assert code == 2
-    assert "lib' is not a directory" in out
-
-
-def test_export_says_what_a_skill_lacks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_export_says_what_a_skill_lacks(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"lib/pdf/SKILL.md": "---\ndescription: d\n---\nText."})
-    code, out = run(capsys, "export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
+    code, out = run("export", tmp_path / "lib", "pdf", "--to", tmp_path / "out")
     reason = "the front matter has no name, which a skill needs. Write name: pdf"
     assert (code, out) == (1, f"{tmp_path}/lib/pdf/SKILL.md:1: {reason}\n")
 
 
-def test_export_leaves_what_is_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    run(capsys, "export", STARTER, "refactor", "--to", tmp_path)
-    assert run(capsys, "export", STARTER, "refactor", "--to", tmp_path) == (0, "0 skills written, 1 unchanged\n")
+def test_export_leaves_what_is_the_same(run: Run, tmp_path: Path) -> None:
+    run("export", STARTER, "refactor", "--to", tmp_path)
+    assert run("export", STARTER, "refactor", "--to", tmp_path) == (0, "0 skills written, 1 unchanged\n")
 
 
-def test_export_replaces_what_differs_only_by_force(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_export_replaces_what_differs_only_by_force(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "a", {"hello.md": HELLO, "bye.md": SIMPLE})
     write(tmp_path / "out/hello", {"SKILL.md": "mine", "more.txt": "x"})
-    code, out = run(capsys, "export", tmp_path / "a", "--all", "--to", tmp_path / "out")
+    code, out = run("export", tmp_path / "a", "--all", "--to", tmp_path / "out")
     assert code == 1
     assert out == f"{tmp_path}/out/hello/SKILL.md: there is another file already (--force replaces it)\n"
     assert not (tmp_path / "out/bye").exists()
-    assert run(capsys, "export", tmp_path / "a", "--all", "--force", "--to", tmp_path / "out")[0] == 0
+    assert run("export", tmp_path / "a", "--all", "--force", "--to", tmp_path / "out")[0] == 0
     found = Library(tmp_path / "out")
     found.look()
     assert texts(found, "hello")[0].endswith("Hello [who]!")
@@ -241,54 +225,43 @@ def test_export_replaces_what_differs_only_by_force(capsys: pytest.CaptureFixtur
 
 
 def test_a_skill_that_is_there_gets_its_manifest_last(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "lib", {"SKILL.md": SKILL, "a.sh": "true", "z": "z"})
     (tmp_path / "lib/a.sh").chmod(0o755)
     write(tmp_path / "out/pdf", {"SKILL.md": "old", "z": "old"})
     synced = disk.synced(monkeypatch)
-    code, out = run(capsys, "export", tmp_path / "lib", "pdf", "--force", "--to", tmp_path / "out")
+    code, out = run("export", tmp_path / "lib", "pdf", "--force", "--to", tmp_path / "out")
     assert (code, out) == (0, f"{tmp_path}/out/pdf\n1 skill written, 0 unchanged\n")
     assert [one for one in synced if isinstance(one, int)] == [len("true"), len("z"), len(SKILL)]
     assert [os.access(tmp_path / "out/pdf" / name, os.X_OK) for name in ("a.sh", "z")] == [True, False]
 
 
-def test_export_writes_nothing_where_a_prompt_can_be_no_skill(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_export_writes_nothing_where_a_prompt_can_be_no_skill(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE, "B.md": SIMPLE})
-    code, out = run(capsys, "export", tmp_path, "--all", "--to", tmp_path / "out")
+    code, out = run("export", tmp_path, "--all", "--to", tmp_path / "out")
     assert code == 1
     assert out.startswith(f"{tmp_path}/B.md: a skill can't be called 'B'")
     assert not (tmp_path / "out").exists()
 
 
-def test_export_follows_no_link(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_export_follows_no_link(run: Run, tmp_path: Path) -> None:
     write(tmp_path, {"a/hello.md": HELLO, "elsewhere/SKILL.md": "mine"})
     (tmp_path / "out").mkdir()
     (tmp_path / "out/hello").symlink_to(tmp_path / "elsewhere")
-    assert run(capsys, "export", tmp_path / "a", "hello", "--force", "--to", tmp_path / "out")[0] == 1
+    assert run("export", tmp_path / "a", "hello", "--force", "--to", tmp_path / "out")[0] == 1
     assert (tmp_path / "elsewhere/SKILL.md").read_text() == "mine"
 
 
-def test_an_export_that_fails_leaves_nothing(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("fails", "named"), [("os.rename", "'hello'"), ("os.fsync", "'hello/SKILL.md'")])
+def test_an_export_that_fails_says_where_and_leaves_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, named: str
 ) -> None:
     write(tmp_path, {"a/hello.md": HELLO})
-    monkeypatch.setattr("os.rename", _full)
-    code, out = run(capsys, "export", tmp_path / "a", "hello", "--to", tmp_path / "out")
+    monkeypatch.setattr(fails, _full)
+    code, out = run("export", tmp_path / "a", "hello", "--to", tmp_path / "out")
     assert (code, list((tmp_path / "out").iterdir())) == (1, [])
-    assert "'hello': No space left on device" in out
-
-
-def test_a_file_that_is_not_exported_is_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path, {"a/hello.md": HELLO})
-    monkeypatch.setattr("os.fsync", _full)
-    code, out = run(capsys, "export", tmp_path / "a", "hello", "--to", tmp_path / "out")
-    assert code == 1
-    assert "'hello/SKILL.md': No space left on device" in out
+    assert f"{named}: No space left on device" in out
 
 
 def _full(*_: object, **__: object) -> None:
@@ -301,6 +274,7 @@ def test_the_server_hands_its_commands_over(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[user]\nSay it.\n"
 
 
+@pytest.mark.slow
 def test_what_a_terminal_has_no_character_for_is_printed_as_an_escape(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": front(body="Größe")})
     command = [sys.executable, "-m", "servers.prompts", "render", str(tmp_path), "a"]
@@ -309,6 +283,7 @@ def test_what_a_terminal_has_no_character_for_is_printed_as_an_escape(tmp_path: 
     assert done.stdout == "[user]\nGr\\xf6\\xdfe\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_is_no_reason_to_complain(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE})
     read, written = os.pipe()

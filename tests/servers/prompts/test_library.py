@@ -27,34 +27,33 @@ HOSTILE = [
     "\\{{ text }}",
     "a\r\nb\rc\u2028d\x00e",
 ]
-each_hostile = pytest.mark.parametrize("text", HOSTILE)
 
 
-@each_hostile
-def test_p1_what_an_argument_says_is_no_template(tmp_path: Path, text: str) -> None:
-    found = library(tmp_path, {"one.md": asking("[{{ text }}]", "text", "secret"), "other.md": SIMPLE})
-    assert texts(found, "one", text=text, secret="hidden") == [f"[{text}]"]
+def refusal(found: Library, name: str, **arguments: str) -> tuple[str, int | None, str]:
+    """The code, the line and the reason why a prompt is not rendered."""
+    with pytest.raises(PromptError) as caught:
+        texts(found, name, **arguments)
+    return caught.value.code, caught.value.line, str(caught.value)
 
 
-@each_hostile
-def test_p1_what_an_argument_of_a_command_says_is_no_placeholder(tmp_path: Path, text: str) -> None:
-    found = library(tmp_path, {".claude/commands/one.md": "[$1] [$2]"})
-    assert texts(found, "one", arg1=text, arg2="hidden") == [f"[{text}] [hidden]"]
-
-
-@each_hostile
-def test_p1_what_an_argument_says_stays_text_in_an_include(tmp_path: Path, text: str) -> None:
-    files = {"one.md": asking('{% include "_part.md" %}', "text", "secret"), "_part.md": "<{{ text|trim }}>"}
-    assert texts(library(tmp_path, files), "one", text=text, secret="hidden") == [f"<{text.strip()}>"]
-
-
-@each_hostile
-def test_p1_a_fence_is_closed_by_nothing_within_it(tmp_path: Path, text: str) -> None:
-    fenced = texts(library(tmp_path, {"one.md": asking("{{ text|fence }}", "text")}), "one", text=text)[0]
-    first = fenced.partition("\n")[0]
-    assert set(first) == {"`"}
-    assert fenced == f"{first}\n{text}\n{first}"
-    assert first not in text
+def test_p1_what_an_argument_says_is_neither_a_template_nor_a_placeholder_nor_a_fence(tmp_path: Path) -> None:
+    files = {
+        "one.md": asking("[{{ text }}]", "text", "secret"),
+        "other.md": SIMPLE,
+        ".claude/commands/two.md": "[$1] [$2]",
+        "three.md": asking('{% include "_part.md" %}', "text", "secret"),
+        "_part.md": "<{{ text|trim }}>",
+        "four.md": asking("{{ text|fence }}", "text"),
+    }
+    found = library(tmp_path, files)
+    for text in HOSTILE:
+        assert texts(found, "one", text=text, secret="hidden") == [f"[{text}]"]
+        assert texts(found, "two", arg1=text, arg2="hidden") == [f"[{text}] [hidden]"]
+        assert texts(found, "three", text=text, secret="hidden") == [f"<{text.strip()}>"]
+        fenced = texts(found, "four", text=text)[0]
+        fence = fenced.partition("\n")[0]
+        assert (set(fence), fence in text) == ({"`"}, False)
+        assert fenced == f"{fence}\n{text}\n{fence}"
 
 
 @pytest.fixture(scope="module")
@@ -85,23 +84,15 @@ def test_p2_includes_that_go_round_in_a_circle_are_named(tmp_path: Path) -> None
         texts(library(tmp_path, files), "one")
 
 
-@pytest.mark.parametrize(
-    "path", ["../../etc/passwd", "/etc/passwd", "a/../../x.md", "..", ".git/config", "a//b.md", ""]
-)
-def test_p2_an_include_outside_the_library_is_refused(tmp_path: Path, path: str) -> None:
-    write(tmp_path, {"x.md": "outside", "lib/.git/config": "hidden", "lib/a/b.md": "x"})
-    found = library(tmp_path / "lib", {"one.md": front(body=f'{{% include "{path}" %}}')})
-    with pytest.raises(PromptError) as caught:
-        texts(found, "one")
-    assert caught.value.code == "bad_template"
-
-
-@pytest.mark.parametrize("kind", ["image", "audio", "resource"])
-def test_p2_an_embedded_file_outside_the_library_is_refused(tmp_path: Path, kind: str) -> None:
-    write(tmp_path, {"secret.png": "outside"})
-    found = library(tmp_path / "lib", {"one.md": front("messages:", f"  - {kind}: ../secret.png")})
-    with pytest.raises(PromptError, match="has an empty name"):
-        texts(found, "one")
+def test_p2_an_include_or_an_embedded_file_outside_the_library_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, {"x.md": "outside", "secret.png": "x", "lib/.git/config": "hidden", "lib/a/b.md": "x"})
+    paths = ("../../etc/passwd", "/etc/passwd", "a/../../x.md", "..", ".git/config", "a//b.md", "")
+    files = {f"{number}.md": front(body=f'{{% include "{path}" %}}') for number, path in enumerate(paths)}
+    kinds = ("image", "audio", "resource")
+    files |= {f"{kind}.md": front("messages:", f"  - {kind}: ../secret.png") for kind in kinds}
+    found = library(tmp_path / "lib", files)
+    assert [refusal(found, str(number))[0] for number in range(len(paths))] == ["bad_template"] * len(paths)
+    assert all("has an empty name" in refusal(found, kind)[2] for kind in kinds)
 
 
 def test_p2_links_are_reported_and_not_followed(tmp_path: Path) -> None:
@@ -164,16 +155,14 @@ BROKEN: dict[str, tuple[bytes, int | None, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_p2_a_broken_file_is_reported_with_its_line_and_keeps_no_other_from_loading(
-    tmp_path: Path, case: str
-) -> None:
-    data, line, reason = BROKEN[case]
-    found = library(tmp_path, {"broken.md": data, "good.md": SIMPLE})
-    (problem,) = found.check()
-    assert (problem.path, problem.line) == ("broken.md", line)
-    with pytest.raises(PromptError, match=reason):
-        found.prompt("broken")
+def test_p2_a_broken_file_is_reported_with_its_line_and_keeps_no_other_from_loading(tmp_path: Path) -> None:
+    found = library(tmp_path, {f"{case}.md": data for case, (data, *_) in BROKEN.items()} | {"good.md": SIMPLE})
+    assert {one.path: one.line for one in found.check()} == {
+        f"{case}.md": line for case, (_, line, _) in BROKEN.items()
+    }
+    for case, (_, _, reason) in BROKEN.items():
+        with pytest.raises(PromptError, match=reason):
+            found.prompt(case)
     assert texts(found, "good") == ["Say it."]
 
 
@@ -185,48 +174,25 @@ def test_p2_a_file_of_100_mb_is_not_read(tmp_path: Path) -> None:
     assert found.names == ["good"]
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\xef\xbb\xbf---\nname: one\ndescription: a\n---\nHello\n",
-        b"---\r\nname: one\r\ndescription: a\r\n---\r\nHello\r\n",
-        b"--- \nname: one\ndescription: a\n---\t\n\n\nHello",
-        b"---\n'name': one\ndescription: a\n---\nHello",
-        b"---\n{name: one, description: a}\n---\nHello",
-    ],
-)
-def test_p2_a_mark_of_order_and_other_ends_of_lines_are_fine(tmp_path: Path, data: bytes) -> None:
-    found = library(tmp_path, {"file.md": data})
+def test_p2_a_mark_of_order_and_other_ends_of_lines_are_fine(tmp_path: Path) -> None:
+    files = [
+        b"\xef\xbb\xbf---\nname: f0\ndescription: a\n---\nHello\n",
+        b"---\r\nname: f1\r\ndescription: a\r\n---\r\nHello\r\n",
+        b"--- \nname: f2\ndescription: a\n---\t\n\n\nHello",
+        b"---\n'name': f3\ndescription: a\n---\nHello",
+        b"---\n{name: f4, description: a}\n---\nHello",
+    ]
+    found = library(tmp_path, {f"{number}.md": data for number, data in enumerate(files)})
     assert found.check() == []
-    assert texts(found, "one") == ["Hello"]
+    assert [texts(found, name) for name in found.names] == [["Hello"]] * len(files)
 
 
-def test_p3_of_two_files_with_one_name_the_second_is_reported(tmp_path: Path) -> None:
-    named = front("name: same", body="From {}.")
-    found = library(tmp_path, {"a.md": named.format("a"), "b.md": named.format("b")})
-    assert texts(found, "same") == ["From a."]
-    assert [str(one) for one in found.problems()] == ["b.md: 'a.md' has a prompt called 'same' already"]
-
-
-def test_p3_a_name_in_two_libraries_means_the_first_of_them(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {"project/one.md": front(body="Project."), "user/one.md": SIMPLE, "user/two.md": front(body="User.")},
-    )
-    found = Libraries([tmp_path / "project", tmp_path / "user"])
-    found.look()
-    assert found.names == ["one", "two"]
-    assert texts(found.library("one"), "one") == ["Project."]
-    assert texts(found.library("two"), "two") == ["User."]
-    assert found.problems() == []
-
-
-@pytest.mark.parametrize("name", ["two words", "a:b", "Prüfung", "naïve café", "日本", "a.b/c"])
-def test_p3_a_name_that_clients_change_is_served_and_objected_to(tmp_path: Path, name: str) -> None:
-    found = library(tmp_path, {"file.md": front(f"name: '{name}'")})
-    assert found.names == [name]
-    assert found.prompt(name).name == name
-    assert find_objections(name)
+def test_p3_a_name_that_clients_change_is_served_and_objected_to(tmp_path: Path) -> None:
+    names = ["two words", "a:b", "Prüfung", "naïve café", "日本", "a.b/c"]
+    found = library(tmp_path, {f"{number}.md": front(f"name: '{name}'") for number, name in enumerate(names)})
+    assert found.names == sorted(names)
+    assert [found.prompt(name).name for name in names] == names
+    assert all(find_objections(name) for name in names)
 
 
 def test_p3_a_usual_name_is_not_objected_to() -> None:
@@ -234,10 +200,10 @@ def test_p3_a_usual_name_is_not_objected_to() -> None:
     assert find_objections("x" * 65)
 
 
-@pytest.mark.parametrize("name", ["' a'", "''", '"a\\nb"', "12", "yes: no", "x" * 129])
-def test_p3_what_can_be_no_name_is_refused(tmp_path: Path, name: str) -> None:
-    found = library(tmp_path, {"file.md": front(f"name: {name}")})
-    assert len(found.check()) == 1
+def test_p3_what_can_be_no_name_is_refused(tmp_path: Path) -> None:
+    names = ["' a'", "''", '"a\\nb"', "12", "yes: no", "x" * 129]
+    found = library(tmp_path, {f"{number}.md": front(f"name: {name}") for number, name in enumerate(names)})
+    assert [one.path for one in found.check()] == [f"{number}.md" for number in range(len(names))]
 
 
 def test_p6_what_is_required_comes_first_and_otherwise_the_order_stays(tmp_path: Path) -> None:
@@ -248,14 +214,11 @@ def test_p6_what_is_required_comes_first_and_otherwise_the_order_stays(tmp_path:
     assert [one.name for one in prompt.arguments] == ["b", "d", "a", "c"]
 
 
-def test_p6_a_prompt_of_optional_arguments_needs_none(tmp_path: Path) -> None:
-    found = library(tmp_path, {"one.md": asking("<{{ a }}{{ b }}>", "a", "b")})
+def test_p6_an_argument_of_several_words_stays_one_and_none_need_be_given(tmp_path: Path) -> None:
+    found = library(
+        tmp_path, {"one.md": asking("<{{ a }}{{ b }}>", "a", "b"), ".claude/commands/two.md": "<$ARGUMENTS>"}
+    )
     assert texts(found, "one") == ["<>"]
-
-
-def test_p6_an_argument_of_several_words_stays_one(tmp_path: Path) -> None:
-    files = {"one.md": asking("<{{ a }}>", "a"), ".claude/commands/two.md": "<$ARGUMENTS>"}
-    found = library(tmp_path, files)
     assert texts(found, "one", a="two words") == ["<two words>"]
     assert texts(found, "two", arguments="two words") == ["<two words>"]
 
@@ -293,37 +256,24 @@ ESCAPES = [
 ]
 
 
-@pytest.mark.parametrize("template", ESCAPES)
-def test_p8_a_template_reaches_nothing_but_its_arguments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str
-) -> None:
+def test_p8_a_template_reaches_nothing_but_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hidden")
-    found = library(tmp_path, {"one.md": asking("\n" + template, "text")})
-    with pytest.raises(PromptError) as caught:
-        texts(found, "one", text="x")
-    assert caught.value.code == "bad_template"
-    assert caught.value.line == 7
+    files = {f"{number}.md": asking("\n" + template, "text") for number, template in enumerate(ESCAPES)}
+    found = library(tmp_path, files)
+    refused = {template: refusal(found, str(number), text="x")[:2] for number, template in enumerate(ESCAPES)}
+    assert refused == dict.fromkeys(ESCAPES, ("bad_template", 7))
 
 
-@pytest.mark.parametrize(
-    "path", ["nul", "CON.md", "a/aux.txt", "com1.md", "LPT\u00b9", "a.", "a ", "a:b", "a\\b", "a*b"]
-)
-def test_p9_a_path_that_windows_can_not_have_is_refused_everywhere(tmp_path: Path, path: str) -> None:
-    assert check_path(path)
-    found = library(tmp_path, {"one.md": front("messages:", f"  - resource: '{path}'")})
-    with pytest.raises(PromptError, match="Windows"):
-        texts(found, "one")
-
-
-@pytest.mark.parametrize("name", ["con", "Nul", "aux", "lpt9"])
-def test_p9_a_prompt_with_the_name_of_a_device_is_objected_to(name: str) -> None:
-    assert find_objections(name) == ("Windows can't have a file of that name",)
-
-
-def test_p9_usual_paths_are_fine() -> None:
-    assert [
-        one for one in ("a", "a/b.md", "console.md", "com.md", "com10.md", "a b.md", "é.md") if check_path(one)
-    ] == []
+def test_p9_a_path_or_name_that_windows_can_not_have_is_refused_everywhere(tmp_path: Path) -> None:
+    paths = ["nul", "CON.md", "a/aux.txt", "com1.md", "LPT\u00b9", "a.", "a ", "a:b", "a\\b", "a*b"]
+    files = {f"{number}.md": front("messages:", f"  - resource: '{path}'") for number, path in enumerate(paths)}
+    found = library(tmp_path, files)
+    assert [path for path in paths if not check_path(path)] == []
+    assert [path for number, path in enumerate(paths) if "Windows" not in refusal(found, str(number))[2]] == []
+    usual = ("a", "a/b.md", "console.md", "com.md", "com10.md", "a b.md", "é.md")
+    assert [path for path in usual if check_path(path)] == []
+    for name in ("con", "Nul", "aux", "lpt9"):
+        assert find_objections(name) == ("Windows can't have a file of that name",)
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +14,7 @@ from servers.prompts.settings import Settings
 from shared.protocol.signing import Signer
 from shared.server.running import Running
 from tests.servers.prompts.folders import SIMPLE, asking, front, put
-from tests.servers.prompts.serving import (
-    PROMPTS,
-    Follower,
-    changed,
-    folder,
-    following,
-    got,
-    inside,
-    names,
-    said,
-    served,
-    updates,
-)
+from tests.servers.prompts.serving import Follower, folder, following, got, inside, names, updates
 from tests.shared.transports.http.http_wire import Site
 from tests.wire import STATELESS, start_http
 
@@ -68,6 +54,7 @@ class NotingSigner(Signer):
 async def test_a_first_cursor_is_made_before_a_client_comes_where_there_will_be_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, expected: list[str]
 ) -> None:
+    # What is made before a client comes shows nowhere else.
     signer = NotingSigner()
     monkeypatch.setattr(app, "page_size", 2)
     monkeypatch.setattr(Running, "signer", signer)
@@ -110,116 +97,75 @@ async def test_p5_clients_of_both_eras_see_the_same_at_the_same_time(tmp_path: P
             assert legacy[key] == modern[key] != []
 
 
-pytestmark = pytest.mark.slow
+# Changes
+
+
 both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 
 
-@asynccontextmanager
-async def settled(era: str, lib: Path) -> AsyncIterator[Follower]:
-    """A client of a server that watches the library, which has a prompt more, by then."""
-    async with following(era, lib, lists=True) as follower:
-        put(lib, {"settled.md": SIMPLE})
-        await changed(follower)
-        yield follower
+async def text_of(follower: Follower, name: str) -> str:
+    """What the first message of a prompt says."""
+    text: str = (await got(follower.peer, name))[0]["content"]["text"]
+    return text
 
 
 @both_eras
-async def test_p4_a_file_that_an_editor_replaces_is_told_once(tmp_path: Path, era: str) -> None:
-    lib = folder(tmp_path / "lib", {"a.md": front(body="Old.")})
-    async with settled(era, lib) as follower:
+async def test_p4_what_editors_do_to_files_is_told_once_and_read_then(
+    tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lib = folder(
+        tmp_path / "lib", {"a.md": front(body="Old."), **{f"old/{number}.md": SIMPLE for number in range(9)}}
+    )
+    async with following(era, lib, lists=True) as follower:
+        await names(follower.peer)
         (lib / ".a.md.swp").write_text(front(body="New."))
         (lib / ".a.md.swp").replace(lib / "a.md")
-        await changed(follower)
-        assert (await got(follower.peer, "a"))[0]["content"]["text"] == "New."
-        # What it is told next is of what happens next.
-        (lib / "a.md").unlink()
-        await changed(follower)
-        assert await names(follower.peer) == ["settled"]
-
-
-@both_eras
-async def test_p4_a_file_that_is_half_written_is_told_when_it_is_whole(tmp_path: Path, era: str) -> None:
-    lib = folder(tmp_path / "lib", {})
-    async with settled(era, lib) as follower:
-        with (lib / "a.md").open("w") as file:
+        await follower.changed()
+        assert await text_of(follower, "a") == "New."
+        with (lib / "b.md").open("w") as file:
             file.write("---\ndescription: Some")
             file.flush()
-            await said(follower, "a.md:1: its front matter has no end")
-            assert await names(follower.peer) == ["settled"]
+            await said(caplog, "lib: b.md:1: its front matter has no end")
             file.write("thing.\n---\nSay it.")
-        await changed(follower)
-        assert await names(follower.peer) == ["a", "settled"]
-        assert PROMPTS not in [one["method"] for one in follower.peer.wire.notifications]
-
-
-@both_eras
-async def test_p4_a_file_that_is_deleted_is_told_once(tmp_path: Path, era: str) -> None:
-    lib = folder(tmp_path / "lib", {"a.md": SIMPLE, "b.md": SIMPLE})
-    async with settled(era, lib) as follower:
-        for name, left in (("a", ["b", "settled"]), ("b", ["settled"])):
-            (lib / f"{name}.md").unlink()
-            await changed(follower)
-            assert await names(follower.peer) == left
-        answer = await follower.peer.request("prompts/get", name="a")
-        assert answer["error"]["code"] == -32602
-
-
-@both_eras
-async def test_p4_a_directory_that_gets_another_name_is_told_once(tmp_path: Path, era: str) -> None:
-    lib = folder(tmp_path / "lib", {f"old/{number}.md": SIMPLE for number in range(9)})
-    async with settled(era, lib) as follower:
-        (lib / "old").rename(lib / "new")
-        await changed(follower)
-        assert await names(follower.peer) == [*(f"new-{number}" for number in range(9)), "settled"]
-        put(lib, {"new/0.md": front(body="New.")})
-        await changed(follower)
-        assert (await got(follower.peer, "new-0"))[0]["content"]["text"] == "New."
-
-
-@both_eras
-async def test_a_broken_file_keeps_what_it_had_and_is_in_the_log(tmp_path: Path, era: str) -> None:
-    lib = folder(tmp_path / "lib", {"a.md": front(body="Good.")})
-    async with settled(era, lib) as follower:
+        await follower.changed()
+        assert "b" in await names(follower.peer)
         put(lib, {"a.md": "---\ndescription: ["})
-        await said(follower, "lib: a.md:1: its front matter has no end")
-        assert str(tmp_path) not in follower.peer.wire.stderr
-        assert (await got(follower.peer, "a"))[0]["content"]["text"] == "Good."
-        put(lib, {"a.md": front(body="Better.")})
-        await changed(follower)
-        assert (await got(follower.peer, "a"))[0]["content"]["text"] == "Better."
+        await said(caplog, "lib: a.md:1: its front matter has no end")
+        assert await text_of(follower, "a") == "New."
+        (lib / "old").rename(lib / "new")
+        await follower.changed()
+        assert await names(follower.peer) == ["a", "b", *(f"new-{number}" for number in range(9))]
+        (lib / "b.md").unlink()
+        await follower.changed()
+        assert "b" not in await names(follower.peer)
+        assert (await follower.peer.request("prompts/get", name="b"))["error"]["code"] == -32602
+    assert str(tmp_path) not in caplog.text
+
+
+async def said(caplog: pytest.LogCaptureFixture, text: str) -> None:
+    """Waits until the server has said that to the operator."""
+    with anyio.fail_after(30):
+        while text not in caplog.text:
+            await anyio.sleep(0.001)
 
 
 @both_eras
 async def test_subscribers_are_told_of_what_concerns_them(tmp_path: Path, era: str) -> None:
-    lib = folder(tmp_path / "lib", {"a.md": front(body="{% include '_part.md' %}"), "_part.md": "x", "b.md": SIMPLE})
-    uris = ("prompt://a", "prompt://a/rendered", "prompt://a/files/c.csv", "skill://a/SKILL.md", "prompt://")
+    lib = folder(
+        tmp_path / "lib", {"a.md": front(body="{% include '_part.md' %}"), "_part.md": "x", "b c.md": SIMPLE}
+    )
+    written = "prompt://b%20c/rendered?x=%201&y=2"
+    uris = ("prompt://a", "prompt://a/rendered", "prompt://a/files/c.csv", "skill://a/SKILL.md", "prompt://", written)
     async with following(era, lib, *uris) as follower:
         told = updates(follower)
         put(lib, {"_part.md": "y"})
-        assert {await anext(told) for _ in range(4)} == set(uris) - {"prompt://a"}
+        assert {await anext(told) for _ in range(5)} == set(uris) - {"prompt://a"}
         put(lib, {"a.md": SIMPLE})
-        assert {await anext(told) for _ in range(5)} == set(uris)
-        put(lib, {"b.md": front(body="New.")})
-        assert "prompt://a" not in {await anext(told) for _ in range(4)}
-        put(lib, {"b.md": "broken"})
+        assert {await anext(told) for _ in range(6)} == set(uris)
+        put(lib, {"b c.md": front(body="New.")})
+        assert "prompt://a" not in {await anext(told) for _ in range(5)}
+        put(lib, {"b c.md": "broken"})
         assert await anext(told) == "prompt://"
-
-
-@both_eras
-async def test_a_rendered_prompt_is_told_as_the_client_wrote_it(tmp_path: Path, era: str) -> None:
-    lib = folder(tmp_path / "lib", {"a b.md": SIMPLE})
-    uri = "prompt://a%20b/rendered?x=%201&y=2"
-    async with following(era, lib, uri) as follower:
-        put(lib, {"a b.md": front(body="New.")})
-        assert await anext(updates(follower)) == uri
-
-
-async def test_what_is_nothing_of_a_library_is_not_subscribed_to(tmp_path: Path) -> None:
-    lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
-    uris = ["prompt://b", "prompt://a/b", "skill://b/SKILL.md", "file:///etc/passwd"]
-    async with served(lib) as peer:
-        codes = [(await peer.request("resources/subscribe", uri=uri))["error"]["code"] for uri in uris]
-    assert codes == [-32002] * 4
 
 
 @both_eras
@@ -233,11 +179,17 @@ async def test_a_prompt_that_comes_back_is_told_to_its_subscribers(tmp_path: Pat
         assert await anext(told) == "prompt://a"
 
 
-@both_eras
-async def test_what_was_written_before_the_question_is_there(era: str, tmp_path: Path) -> None:
+async def test_what_is_nothing_of_a_library_is_not_subscribed_to(tmp_path: Path) -> None:
+    uris = ["prompt://b", "prompt://a/b", "skill://b/SKILL.md", "file:///etc/passwd"]
+    async with inside(folder(tmp_path / "lib", {"a.md": SIMPLE})) as peer:
+        codes = [(await peer.request("resources/subscribe", uri=uri))["error"]["code"] for uri in uris]
+    assert codes == [-32002] * 4
+
+
+async def test_what_was_written_before_the_question_is_there(tmp_path: Path) -> None:
     """Behind a balancer another replica may have told of it, and this one has not looked yet."""
     lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
-    async with served(lib, era=era) as peer:
+    async with inside(lib) as peer:
         assert await names(peer) == ["a"]
         for name in ("b", "c"):
             put(lib, {f"{name}.md": SIMPLE})

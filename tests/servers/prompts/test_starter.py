@@ -23,7 +23,6 @@ NAMES = [
     "summarise-page",
     "write-test",
 ]
-each_prompt = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +34,7 @@ def starter() -> Library:
 
 def exported(found: Library, name: str, folder: Path) -> Library:
     """A library that has the prompt as a skill."""
-    for path, data in found.export(name).items():
-        write(folder / name, {path: data})
-    return library(folder, {})
+    return library(folder, {f"{name}/{path}": data for path, data in found.export(name).items()})
 
 
 def test_there_are_these_and_nothing_is_wrong_with_them(starter: Library) -> None:
@@ -46,47 +43,30 @@ def test_there_are_these_and_nothing_is_wrong_with_them(starter: Library) -> Non
     assert [one for one in NAMES if find_objections(one)] == []
 
 
-@each_prompt
-def test_it_renders_its_golden_example(starter: Library, name: str) -> None:
-    expected = golden.read_golden(starter, name)
-    assert expected is not None
-    assert golden.make_golden(starter, name, expected.arguments) == expected
+def test_each_renders_its_golden_example_and_needs_no_more_than_is_required(starter: Library) -> None:
+    for name in NAMES:
+        prompt, example = starter.prompt(name), golden.read_golden(starter, name)
+        assert example is not None
+        assert golden.make_golden(starter, name, example.arguments) == example
+        needed = {one.name: example.arguments[one.name] for one in prompt.arguments if one.required}
+        assert 1 <= len(needed) <= 2, name
+        (*_, last) = golden.make_golden(starter, name, needed).messages
+        assert all(given in last["text"] for given in needed.values())
+        assert "\n\n\n" not in last["text"]
+        assert len(starter.read(f"{name}.md", 10_000)) < 2_600, name
 
 
-@each_prompt
-def test_it_needs_no_more_than_is_required(starter: Library, name: str) -> None:
-    prompt, example = starter.prompt(name), golden.read_golden(starter, name)
-    assert example is not None
-    needed = {one.name: example.arguments[one.name] for one in prompt.arguments if one.required}
-    assert 1 <= len(needed) <= 2
-    (*_, last) = golden.make_golden(starter, name, needed).messages
-    assert all(given in last["text"] for given in needed.values())
-    assert "\n\n\n" not in last["text"]
-
-
-@each_prompt
-def test_it_is_short(starter: Library, name: str) -> None:
-    assert len(starter.read(f"{name}.md", 10_000)) < 2_600
-
-
-@each_prompt
-def test_as_a_skill_it_speaks_plainly(starter: Library, name: str, tmp_path: Path) -> None:
-    back, prompt = exported(starter, name, tmp_path), starter.prompt(name)
-    (said,) = texts(back, name)
-    assert [mark for mark in ("{{", "{%", "{#") if mark in said] == []
-    for one in prompt.arguments:
-        assert one.description is not None
-        assert f"- {f'[{one.name}]' if one.required else one.name}: {one.description}" in said
-    text = said.partition("\n\n---\n\n")[2]
-    assert [one.name for one in prompt.arguments if one.required and f"[{one.name}]" not in text] == []
-
-
-@each_prompt
-def test_as_a_skill_it_is_a_prompt_that_is_exported_as_it_is(starter: Library, name: str, tmp_path: Path) -> None:
-    back = exported(starter, name, tmp_path)
-    assert back.check() == []
-    assert back.prompt(name).description == starter.prompt(name).description
-    assert back.export(name) == starter.export(name)
+def test_as_a_skill_each_speaks_plainly_and_is_exported_as_it_is(starter: Library, tmp_path: Path) -> None:
+    for name in NAMES:
+        back, prompt = exported(starter, name, tmp_path / name), starter.prompt(name)
+        (said,) = texts(back, name)
+        assert [mark for mark in ("{{", "{%", "{#") if mark in said] == []
+        for one in prompt.arguments:
+            assert f"- {f'[{one.name}]' if one.required else one.name}: {one.description or '?'}" in said
+        text = said.partition("\n\n---\n\n")[2]
+        assert [one.name for one in prompt.arguments if one.required and f"[{one.name}]" not in text] == []
+        assert (back.check(), back.prompt(name).description) == ([], prompt.description)
+        assert back.export(name) == starter.export(name)
 
 
 def test_a_skill_takes_the_files_along_that_messages_have(tmp_path: Path) -> None:
@@ -102,28 +82,28 @@ def test_a_skill_takes_the_files_along_that_messages_have(tmp_path: Path) -> Non
     assert said == "## user\n\n[pictures/a b.png](pictures/a%20b.png)\n\n## user\n\nA, B"
 
 
-@pytest.mark.parametrize(
-    ("lines", "body", "said"),
-    [
-        ([], "Größe: {{ 1 + 1 }}\n\n  indented", "Größe: 2\n\n  indented"),
-        (["  - {name: a, required: true, type: list}"], "{{ a|join }}", "- [a]: As its name says.\n\n---\n\n[a]"),
-        (["  - {name: a, required: true, type: url, title: The\\n page}"], "{{ a }}", "- [a]: The page\n"),
-        (["  - {name: a, required: true, enum: [x, y]}"], "{{ a }}", "- [a]: As its name says. One of: x, y.\n"),
-        (["  - {name: a, type: number, default: 0}"], "{{ a + 1 }}", "- a: As its name says. Otherwise: 0.\n"),
-        (["  - {name: a, type: boolean, default: true}"], "{% if a %}b{% endif %}", "Otherwise: yes.\n\n---\n\nb"),
-        (["  - {name: a, type: boolean}"], "{% if a %}b{% else %}c{% endif %}", "says.\n\n---\n\nc"),
-        (["  - {name: a, type: list, default: [x, y]}"], "{{ a|length }}", "Otherwise: x, y.\n\n---\n\n2"),
-        (["  - {name: a}"], "{{ a|default('none') }}", "- a: As its name says.\n\n---\n\nnone"),
-        (["  - {name: a}"], "Hello {{ a }}!", "- [a]: As its name says.\n\n---\n\nHello [a]!"),
-        (["  - {name: a}"], "{% if a %}b{% elif a or not a %}c{{ a }}{% endif %}", "says.\n\n---\n\nc[a]"),
-        (["  - {name: a, default: ''}"], "b{{ a }}", "- a: As its name says.\n\n---\n\nb"),
-    ],
-)
-def test_arguments_of_every_type_are_put_into_words(tmp_path: Path, lines: list[str], body: str, said: str) -> None:
-    head = front(*(["arguments:", *lines] if lines else []), body=body).replace("\\n", "\n")
-    found = library(tmp_path / "lib", {"one.md": head})
-    assert found.check() == []
-    assert said in texts(exported(found, "one", tmp_path / "skills"), "one")[0] + "\n"
+IN_WORDS: list[tuple[list[str], str, str]] = [
+    ([], "Größe: {{ 1 + 1 }}\n\n  indented", "Größe: 2\n\n  indented"),
+    (["  - {name: a, required: true, type: list}"], "{{ a|join }}", "- [a]: As its name says.\n\n---\n\n[a]"),
+    (["  - {name: a, required: true, type: url, title: The\\n page}"], "{{ a }}", "- [a]: The page\n"),
+    (["  - {name: a, required: true, enum: [x, y]}"], "{{ a }}", "- [a]: As its name says. One of: x, y.\n"),
+    (["  - {name: a, type: number, default: 0}"], "{{ a + 1 }}", "- a: As its name says. Otherwise: 0.\n"),
+    (["  - {name: a, type: boolean, default: true}"], "{% if a %}b{% endif %}", "Otherwise: yes.\n\n---\n\nb"),
+    (["  - {name: a, type: boolean}"], "{% if a %}b{% else %}c{% endif %}", "says.\n\n---\n\nc"),
+    (["  - {name: a, type: list, default: [x, y]}"], "{{ a|length }}", "Otherwise: x, y.\n\n---\n\n2"),
+    (["  - {name: a}"], "{{ a|default('none') }}", "- a: As its name says.\n\n---\n\nnone"),
+    (["  - {name: a}"], "Hello {{ a }}!", "- [a]: As its name says.\n\n---\n\nHello [a]!"),
+    (["  - {name: a}"], "{% if a %}b{% elif a or not a %}c{{ a }}{% endif %}", "says.\n\n---\n\nc[a]"),
+    (["  - {name: a, default: ''}"], "b{{ a }}", "- a: As its name says.\n\n---\n\nb"),
+]
+
+
+def test_arguments_of_every_type_are_put_into_words(tmp_path: Path) -> None:
+    for number, (lines, body, said) in enumerate(IN_WORDS):
+        head = front(*(["arguments:", *lines] if lines else []), body=body).replace("\\n", "\n")
+        found = library(tmp_path / str(number), {"one.md": head})
+        assert found.check() == []
+        assert said in texts(exported(found, "one", tmp_path / f"skills {number}"), "one")[0] + "\n"
 
 
 def test_a_template_that_computes_with_what_is_required_is_no_skill(tmp_path: Path) -> None:
@@ -133,34 +113,34 @@ def test_a_template_that_computes_with_what_is_required_is_no_skill(tmp_path: Pa
         found.export("one")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Fix $ARGUMENTS now",
-        "---\ndescription: d\nargument-hint: <pr> [priority]\n---\nPR $1, $2, $ARGUMENTS",
-        "---\nallowed-tools: Bash(git add:*), Read\n---\nPlain",
-        "---\nargument-hint: [what]\n---\nNothing here takes it",
-        "Only $1 and $2",
-        "From $0, $1",
-        "Plain text with {{ braces }}",
-    ],
-)
-def test_a_command_survives_the_way_to_a_skill_and_back(tmp_path: Path, text: str) -> None:
-    found = library(tmp_path / "lib", {".claude/commands/one.md": text})
-    back = exported(found, "one", tmp_path / "skills")
-    prompt = found.prompt("one")
-    assert back.check() == []
-    assert back.prompt("one").arguments == prompt.arguments
-    assert back.prompt("one").allowed_tools == prompt.allowed_tools
-    given = {one.name: f"<{one.name}>" for one in prompt.arguments}
-    assert back.rendering("one").render(given) == found.rendering("one").render(given)
+COMMANDS = [
+    "Fix $ARGUMENTS now",
+    "---\ndescription: d\nargument-hint: <pr> [priority]\n---\nPR $1, $2, $ARGUMENTS",
+    "---\nallowed-tools: Bash(git add:*), Read\n---\nPlain",
+    "---\nargument-hint: [what]\n---\nNothing here takes it",
+    "Only $1 and $2",
+    "From $0, $1",
+    "Plain text with {{ braces }}",
+]
 
 
-@pytest.mark.parametrize("name", ["Upper", "two words", "a--b", "-a", "x" * 65, "a_b"])
-def test_a_prompt_whose_name_a_skill_can_not_have_is_not_exported(tmp_path: Path, name: str) -> None:
-    found = library(tmp_path, {"one.md": front(f"name: '{name}'")})
-    with pytest.raises(PromptError, match="a skill can't be called"):
-        found.export(name)
+def test_a_command_survives_the_way_to_a_skill_and_back(tmp_path: Path) -> None:
+    for number, text in enumerate(COMMANDS):
+        found = library(tmp_path / f"lib {number}", {".claude/commands/one.md": text})
+        back = exported(found, "one", tmp_path / f"skills {number}")
+        prompt, again = found.prompt("one"), back.prompt("one")
+        assert back.check() == []
+        assert (again.arguments, again.allowed_tools) == (prompt.arguments, prompt.allowed_tools)
+        given = {one.name: f"<{one.name}>" for one in prompt.arguments}
+        assert back.rendering("one").render(given) == found.rendering("one").render(given)
+
+
+def test_a_prompt_whose_name_a_skill_can_not_have_is_not_exported(tmp_path: Path) -> None:
+    names = ("Upper", "two words", "a--b", "-a", "x" * 65, "a_b")
+    found = library(tmp_path, {f"{number}.md": front(f"name: '{name}'") for number, name in enumerate(names)})
+    for name in names:
+        with pytest.raises(PromptError, match="a skill can't be called"):
+            found.export(name)
 
 
 def test_a_golden_example_that_is_wrong_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from servers.prompts.arguments import parse_values
 from servers.prompts.errors import PromptError
+from servers.prompts.library.library import Library
 from servers.prompts.templates import rendering
 from servers.prompts.templates.limits import RenderBudget
 from servers.prompts.templates.rendering import Embedded, Rendered, Text, find_used_names
@@ -22,28 +24,34 @@ def said(folder: Path, template: str, **arguments: str) -> str:
     return texts(library(folder, {"one.md": asking(template, "text", "other")}), "one", **arguments)[0]
 
 
-@pytest.mark.parametrize(
-    ("template", "expected"),
-    [
-        ("{{ text|upper }} {{ text|lower }} {{ text|title }} {{ text|capitalize }}", "AB C ab c Ab C Ab c"),
-        ("{{ text|replace('b', 'xy') }} {{ text|length }} {{ text|reverse }}", "axy C 4 C ba"),
-        ("{{ text|first }}{{ text|last }} {{ text[1:] }} {{ 'x' * 3 }} {{ 2 * 3 + 7 // 2 }}", "aC b C xxx 9"),
-        ("{{ other|default('none') }} {{ other|default('none', boolean=false) }}.", "none ."),
-        (
-            "{% for x in ['b', 'a', 'b']|unique|sort %}{{ loop.index }}{{ x }}{{ ',' if not loop.last }}{% endfor %}",
-            "1a,2b",
-        ),
-        ("{{ ['a', 'b']|join('-') }} {{ range(3)|join }} {{ text|tojson }}", 'a-b 012 "ab C"'),
-        ("{% set x = text ~ 1 %}{{ x }}{% with y = 2 %}{{ y }}{% endwith %}", "ab C12"),
-        ("{{ 'a\nb'|indent(2) }}|{{ 'a\nb'|indent(2, true) }}", "a\n  b|  a\n  b"),
-        ("{{ '12'|int + 1 }} {{ '1.5'|float }} {{ ' a '|trim }}", "13 1.5 a"),
-        ("{% if 'b' in text and text is string and not other %}yes{% endif %}", "yes"),
-        ("{{ text|fence('sql') }}", "```sql\nab C\n```"),
-        ("{% raw %}{{ text }}{% endraw %}{# nothing #}", "{{ text }}"),
-    ],
-)
-def test_what_templates_can_do(tmp_path: Path, template: str, expected: str) -> None:
-    assert said(tmp_path, template, text="ab C") == expected
+ABILITIES = [
+    ("{{ text|upper }} {{ text|lower }} {{ text|title }} {{ text|capitalize }}", "AB C ab c Ab C Ab c"),
+    ("{{ text|replace('b', 'xy') }} {{ text|length }} {{ text|reverse }}", "axy C 4 C ba"),
+    ("{{ text|first }}{{ text|last }} {{ text[1:] }} {{ 'x' * 3 }} {{ 2 * 3 + 7 // 2 }}", "aC b C xxx 9"),
+    ("{{ other|default('none') }} {{ other|default('none', boolean=false) }}.", "none ."),
+    (
+        "{% for x in ['b', 'a', 'b']|unique|sort %}{{ loop.index }}{{ x }}{{ ',' if not loop.last }}{% endfor %}",
+        "1a,2b",
+    ),
+    ("{{ ['a', 'b']|join('-') }} {{ range(3)|join }} {{ text|tojson }}", 'a-b 012 "ab C"'),
+    ("{% set x = text ~ 1 %}{{ x }}{% with y = 2 %}{{ y }}{% endwith %}", "ab C12"),
+    ("{{ 'a\nb'|indent(2) }}|{{ 'a\nb'|indent(2, true) }}", "a\n  b|  a\n  b"),
+    ("{{ '12'|int + 1 }} {{ '1.5'|float }} {{ ' a '|trim }}", "13 1.5 a"),
+    ("{% if 'b' in text and text is string and not other %}yes{% endif %}", "yes"),
+    ("{{ text|fence('sql') }}", "```sql\nab C\n```"),
+    ("{% raw %}{{ text }}{% endraw %}{# nothing #}", "{{ text }}"),
+]
+
+
+def many(folder: Path, templates: Iterable[str]) -> Library:
+    """A library with a prompt for each template, called by its number."""
+    return library(folder, {f"{number}.md": asking(one, "text", "other") for number, one in enumerate(templates)})
+
+
+def test_what_templates_can_do(tmp_path: Path) -> None:
+    found = many(tmp_path, [template for template, _ in ABILITIES])
+    said = [texts(found, str(number), text="ab C")[0] for number in range(len(ABILITIES))]
+    assert said == [expected for _, expected in ABILITIES]
 
 
 def test_a_number_that_is_not_given_is_not_written(tmp_path: Path) -> None:
@@ -88,42 +96,50 @@ BOMBS = {
 """They take a second and more, and most of that to count the memory."""
 
 
-@pytest.mark.parametrize("case", [pytest.param(one, marks=pytest.mark.slow) for one in BOMBS])
-def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path, case: str) -> None:
-    found = library(tmp_path, {"one.md": asking(BOMBS[case], "text")})
-    given = parse_values(found.prompt("one"), {"text": "ab"})
-    tracemalloc.start()
-    try:
-        with pytest.raises(PromptError) as caught:
-            found.rendering("one").render(given)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert caught.value.code in ("bad_template", "too_large", "too_long")
-    assert peak < 100_000_000
+@pytest.mark.slow
+def test_a_bomb_is_stopped_and_takes_little_memory(tmp_path: Path) -> None:
+    found = library(tmp_path, {f"{case}.md": asking(bomb, "text") for case, bomb in BOMBS.items()})
+    for case in BOMBS:
+        given = parse_values(found.prompt(case), {"text": "ab"})
+        tracemalloc.start()
+        try:
+            with pytest.raises(PromptError) as caught:
+                found.rendering(case).render(given)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert caught.value.code in ("bad_template", "too_large", "too_long"), case
+        assert peak < 100_000_000, case
 
 
-@pytest.mark.parametrize(
-    ("template", "reason"),
-    [
-        ("{% for x in [1] recursive %}{% endfor %}", "recursive loops are not available"),
-        ("{% include text %}", "an include has one file"),
-        ("{% include ['a', 'b'] %}", "an include has one file"),
-        ("{% include 'a' ignore missing %}", "an include has one file"),
-        ("{% include 'a' without context %}", "an include has one file"),
-        ("{% set x = [text, text] %}", "a list in a template has constant items"),
-        ("{% set x = [[1], [1]] %}", "a list in a template has constant items"),
-        ("{% for a, b in text %}{% endfor %}", "a value has one name"),
-        ("{% set a, b = 1, 2 %}", "a value has one name"),
-        ("{{ self }}", "'self' can't be the name"),
-        ("{{ 1e999 }}", "a number in the template is too large"),
-        ("{{ '\\ud800' }}", "a text holds half of a surrogate pair"),
-        ("{{ text['upper'] }}", "no attribute 'upper'"),
-    ],
-)
-def test_forms_that_could_not_be_bounded_are_refused(tmp_path: Path, template: str, reason: str) -> None:
-    with pytest.raises(PromptError, match=reason):
-        said(tmp_path, template, text="x")
+@pytest.mark.parametrize("case", ["a long text", "doubling with +", "a large range", "nested tags", "digits"])
+def test_bombs_of_each_kind_are_stopped(tmp_path: Path, case: str) -> None:
+    with pytest.raises(PromptError):
+        said(tmp_path, BOMBS[case], text="ab")
+
+
+UNBOUNDED = [
+    ("{% for x in [1] recursive %}{% endfor %}", "recursive loops are not available"),
+    ("{% include text %}", "an include has one file"),
+    ("{% include ['a', 'b'] %}", "an include has one file"),
+    ("{% include 'a' ignore missing %}", "an include has one file"),
+    ("{% include 'a' without context %}", "an include has one file"),
+    ("{% set x = [text, text] %}", "a list in a template has constant items"),
+    ("{% set x = [[1], [1]] %}", "a list in a template has constant items"),
+    ("{% for a, b in text %}{% endfor %}", "a value has one name"),
+    ("{% set a, b = 1, 2 %}", "a value has one name"),
+    ("{{ self }}", "'self' can't be the name"),
+    ("{{ 1e999 }}", "a number in the template is too large"),
+    ("{{ '\\ud800' }}", "a text holds half of a surrogate pair"),
+    ("{{ text['upper'] }}", "no attribute 'upper'"),
+]
+
+
+def test_forms_that_could_not_be_bounded_are_refused(tmp_path: Path) -> None:
+    found = many(tmp_path, [template for template, _ in UNBOUNDED])
+    for number, (_, reason) in enumerate(UNBOUNDED):
+        with pytest.raises(PromptError, match=reason):
+            texts(found, str(number), text="x")
 
 
 def test_the_names_that_templates_use_are_known(tmp_path: Path) -> None:
@@ -143,6 +159,7 @@ def test_time_is_bounded() -> None:
         RenderBudget({}, seconds=-1).step()
 
 
+@pytest.mark.slow
 def test_includes_of_includes_count_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "RenderBudget", partial(RenderBudget, seconds=60))
     fan: dict[str, str | bytes] = {
@@ -170,32 +187,30 @@ def test_an_include_sees_the_values_around_it(tmp_path: Path) -> None:
     assert texts(library(tmp_path, files), "one") == ["<1><2>"]
 
 
-@pytest.mark.parametrize(
-    ("files", "reason", "line"),
-    [
-        ({"one.md": front(body="a\n{{ 1 / 0 }}")}, "division by zero", 5),
-        ({"one.md": front(body="a\n\n{{ nope }}")}, "'nope' is undefined", 6),
-        ({"one.md": front(body="a\n{% if %}")}, "Expected an expression", 5),
-        ({"one.md": front("messages:", "  - text: '{{ nope }}'")}, "'nope' is undefined", 4),
-        (
-            {"one.md": front(body="{% include '_a.md' %}"), "_a.md": "\n\na\n{{ nope }}"},
-            "line 2 of the included '_a.md': 'nope' is undefined",
-            4,
-        ),
-        ({"one.md": front(body="{% include '_a.md' %}"), "_a.md": "{{"}, "line 1 of the included '_a.md'", 4),
-        ({"one.md": front(body="{% include '_a.md' %}"), "_a.md": b"\xff"}, "'_a.md' is not UTF-8", 4),
-        ({"one.md": front(body="{{ range(3) }}")}, "use join, or a loop", 4),
-        ({"one.md": front(body="{{ 1 + 'a' }}")}, "go together with ~", 4),
-        ({"one.md": front(body="{{ 'a'|nope }}")}, "No filter named 'nope'", 4),
-    ],
-)
-def test_what_is_wrong_with_a_template_is_foundwith_its_line(
-    tmp_path: Path, files: dict[str, str | bytes], reason: str, line: int
-) -> None:
-    with pytest.raises(PromptError) as caught:
-        library(tmp_path, files).rendering("one").render({})
-    assert reason in caught.value.reason
-    assert (caught.value.code, caught.value.line) == ("bad_template", line)
+WRONG: list[tuple[dict[str, str | bytes], str, int]] = [
+    ({"one.md": front(body="a\n{{ 1 / 0 }}")}, "division by zero", 5),
+    ({"one.md": front(body="a\n\n{{ nope }}")}, "'nope' is undefined", 6),
+    ({"one.md": front(body="a\n{% if %}")}, "Expected an expression", 5),
+    ({"one.md": front("messages:", "  - text: '{{ nope }}'")}, "'nope' is undefined", 4),
+    (
+        {"one.md": front(body="{% include '_a.md' %}"), "_a.md": "\n\na\n{{ nope }}"},
+        "line 2 of the included '_a.md': 'nope' is undefined",
+        4,
+    ),
+    ({"one.md": front(body="{% include '_a.md' %}"), "_a.md": "{{"}, "line 1 of the included '_a.md'", 4),
+    ({"one.md": front(body="{% include '_a.md' %}"), "_a.md": b"\xff"}, "'_a.md' is not UTF-8", 4),
+    ({"one.md": front(body="{{ range(3) }}")}, "use join, or a loop", 4),
+    ({"one.md": front(body="{{ 1 + 'a' }}")}, "go together with ~", 4),
+    ({"one.md": front(body="{{ 'a'|nope }}")}, "No filter named 'nope'", 4),
+]
+
+
+def test_what_is_wrong_with_a_template_is_found_with_its_line(tmp_path: Path) -> None:
+    for number, (files, reason, line) in enumerate(WRONG):
+        with pytest.raises(PromptError) as caught:
+            library(tmp_path / str(number), files).rendering("one").render({})
+        assert reason in caught.value.reason
+        assert (caught.value.code, caught.value.line) == ("bad_template", line), reason
 
 
 def test_messages_have_roles_pictures_sounds_and_files(tmp_path: Path) -> None:
@@ -250,22 +265,22 @@ def test_placeholders_make_no_text_that_is_too_large(tmp_path: Path, placeholder
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    ("body", "given", "expected"),
-    [
-        ("Fix $ARGUMENTS.", {"arguments": "a b"}, "Fix a b."),
-        ("$1 and $2, $1", {"arg1": "a", "arg2": "b"}, "a and b, a"),
-        ("$0 and $1", {"arg0": "a", "arg1": "b"}, "a and b"),
-        ("$ARGUMENTS[1] $0", {"arg0": "a", "arg1": "b"}, "b a"),
-        ("$2: $ARGUMENTS", {"arg1": "a", "arg2": "b"}, "b: a b"),
-        ("$10 $x $ARGUMENTSx {{ a }}", {}, "$10 $x $ARGUMENTSx {{ a }}"),
-        ("!`rm -rf x` @file", {}, "!`rm -rf x` @file"),
-    ],
-)
-def test_placeholders_of_commands(tmp_path: Path, body: str, given: dict[str, str], expected: str) -> None:
-    found = library(tmp_path, {".claude/commands/one.md": body})
-    assert {one.name for one in found.prompt("one").arguments} == set(given)
-    assert texts(found, "one", **given) == [expected]
+PLACEHOLDERS: list[tuple[str, dict[str, str], str]] = [
+    ("Fix $ARGUMENTS.", {"arguments": "a b"}, "Fix a b."),
+    ("$1 and $2, $1", {"arg1": "a", "arg2": "b"}, "a and b, a"),
+    ("$0 and $1", {"arg0": "a", "arg1": "b"}, "a and b"),
+    ("$ARGUMENTS[1] $0", {"arg0": "a", "arg1": "b"}, "b a"),
+    ("$2: $ARGUMENTS", {"arg1": "a", "arg2": "b"}, "b: a b"),
+    ("$10 $x $ARGUMENTSx {{ a }}", {}, "$10 $x $ARGUMENTSx {{ a }}"),
+    ("!`rm -rf x` @file", {}, "!`rm -rf x` @file"),
+]
+
+
+def test_placeholders_of_commands(tmp_path: Path) -> None:
+    found = library(tmp_path, {f".claude/commands/{number}.md": row[0] for number, row in enumerate(PLACEHOLDERS)})
+    for number, (_, given, expected) in enumerate(PLACEHOLDERS):
+        assert {one.name for one in found.prompt(str(number)).arguments} == set(given)
+        assert texts(found, str(number), **given) == [expected]
 
 
 @pytest.mark.slow

@@ -9,15 +9,13 @@ import pytest
 
 from servers.prompts.arguments import parse_values
 from servers.prompts.format.definitions import Prompt
-from tests.servers.peers import ERAS
+from tests.servers.peers import ERAS, Json
 from tests.servers.prompts.folders import SIMPLE, asking, front, put
 from tests.servers.prompts.serving import asked, completed, error, folder, got, inside, names, served
 from tests.wire import STATELESS
 
 every_era = pytest.mark.parametrize("era", ERAS)
-era_that_asks = pytest.mark.parametrize(
-    "era", [pytest.param("2025-06-18", marks=pytest.mark.slow), "2025-11-25", STATELESS]
-)
+both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 PNG, WAV = b"\x89PNG\r\n\x1a\n", b"RIFF\0\0\0\0WAVE"
 ASKS = front(
     "title: Ask",
@@ -51,9 +49,13 @@ FILES = {"a.png": PNG, "a.wav": WAV, "notes/a b.md": "Ä", "data.bin": b"\xff\0"
 
 
 @every_era
-async def test_prompts_are_listed_by_name_with_their_arguments(tmp_path: Path, era: str) -> None:
+async def test_prompts_are_listed_by_name_with_their_arguments_and_rendered(tmp_path: Path, era: str) -> None:
     async with served(folder(tmp_path, {"b.md": SIMPLE, "a.md": ASKS}), era=era) as peer:
         first, second = (await peer.request("prompts/list"))["result"]["prompts"]
+        answer = await peer.request("prompts/get", name="a", arguments={"code": "{{ 1 }}", "count": "2", "style": ""})
+    assert answer["result"]["description"] == "Something."
+    message = {"role": "user", "content": {"type": "text", "text": "short {{ 1 }} 2"}}
+    assert answer["result"]["messages"] == [message]
     assert second == {"name": "b", "description": "Something.", "arguments": []}
     assert (first["name"], first.get("title")) == ("a", "Ask" if era >= "2025-06-18" else None)
     code = {"name": "code", "description": "The code.", "required": True}
@@ -62,44 +64,15 @@ async def test_prompts_are_listed_by_name_with_their_arguments(tmp_path: Path, e
     assert first["arguments"][0] == code
 
 
-@every_era
-async def test_p6_required_arguments_come_first(tmp_path: Path, era: str) -> None:
-    async with inside(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
-        (listed,) = (await peer.request("prompts/list"))["result"]["prompts"]
-    assert [(one["name"], one["required"]) for one in listed["arguments"]] == [
-        ("code", True),
-        ("count", True),
-        ("style", False),
-    ]
-
-
-@every_era
-async def test_a_long_list_comes_in_pages(tmp_path: Path, era: str) -> None:
+async def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
     files = {f"p{number:03}.md": "no front matter" if number == 150 else SIMPLE for number in range(201)}
-    async with inside(folder(tmp_path, files), era=era) as peer:
+    async with inside(folder(tmp_path, files)) as peer:
         first = (await peer.request("prompts/list"))["result"]
         assert (len(first["prompts"]), "nextCursor" in first) == (100, True)
         assert await names(peer) == sorted(one[:-3] for one in files if one != "p150.md")
 
 
-async def test_the_first_library_with_a_name_has_precedence(tmp_path: Path) -> None:
-    one = folder(tmp_path / "one", {"a.md": front(body="one")})
-    two = folder(tmp_path / "two", {"a.md": front(body="two"), "b.md": front(body="b")})
-    async with inside(one, two) as peer:
-        assert await names(peer) == ["a", "b"]
-        assert (await got(peer, "a"))[0]["content"]["text"] == "one"
-
-
 # Rendering
-
-
-@every_era
-async def test_a_prompt_is_rendered_with_its_arguments(tmp_path: Path, era: str) -> None:
-    async with served(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
-        answer = await peer.request("prompts/get", name="a", arguments={"code": "{{ 1 }}", "count": "2", "style": ""})
-    assert answer["result"]["description"] == "Something."
-    message = {"role": "user", "content": {"type": "text", "text": "short {{ 1 }} 2"}}
-    assert answer["result"]["messages"] == [message]
 
 
 @every_era
@@ -118,21 +91,19 @@ async def test_messages_keep_their_roles_and_files(tmp_path: Path, era: str) -> 
     assert (data["uri"], base64.b64decode(data["blob"])) == ("prompt://talk/files/data.bin", b"\xff\0")
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "expected"),
-    [
-        ("none", {}, "unknown prompt: none"),
-        ("a", {}, "missing_arguments: the prompt 'a' needs: 'code', 'count'"),
-        ("a", {"code": "x"}, "missing_arguments: the prompt 'a' needs: 'count'"),
-        ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is no number: 'two'"),
-        ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is none of: 'short', 'long'"),
-        ("a", {"cod": "x"}, "bad_arguments: 'cod' is no argument of it. Its arguments: 'code', 'count', 'style'."),
-        ("broken", {}, "bad_prompt: it does not begin with front matter between two lines of ---"),
-        ("template", {}, "bad_template: 'nothing' is undefined"),
-        ("lost", {}, "not_found: there is no file 'gone.png', or it can't be read"),
-    ],
-)
-async def test_what_is_wrong_is_told(tmp_path: Path, name: str, arguments: dict[str, str], expected: str) -> None:
+WRONG: list[tuple[str, dict[str, str], str]] = [
+    ("none", {}, "unknown prompt: none"),
+    ("a", {}, "missing_arguments: the prompt 'a' needs: 'code', 'count'"),
+    ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is no number: 'two'"),
+    ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is none of: 'short', 'long'"),
+    ("a", {"cod": "x"}, "bad_arguments: 'cod' is no argument of it. Its arguments: 'code', 'count', 'style'."),
+    ("broken", {}, "bad_prompt: it does not begin with front matter between two lines of ---"),
+    ("template", {}, "bad_template: 'nothing' is undefined"),
+    ("lost", {}, "not_found: there is no file 'gone.png', or it can't be read"),
+]
+
+
+async def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     files = {
         "a.md": ASKS,
         "broken.md": "x",
@@ -140,7 +111,7 @@ async def test_what_is_wrong_is_told(tmp_path: Path, name: str, arguments: dict[
         "lost.md": front("messages:", "  - {image: gone.png}"),
     }
     async with inside(folder(tmp_path, files)) as peer:
-        assert await error(peer, name, **arguments) == expected
+        assert [await error(peer, name, **arguments) for name, arguments, _ in WRONG] == [one for *_, one in WRONG]
 
 
 @pytest.mark.parametrize("module", ["prompts", "resources", "tools"])
@@ -170,7 +141,7 @@ async def test_the_version_that_arguments_are_checked_for_is_rendered(
 # Asking
 
 
-@era_that_asks
+@both_eras
 async def test_missing_arguments_are_asked_for(tmp_path: Path, era: str) -> None:
     filled = {"code": "{{ x }}", "count": 7}
     async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
@@ -187,7 +158,7 @@ async def test_missing_arguments_are_asked_for(tmp_path: Path, era: str) -> None
     assert peer.questions == ["The prompt 'a' needs more to begin with."] * 2
 
 
-@era_that_asks
+@both_eras
 async def test_every_type_can_be_asked_for(tmp_path: Path, era: str) -> None:
     filled = {
         "string": "s",
@@ -205,31 +176,22 @@ async def test_every_type_can_be_asked_for(tmp_path: Path, era: str) -> None:
     assert form["properties"]["enum"] == {"type": "string", "enum": ["a", "b"]}
 
 
-@era_that_asks
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_user_may_decline(tmp_path: Path, era: str, action: str) -> None:
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, actions=action) as peer:
-        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
-    text = "missing_arguments: the prompt 'a' needs: 'count'; the user did not give them"
-    assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, text)
+BADLY: list[tuple[Json | None, str]] = [
+    (None, "missing_arguments: the prompt 'a' needs: 'count'; the user did not give them"),
+    ({"count": "many"}, "bad_arguments: 'count' is no number: 'many'"),
+    ({"count": ""}, "missing_arguments: the prompt 'a' needs: 'count'"),
+    ({"code": "not asked for"}, "missing_arguments: the prompt 'a' needs: 'count'"),
+]
 
 
-@era_that_asks
-@pytest.mark.parametrize(
-    ("filled", "expected"),
-    [
-        ({"count": "many"}, "bad_arguments: 'count' is no number: 'many'"),
-        ({"count": ""}, "missing_arguments: the prompt 'a' needs: 'count'"),
-        ({"code": "not asked for"}, "missing_arguments: the prompt 'a' needs: 'count'"),
-    ],
-)
-async def test_a_form_that_is_filled_in_badly_is_an_error(
-    tmp_path: Path, era: str, filled: dict[str, str], expected: str
-) -> None:
-    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
-        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
-    assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, expected)
-    assert len(peer.questions) == 1
+@both_eras
+async def test_a_form_that_is_declined_or_filled_in_badly_is_an_error(tmp_path: Path, era: str) -> None:
+    async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, actions="decline cancel") as peer:
+        for filled, expected in (BADLY[0], *BADLY):
+            peer.filled = filled
+            answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "x"}})
+            assert (answer["error"]["code"], answer["error"]["message"]) == (-32602, expected)
+    assert len(peer.questions) == len(BADLY) + 1
 
 
 async def test_nobody_is_asked_where_other_arguments_are_wrong(tmp_path: Path) -> None:
@@ -238,7 +200,7 @@ async def test_nobody_is_asked_where_other_arguments_are_wrong(tmp_path: Path) -
     assert (answer["error"]["code"], peer.questions) == (-32602, [])
 
 
-@every_era
+@both_eras
 async def test_a_client_that_can_not_ask_is_told_what_is_missing(tmp_path: Path, era: str) -> None:
     async with inside(folder(tmp_path, {"a.md": ASKS}), era=era) as peer:
         assert await error(peer, "a", count="1") == "missing_arguments: the prompt 'a' needs: 'code'"
@@ -247,14 +209,19 @@ async def test_a_client_that_can_not_ask_is_told_what_is_missing(tmp_path: Path,
 # Completing
 
 
-@every_era
+@both_eras
 async def test_arguments_are_completed(tmp_path: Path, era: str) -> None:
-    async with served(folder(tmp_path, {"a.md": ASKS, "types.md": TYPES}), era=era) as peer:
+    async with inside(folder(tmp_path, {"a.md": ASKS, "types.md": TYPES}), era=era) as peer:
         assert await completed(peer, "a", "style", "") == ["short", "long"]
         assert await completed(peer, "a", "style", "L") == ["long"]
         assert await completed(peer, "a", "code", "x") == ["x = 1"]
         assert await completed(peer, "types", "boolean", "t") == ["true"]
         assert await completed(peer, "types", "file", "") == []
+        for name, argument, expected in (("none", "x", "unknown"), ("a", "cod", "'cod' is no")):
+            params = {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": argument, "value": ""}}
+            answer = await peer.request("completion/complete", **params)
+            assert answer["error"]["code"] == -32602
+            assert expected in answer["error"]["message"]
 
 
 async def test_files_are_suggested_from_the_directories_that_are_named_for_it(tmp_path: Path) -> None:
@@ -265,12 +232,3 @@ async def test_files_are_suggested_from_the_directories_that_are_named_for_it(tm
         assert await completed(peer, "types", "file", "") == ["README.md", "src/"]
         assert await completed(peer, "types", "file", "src/") == ["src/a.py", "src/b.py", "src/c.py"]
         assert await completed(peer, "types", "file", "../library/") == []
-
-
-@pytest.mark.parametrize(("name", "argument", "expected"), [("none", "x", "unknown"), ("a", "cod", "'cod' is no")])
-async def test_what_can_not_be_completed_is_an_error(tmp_path: Path, name: str, argument: str, expected: str) -> None:
-    async with inside(folder(tmp_path, {"a.md": ASKS})) as peer:
-        params = {"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": argument, "value": ""}}
-        answer = await peer.request("completion/complete", **params)
-    assert answer["error"]["code"] == -32602
-    assert expected in answer["error"]["message"]

@@ -68,22 +68,19 @@ async def test_several_messages_have_their_roles_as_headings(lib: Path) -> None:
     assert contents["text"] == f"## user\n\nHello.\n\n## assistant\n\nHi.\n\n{image}\n\n## user\n\nb.csv:\n\n1,2"
 
 
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        ("", "missing_arguments: the prompt 'review' needs: 'path'"),
-        ("?path=a&deep=perhaps", "bad_arguments: 'deep' is no yes or no: 'perhaps'"),
-        ("?path=a&other=b", "bad_arguments: 'other' is no argument of it. Its arguments: 'path', 'deep'."),
-        ("?path=a&path=b", "bad_arguments: an argument is given twice"),
-        (
-            "?" + "&".join(f"a{number}=" for number in range(65)),
-            "bad_arguments: the query has more than 64 arguments",
-        ),
-    ],
-)
-async def test_arguments_that_are_wrong_are_refused(lib: Path, query: str, reason: str) -> None:
+WRONG = {
+    "": "missing_arguments: the prompt 'review' needs: 'path'",
+    "?path=a&deep=perhaps": "bad_arguments: 'deep' is no yes or no: 'perhaps'",
+    "?path=a&other=b": "bad_arguments: 'other' is no argument of it. Its arguments: 'path', 'deep'.",
+    "?path=a&path=b": "bad_arguments: an argument is given twice",
+    "?" + "&".join(f"a{number}=" for number in range(65)): "bad_arguments: the query has more than 64 arguments",
+}
+
+
+async def test_arguments_that_are_wrong_are_refused(lib: Path) -> None:
     async with inside(lib) as peer:
-        assert await refusal(peer, f"prompt://review/rendered{query}") == (-32602, reason)
+        for query, reason in WRONG.items():
+            assert await refusal(peer, f"prompt://review/rendered{query}") == (-32602, reason)
 
 
 async def test_what_is_not_there_is_not_found(lib: Path) -> None:
@@ -151,25 +148,17 @@ async def test_a_file_in_a_message_is_read_again_by_its_uri(lib: Path, era: str)
         assert (await read(peer, "prompt://talk/files/a.png"))["mimeType"] == "image/png"
 
 
-@pytest.mark.parametrize(
-    "path", ["git/review.md", "talk.md", "../outside", "%2e%2e/outside", "./b.csv", "b.csv/", "b%00.csv", "gone.csv"]
-)
-async def test_no_other_file_is_read(tmp_path: Path, lib: Path, path: str) -> None:
+async def test_no_other_file_is_read_and_no_link_is_followed(tmp_path: Path, lib: Path) -> None:
     (tmp_path / "outside").write_text("secret")
     (lib / "more.md").write_text(front("messages:", *(f"  - resource: {one}" for one in ("../outside", "gone.csv"))))
-    async with inside(lib) as peer:
-        for name in ("talk", "more", "none"):
-            code, reason = await refusal(peer, f"prompt://{name}/files/{path}")
-            assert code == -32002
-            assert "secret" not in reason
-
-
-async def test_a_link_in_place_of_a_file_is_not_followed(tmp_path: Path, lib: Path) -> None:
-    (tmp_path / "outside").write_text("secret")
+    paths = ["git/review.md", "talk.md", "../outside", "%2e%2e/outside", "./b.csv", "b.csv/", "b%00.csv", "gone.csv"]
     async with inside(lib) as peer:
         (lib / "b.csv").unlink()
         (lib / "b.csv").symlink_to(tmp_path / "outside")
-        assert (await refusal(peer, "prompt://talk/files/b.csv"))[0] == -32002
+        for path in (*paths, "b.csv"):
+            for name in ("talk", "more", "none"):
+                code, reason = await refusal(peer, f"prompt://{name}/files/{path}")
+                assert (code, "secret" in reason) == (-32002, False), path
 
 
 async def test_a_file_whose_name_is_no_utf8_is_in_the_index_as_wrong(tmp_path: Path, lib: Path) -> None:

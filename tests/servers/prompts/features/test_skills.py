@@ -176,7 +176,6 @@ async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_w
         assert read.rstrip().endswith(b"Other.")
 
 
-@pytest.mark.slow
 async def test_a_skill_that_changes_is_told_and_has_other_digests(lib: Path) -> None:
     manifest, forms = "skill://pdf/SKILL.md", "skill://pdf/refs/forms.md"
     async with following(STATELESS, lib, manifest) as follower:

@@ -30,14 +30,15 @@ def test_a_large_file_is_read_whole(tmp_path: Path) -> None:
     assert Folder(tmp_path).read("large", 3_000_000) == data
 
 
-@pytest.mark.parametrize("path", ["no", "no/file", "dir", "link", "linked/file", "file/x", "pipe"])
-def test_what_is_no_file_or_lies_behind_a_link_is_not_found(tmp_path: Path, path: str) -> None:
+def test_what_is_no_file_or_lies_behind_a_link_is_not_found(tmp_path: Path) -> None:
     write(tmp_path, {"dir/file": "x", "file": "x"})
     (tmp_path / "link").symlink_to("file")
     (tmp_path / "linked").symlink_to("dir")
     os.mkfifo(tmp_path / "pipe")
-    assert refusal(Folder(tmp_path), path) == f"not_found: there is no file {path!r}, or it can't be read"
-    assert Folder(tmp_path).read("dir/file", 1) == b"x"
+    folder = Folder(tmp_path)
+    for path in ("no", "no/file", "dir", "link", "linked/file", "file/x", "pipe"):
+        assert refusal(folder, path) == f"not_found: there is no file {path!r}, or it can't be read"
+    assert folder.read("dir/file", 1) == b"x"
 
 
 def test_a_path_that_is_none_within_the_folder_is_refused(tmp_path: Path) -> None:

@@ -67,33 +67,34 @@ def test_a_skill_that_takes_arguments_takes_them(tmp_path: Path) -> None:
     assert "with a.pdf, then {{ y }}" in texts(found, "pdf", file="a.pdf")[0]
 
 
-@pytest.mark.parametrize(
-    ("hint", "body", "expected"),
-    [
-        ("<pr> [priority]", "$1 $2", [("pr", True), ("priority", False)]),
-        ("[priority] <pr>", "$1 $2", [("pr", True), ("priority", False)]),
-        ("'[file name]'", "$1", [("file_name", False)]),
-        ("[a, b]", "$1 $2", [("arg1", False), ("arg2", False)]),
-        ("[pr] [priority]  ", "$1 $2", [("pr", False), ("priority", False)]),
-        ("<message>", "$ARGUMENTS", [("arguments", True)]),
-        ("[message]", "Nothing", [("arguments", False)]),
-    ],
-)
-def test_the_hint_of_a_command_names_its_arguments(
-    tmp_path: Path, hint: str, body: str, expected: list[tuple[str, bool]]
-) -> None:
-    found = library(tmp_path, {".claude/commands/one.md": f"---\nargument-hint: {hint}\nmodel: x\n---\n{body}"})
-    assert [(one.name, one.required) for one in found.prompt("one").arguments] == expected
+HINTS = [
+    ("<pr> [priority]", "$1 $2", [("pr", True), ("priority", False)]),
+    ("[priority] <pr>", "$1 $2", [("pr", True), ("priority", False)]),
+    ("'[file name]'", "$1", [("file_name", False)]),
+    ("[a, b]", "$1 $2", [("arg1", False), ("arg2", False)]),
+    ("[pr] [priority]  ", "$1 $2", [("pr", False), ("priority", False)]),
+    ("<message>", "$ARGUMENTS", [("arguments", True)]),
+    ("[message]", "Nothing", [("arguments", False)]),
+]
 
 
-def test_a_command_without_a_description_is_described_by_its_first_line(tmp_path: Path) -> None:
-    found = library(tmp_path, {".claude/commands/one.md": "# Fix it\n\nNow."})
-    assert found.prompt("one").description == "Fix it"
+def test_the_hint_of_a_command_names_its_arguments(tmp_path: Path) -> None:
+    files = {
+        f".claude/commands/{number}.md": f"---\nargument-hint: {hint}\nmodel: x\n---\n{body}"
+        for number, (hint, body, _) in enumerate(HINTS)
+    }
+    found = library(tmp_path, files)
+    arguments = [found.prompt(str(number)).arguments for number in range(len(HINTS))]
+    assert [[(one.name, one.required) for one in named] for named in arguments] == [
+        expected for *_, expected in HINTS
+    ]
 
 
-def test_a_command_with_empty_front_matter_is_one(tmp_path: Path) -> None:
-    found = library(tmp_path, {".claude/commands/one.md": "---\n# nothing\n---\nFix it."})
-    assert texts(found, "one") == ["Fix it."]
+def test_a_command_is_described_by_its_first_line_and_may_have_empty_front_matter(tmp_path: Path) -> None:
+    texts_of = {"one": "# Fix it\n\nNow.", "two": "---\n# nothing\n---\nFix it."}
+    found = library(tmp_path, {f".claude/commands/{name}.md": text for name, text in texts_of.items()})
+    assert [found.prompt(name).description for name in ("one", "two")] == ["Fix it", "Fix it."]
+    assert texts(found, "two") == ["Fix it."]
 
 
 # Changes
@@ -131,18 +132,14 @@ def test_a_file_that_breaks_keeps_what_it_had_until_it_is_right(tmp_path: Path) 
     assert texts(found, "a") == ["Good."]
     assert [str(one) for one in found.problems()] == ["a.md:1: its front matter has no end, which is a line of ---"]
     assert found.look() is None
-    write(tmp_path, {"a.md": front(body="Better.")})
-    assert found.look() == Changed(frozenset("a"), others=False)
-    assert texts(found, "a") == ["Better."]
-    assert found.problems() == []
-
-
-def test_a_file_that_gets_too_large_keeps_what_it_had(tmp_path: Path) -> None:
-    found = library(tmp_path, {"a.md": front(body="Good.")})
     write(tmp_path, {"a.md": "x" * 300_000})
     found.look()
     assert texts(found, "a") == ["Good."]
     assert [one.reason for one in found.problems()] == ["it has more than 256,000 bytes"]
+    write(tmp_path, {"a.md": front(body="Better.")})
+    assert found.look() == Changed(frozenset("a"), others=False)
+    assert texts(found, "a") == ["Better."]
+    assert found.problems() == []
 
 
 def test_a_new_file_that_is_broken_says_so_to_who_asks_for_it(tmp_path: Path) -> None:
@@ -155,9 +152,11 @@ def test_a_new_file_that_is_broken_says_so_to_who_asks_for_it(tmp_path: Path) ->
     assert (caught.value.code, caught.value.line) == ("bad_prompt", 3)
 
 
-def test_a_name_that_becomes_free_is_taken(tmp_path: Path) -> None:
+def test_p3_of_two_files_with_one_name_the_second_is_reported_and_takes_it_when_it_is_free(tmp_path: Path) -> None:
     named = front("name: same", body="From {}.")
     found = library(tmp_path, {"a.md": named.format("a"), "b.md": named.format("b")})
+    assert texts(found, "same") == ["From a."]
+    assert [str(one) for one in found.problems()] == ["b.md: 'a.md' has a prompt called 'same' already"]
     (tmp_path / "a.md").unlink()
     assert found.look() == Changed(frozenset({"same"}), others=False)
     assert texts(found, "same") == ["From b."]
@@ -183,7 +182,7 @@ def test_a_folder_that_is_gone_keeps_what_it_had(tmp_path: Path) -> None:
     assert found.problems() == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything: run pytest as another user")
 def test_a_file_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": SIMPLE})
     (tmp_path / "a.md").chmod(0)
@@ -242,11 +241,13 @@ def test_pages_go_on_after_a_name_and_leave_out_what_is_broken(tmp_path: Path) -
     ]
 
 
-def test_a_prompt_that_goes_uncovers_the_one_behind_it(tmp_path: Path) -> None:
+def test_p3_a_name_in_two_libraries_means_the_first_of_them(tmp_path: Path) -> None:
     write(tmp_path, {"a/one.md": front(body="First."), "b/one.md": front(body="Second.")})
     found = Libraries([tmp_path / "a", tmp_path / "b", tmp_path / "a"])
     assert len(found.all) == 2
     found.look()
+    assert texts(found.library("one"), "one") == ["First."]
+    assert found.problems() == []
     (tmp_path / "a/one.md").unlink()
     assert found.look() == Changed(frozenset({"one"}), others=False)
     assert texts(found.library("one"), "one") == ["Second."]

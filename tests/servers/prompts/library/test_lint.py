@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
 from servers.prompts.library.lint import estimate_tokens, lint
@@ -20,22 +18,22 @@ def test_the_starter_library_is_clean() -> None:
     assert lint(found) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("two words", "make a command of it"),
-        ("a:b", "make a command of it"),
-        ("prüfen", "make a command of it"),
-        ("Review", "a skill has only a-z 0-9"),
-        ("a_b", "a skill has only a-z 0-9"),
-        ("a--b", "a skill has only a-z 0-9"),
-        ("x" * 65, "more than 64 characters"),
-        ("con", "Windows"),
-    ],
-)
-def test_p3_names_that_clients_or_systems_change_are_found(tmp_path: Path, name: str, part: str) -> None:
-    found = said(tmp_path, {"a.md": front(f"name: '{name}'")})
-    assert any(one.startswith(f"a.md:3: the name {name!r}") and part in one for one in found)
+CHANGED = {
+    "two words": "make a command of it",
+    "a:b": "make a command of it",
+    "prüfen": "make a command of it",
+    "Review": "a skill has only a-z 0-9",
+    "a_b": "a skill has only a-z 0-9",
+    "a--b": "a skill has only a-z 0-9",
+    "x" * 65: "more than 64 characters",
+    "con": "Windows",
+}
+
+
+def test_p3_names_that_clients_or_systems_change_are_found(tmp_path: Path) -> None:
+    found = said(tmp_path, {f"{number}.md": front(f"name: '{name}'") for number, name in enumerate(CHANGED)})
+    for number, (name, part) in enumerate(CHANGED.items()):
+        assert any(one.startswith(f"{number}.md:3: the name {name!r}") and part in one for one in found), name
 
 
 def test_p3_two_names_that_become_one_in_a_client_are_found(tmp_path: Path) -> None:
@@ -43,14 +41,15 @@ def test_p3_two_names_that_become_one_in_a_client_are_found(tmp_path: Path) -> N
     assert "b.md: the name 'fix' is 'Fix' too in clients that replace characters or ignore case" in found
 
 
-def test_p3_two_files_with_one_name_are_found(tmp_path: Path) -> None:
-    found = said(tmp_path, {"a.md": SIMPLE, "b.md": front("name: a")})
-    assert found == ["b.md: 'a.md' has a prompt called 'a' already"]
-
-
 def test_a_skill_is_called_as_its_directory(tmp_path: Path) -> None:
-    found = said(tmp_path, {"pdf/SKILL.md": "---\nname: doc\ndescription: x\n---\nRead."})
-    assert found == ["pdf/SKILL.md:2: the name 'doc' is not that of the skill's directory, 'pdf'"]
+    files = {
+        "pdf/SKILL.md": "---\nname: doc\ndescription: x\n---\nRead.",
+        "x/SKILL.md": "---\ndescription: d\n---\nText.",
+    }
+    assert said(tmp_path, files) == [
+        "pdf/SKILL.md:2: the name 'doc' is not that of the skill's directory, 'pdf'",
+        "x/SKILL.md:2: there is no name, which a skill needs",
+    ]
 
 
 def test_arguments_that_are_unused_or_undeclared_are_found_with_their_lines(tmp_path: Path) -> None:
@@ -87,11 +86,6 @@ def test_what_is_wrong_is_on_one_line(tmp_path: Path) -> None:
     assert found == ["b.md: 'a\\n.md' has a prompt called 'one' already"]
 
 
-def test_a_skill_has_its_name_in_it(tmp_path: Path) -> None:
-    found = said(tmp_path, {"pdf/SKILL.md": "---\ndescription: d\n---\nText."})
-    assert found == ["pdf/SKILL.md:2: there is no name, which a skill needs"]
-
-
 def test_a_description_that_no_skill_can_have_is_found(tmp_path: Path) -> None:
     found = said(tmp_path, {"a.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it."})
     assert found == ["a.md:2: the description has more than 1,024 characters, which a skill can't have"]
@@ -108,21 +102,21 @@ def test_tokens_are_a_fourth_of_the_bytes_and_at_least_one() -> None:
     assert [estimate_tokens(size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (front("colour: red"), "a.md:3: the front matter has 'colour', which means nothing"),
-        (front(body="{% no %}"), "a.md:4: Encountered unknown tag 'no'."),
-        (front(body="Say\n{{ x.y }}"), "a.md:5: 'y' is not available"),
-        (front(body="{% include 'no.md' %}"), "a.md:4: an include: there is no file 'no.md'"),
-        (front("messages:", "  - image: no.png"), "a.md:4: there is no file 'no.png'"),
-        ("Say it.", "a.md:1: it does not begin with front matter"),
-    ],
-)
-def test_a_broken_file_is_found_with_line_and_reason(tmp_path: Path, text: str, expected: str) -> None:
-    found = said(tmp_path, {"a.md": text})
-    assert len(found) == 1
-    assert found[0].startswith(expected)
+BROKEN = [
+    (front("colour: red"), ":3: the front matter has 'colour', which means nothing"),
+    (front(body="{% no %}"), ":4: Encountered unknown tag 'no'."),
+    (front(body="Say\n{{ x.y }}"), ":5: 'y' is not available"),
+    (front(body="{% include 'no.md' %}"), ":4: an include: there is no file 'no.md'"),
+    (front("messages:", "  - image: no.png"), ":4: there is no file 'no.png'"),
+    ("Say it.", ":1: it does not begin with front matter"),
+]
+
+
+def test_a_broken_file_is_found_with_line_and_reason(tmp_path: Path) -> None:
+    found = said(tmp_path, {f"{number}.md": text for number, (text, _) in enumerate(BROKEN)})
+    assert len(found) == len(BROKEN)
+    for number, (_, expected) in enumerate(BROKEN):
+        assert any(one.startswith(f"{number}.md{expected}") for one in found), expected
 
 
 def test_a_link_is_found(tmp_path: Path) -> None:
