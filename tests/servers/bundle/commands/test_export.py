@@ -1,10 +1,61 @@
-"""Files that `export` writes."""
+"""`export` as a command: the files it writes, and what it refuses."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from servers.bundle.commands.export import write_files
+from servers.bundle.catalog import load_catalog
+from servers.bundle.commands.export import main, write_files
+from tests.servers.bundle.refusals import refused
+
+VERSION = load_catalog().servers[0].version
+
+
+def test_the_same_catalog_gives_the_same_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each file is printed, with what to do with it, and may be written again."""
+    folder = tmp_path / "my files" / "fetch"
+    assert main(["fetch", "--output", str(tmp_path / "my files")]) == 0
+    published, opened, copied = capsys.readouterr().out.splitlines()
+    assert published.startswith(f"{folder / 'server.json'}: ")
+    assert published.endswith(f"mcp-publisher publish '{folder / 'server.json'}'")
+    assert opened.startswith(f"{folder / f'fetch-{VERSION}.mcpb'}: open it with Claude Desktop")
+    assert copied.startswith(f"{folder / 'fetch.yaml'}: copy it to ~/.docker/mcp/catalogs")
+    assert copied.endswith("docker mcp profile create --name fetch --server file://fetch.yaml")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    assert len(before) == 3
+    assert main(["fetch", "--output", str(tmp_path / "my files")]) == 0
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_file_of_others_is_kept_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "fetch").mkdir()
+    described = tmp_path / "fetch" / "server.json"
+    described.write_text("mine")
+    assert "--force replaces it" in refused(capsys, main, "everything", "fetch", "--output", str(tmp_path))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [described]
+    assert main(["fetch", "--output", str(tmp_path), "--force", "--namespace", "io.github.someone"]) == 0
+    assert json.loads(described.read_text())["name"] == "io.github.someone/mcp-bundle-fetch"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["fish"], "there is no server 'fish'"),
+        (["fetch"], "/file"),
+        *(
+            (["fetch", "--namespace", name], "is not a valid namespace")
+            for name in ("someone", "io.github/me", "io..github", "io.git hub", "a." * 80 + "b")
+        ),
+    ],
+)
+def test_what_can_not_be_written_is_refused(
+    words: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    folder = tmp_path / ("file" if words == ["fetch"] else "out")
+    assert reason in refused(capsys, main, *words, "--output", str(folder))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_link_is_replaced_and_nothing_written_through_it(tmp_path: Path) -> None:

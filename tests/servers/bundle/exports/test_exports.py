@@ -1,9 +1,8 @@
-"""`python -m servers export`: each file is what its reader takes, and what it says of a server starts that server."""
+"""What `export` writes: each file is what its reader takes, and what it says of a server starts that server."""
 
 import json
 import os
 import struct
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -25,7 +24,6 @@ ROOT = HERE.parents[3]
 PACKAGING = schemas.SPEC_DIR / "packaging"
 ENTRIES = load_catalog().servers
 VERSION = ENTRIES[0].version
-STARTING = 300  # seconds in which uv makes an environment
 BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 """The environment, without what would lead to other sources than those of the bundle."""
 
@@ -66,35 +64,29 @@ def chosen(entry: Entry, folder: Path) -> dict[str, Any]:
     }
 
 
-def refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    return line
-
-
 # For the MCP registry
 
 
 @requires_packaging
-@each
-def test_server_json_fits_the_schema_it_names(entry: Entry, exported: Path) -> None:
-    schema = json.loads((PACKAGING / "server-2025-12-11.schema.json").read_text())
-    document = described(exported, entry)
-    jsonschema.Draft7Validator(schema, format_checker=jsonschema.FormatChecker()).validate(document)
-    assert document["$schema"] == schema["$id"]
+def test_what_is_written_fits_the_official_schemas(exported: Path) -> None:
+    registry = json.loads((PACKAGING / "server-2025-12-11.schema.json").read_text())
+    desktop = json.loads((PACKAGING / "mcpb-manifest-v0.4.schema.json").read_text())
+    for entry in ENTRIES:
+        document = described(exported, entry)
+        jsonschema.Draft7Validator(registry, format_checker=jsonschema.FormatChecker()).validate(document)
+        assert document["$schema"] == registry["$id"]
+        jsonschema.Draft7Validator(desktop).validate(manifest_of(exported, entry))
 
 
-@each
-def test_every_argument_of_the_catalog_stands_in_it_once(entry: Entry, exported: Path) -> None:
-    unnamed = [one.name for one in entry.arguments if one.option is None and not one.secret]
-    wanted = sorted(one.name if one.name in unnamed else str(one.environment) for one in entry.arguments)
-    own = f"MCP_{entry.name}_".upper()
-    for package in described(exported, entry)["packages"]:
-        said = [one["valueHint"] for one in package["packageArguments"] if "valueHint" in one]
-        said += [one["name"] for one in package["environmentVariables"] if one["name"].startswith(own)]
-        assert sorted(said) == wanted
+def test_every_argument_of_the_catalog_stands_in_it_once(exported: Path) -> None:
+    for entry in ENTRIES:
+        unnamed = [one.name for one in entry.arguments if one.option is None and not one.secret]
+        wanted = sorted(one.name if one.name in unnamed else str(one.environment) for one in entry.arguments)
+        own = f"MCP_{entry.name}_".upper()
+        for package in described(exported, entry)["packages"]:
+            said = [one["valueHint"] for one in package["packageArguments"] if "valueHint" in one]
+            said += [one["name"] for one in package["environmentVariables"] if one["name"].startswith(own)]
+            assert sorted(said) == wanted
 
 
 def test_an_argument_keeps_its_type_default_and_secrecy(exported: Path) -> None:
@@ -129,49 +121,7 @@ def test_the_variables_in_a_url_are_variables_of_the_package(exported: Path) -> 
     assert package["transport"]["url"].replace("{MCP_PORT}", port["default"]) == "http://127.0.0.1:8000/mcp"
 
 
-def test_the_namespace_is_the_publishers(tmp_path: Path) -> None:
-    assert main(["filesystem", "--namespace", "io.github.someone", "--output", str(tmp_path)]) == 0
-    assert described(tmp_path, ENTRIES[0])["name"] == "io.github.someone/mcp-bundle-filesystem"
-
-
-@pytest.mark.parametrize("namespace", ["someone", "io.github/me", "io..github", "io.git hub", "a." * 80 + "b"])
-def test_what_is_no_namespace_is_refused(namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is not a valid namespace" in refused(
-        ["--namespace", namespace, "--output", str(tmp_path / "out")], capsys
-    )
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_run_starts_the_server_of_that_name(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "servers", "run", "sqlite", "--version"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout.strip()) == (0, f"sqlite {VERSION}")
-
-
-@pytest.mark.slow
-def test_run_knows_servers_only() -> None:
-    command = [sys.executable, "-m", "servers", "run", "commands"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert "invalid choice: 'commands'" in done.stderr
-
-
 # For desktop hosts
-
-
-@requires_packaging
-@each
-def test_the_manifest_fits_the_schema_of_its_version(entry: Entry, exported: Path) -> None:
-    schema = json.loads((PACKAGING / "mcpb-manifest-v0.4.schema.json").read_text())
-    jsonschema.Draft7Validator(schema).validate(manifest_of(exported, entry))
-
-
-@each
-def test_what_a_user_leaves_empty_has_a_default(entry: Entry, exported: Path) -> None:
-    # A host leaves the name of a variable in the command, where it has no value for it.
-    fields = manifest_of(exported, entry)["user_config"]
-    assert all(("default" in field) is not field["required"] for field in fields.values())
 
 
 def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -> None:
@@ -199,39 +149,34 @@ def test_a_secret_is_kept_by_the_host_and_stands_in_no_command(name: str, secret
         assert [one["isSecret"] for one in package["environmentVariables"] if one["name"] == variable] == [True]
 
 
-@each
-def test_the_bundle_asks_for_what_the_project_asks_for(entry: Entry, exported: Path) -> None:
+def test_the_bundle_asks_for_what_the_project_asks_for(exported: Path) -> None:
     wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = tomllib.loads(opened(exported, entry).read("pyproject.toml").decode())["project"]
-    lines = wanted["dependencies"] + wanted["optional-dependencies"].get(entry.extra, [])
     plain = str.maketrans("", "", " ()\"'")
-    assert {one.translate(plain) for one in asked["dependencies"]} == {one.translate(plain) for one in lines}
+    for entry in ENTRIES:
+        asked = tomllib.loads(opened(exported, entry).read("pyproject.toml").decode())["project"]
+        lines = wanted["dependencies"] + wanted["optional-dependencies"].get(entry.extra, [])
+        assert {one.translate(plain) for one in asked["dependencies"]} == {one.translate(plain) for one in lines}
+        # A host leaves the name of a variable in the command, where it has no value for it.
+        fields = manifest_of(exported, entry)["user_config"]
+        assert all(("default" in field) is not field["required"] for field in fields.values())
 
 
-@each
-def test_the_bundle_holds_one_server_and_what_it_stands_on(entry: Entry, exported: Path) -> None:
-    names = opened(exported, entry).namelist()
-    tops = {"/".join(Path(name).parts[:2]) for name in names if name.startswith("servers/")}
-    pages = {"servers/web"} if entry.name != "everything" else set()
-    engines = {"servers/sql"} if entry.category == "data" else set()
-    assert tops == {"servers/__init__.py", "servers/start.py", f"servers/{entry.name}", *pages, *engines}
-    assert {"shared/protocol/versions.py", "LICENSE"} <= set(names)
-    assert not [name for name in names if "__pycache__" in name]
+def test_the_bundle_holds_one_server_and_what_it_stands_on(exported: Path) -> None:
     beside_it = {"manifest.json", "pyproject.toml", "main.py", "LICENSE", "icon.png"}
-    assert {name for name in names if "/" not in name} == beside_it
-
-
-@each
-def test_the_icon_is_of_the_size_that_hosts_show(entry: Entry, exported: Path) -> None:
-    # A PNG file begins with its signature, and the length, name, width and height of its first chunk.
-    shown = opened(exported, entry).read(manifest_of(exported, entry)["icon"])
-    assert struct.unpack(">8sI4sII", shown[:24]) == (b"\x89PNG\r\n\x1a\n", 13, b"IHDR", 512, 512)
-
-
-def test_the_bundle_holds_its_data_as_well(exported: Path) -> None:
     data = {"sqlite": "servers/sqlite/engine/sample.sql", "prompts": "servers/prompts/starter/_shared/material.md"}
-    for name, path in data.items():
-        assert path in opened(exported, load_catalog().entry(name)).namelist()
+    for entry in ENTRIES:
+        bundle = opened(exported, entry)
+        names = bundle.namelist()
+        tops = {"/".join(Path(name).parts[:2]) for name in names if name.startswith("servers/")}
+        pages = {"servers/web"} if entry.name != "everything" else set()
+        engines = {"servers/sql"} if entry.category == "data" else set()
+        assert tops == {"servers/__init__.py", "servers/start.py", f"servers/{entry.name}", *pages, *engines}
+        assert {"shared/protocol/versions.py", "LICENSE", data.get(entry.name, "LICENSE")} <= set(names)
+        assert not [name for name in names if "__pycache__" in name]
+        assert {name for name in names if "/" not in name} == beside_it
+        # The icon is a PNG file: its signature, and the length, name, width and height of its first chunk.
+        shown = bundle.read(manifest_of(exported, entry)["icon"])
+        assert struct.unpack(">8sI4sII", shown[:24]) == (b"\x89PNG\r\n\x1a\n", 13, b"IHDR", 512, 512)
 
 
 @pytest.mark.slow
@@ -274,27 +219,22 @@ FIELDS = {
 }
 
 
-@each
-def test_an_entry_has_the_fields_that_the_gateway_knows(entry: Entry, exported: Path) -> None:
-    server = entry_of(exported, entry.name)
-    assert (server["name"], server["type"]) == (entry.name, "server")
-    assert {"title", "description", "image", "tools"} <= set(server) <= FIELDS[""]
-    for field in ("secrets", "env", "tools", "config"):
-        assert all(set(one) <= FIELDS[field] for one in server.get(field, []))
-    properties = [one for group in server.get("config", []) for one in group["properties"].values()]
-    assert all(set(one) <= FIELDS["properties"] for one in properties)
-    assert set(server["metadata"]) <= FIELDS["metadata"]
-    assert ("disableNetwork" in server) is (entry.permissions.network == "none")
-
-
-@each
-def test_what_the_gateway_asks_for_is_what_the_entry_uses(entry: Entry, exported: Path) -> None:
-    server = entry_of(exported, entry.name)
-    for one in server.get("config", []):
-        assert {"name": entry.name, "type": "object"}.items() <= one.items()
-        values = [*server.get("command", []), *(variable["value"] for variable in server["env"])]
-        used = {value.strip("{}").split("|")[0] for value in values}
-        assert used == {f"{entry.name}.{name}" for name in one["properties"]}
+def test_an_entry_has_the_fields_that_the_gateway_knows(exported: Path) -> None:
+    for entry in ENTRIES:
+        server = entry_of(exported, entry.name)
+        assert (server["name"], server["type"]) == (entry.name, "server")
+        assert {"title", "description", "image", "tools"} <= set(server) <= FIELDS[""]
+        for field in ("secrets", "env", "tools", "config"):
+            assert all(set(one) <= FIELDS[field] for one in server.get(field, []))
+        assert set(server["metadata"]) <= FIELDS["metadata"]
+        assert ("disableNetwork" in server) is (entry.permissions.network == "none")
+        for one in server.get("config", []):
+            assert all(set(asked) <= FIELDS["properties"] for asked in one["properties"].values())
+            assert {"name": entry.name, "type": "object"}.items() <= one.items()
+            # What is asked for is what the entry uses.
+            values = [*server.get("command", []), *(variable["value"] for variable in server["env"])]
+            used = {value.strip("{}").split("|")[0] for value in values}
+            assert used == {f"{entry.name}.{name}" for name in one["properties"]}
 
 
 def test_the_gateway_is_told_of_no_secret_that_may_be_missing(exported: Path) -> None:
@@ -302,47 +242,3 @@ def test_the_gateway_is_told_of_no_secret_that_may_be_missing(exported: Path) ->
     server = entry_of(exported, "fetch")
     assert "secrets" not in server
     assert {"header", "proxy_url"}.isdisjoint(server["config"][0]["properties"])
-
-
-# The files
-
-
-def test_the_same_catalog_gives_the_same_bytes(exported: Path, tmp_path: Path) -> None:
-    assert main(["--output", str(tmp_path)]) == 0
-    files = [path for path in sorted(exported.rglob("*")) if path.is_file()]
-    assert len(files) == 3 * len(ENTRIES)
-    assert all(path.read_bytes() == (tmp_path / path.relative_to(exported)).read_bytes() for path in files)
-
-
-def test_each_file_is_printed_with_what_to_do_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "my files"
-    assert main(["fetch", "--output", str(folder)]) == 0
-    published, opened, copied = capsys.readouterr().out.splitlines()
-    described = folder / "fetch" / "server.json"
-    assert published.startswith(f"{described}: ")
-    assert published.endswith(f"mcp-publisher publish '{described}'")
-    assert opened.startswith(f"{folder / 'fetch' / f'fetch-{VERSION}.mcpb'}: open it with Claude Desktop")
-    assert copied.startswith(f"{folder / 'fetch' / 'fetch.yaml'}: copy it to ~/.docker/mcp/catalogs")
-    assert copied.endswith("docker mcp profile create --name fetch --server file://fetch.yaml")
-
-
-def test_a_file_of_others_is_kept_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "fetch").mkdir()
-    (tmp_path / "fetch" / "server.json").write_text("mine")
-    assert "--force replaces it" in refused(["filesystem", "fetch", "--output", str(tmp_path)], capsys)
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["server.json"]
-    assert main(["fetch", "--output", str(tmp_path), "--force"]) == 0
-    assert described(tmp_path, load_catalog().entry("fetch"))["title"] == "Fetch"
-
-
-def test_what_was_written_before_may_be_written_again(tmp_path: Path) -> None:
-    assert main(["fetch", "--output", str(tmp_path)]) == main(["fetch", "--output", str(tmp_path)]) == 0
-
-
-def test_a_server_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no server 'fish'" in refused(["fish", "--output", str(tmp_path)], capsys)
-
-
-def test_a_directory_that_is_a_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "out").touch()
-    assert str(tmp_path / "out") in refused(["fetch", "--output", str(tmp_path / "out")], capsys)

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from servers.bundle.commands.export import main
+from tests.servers.bundle.refusals import refused
 
 HOSTILE = "$(reboot) `reboot` ${HOME} {{fetch.x}} {x} 'q' \"q\" - a: b # c"
 ENTRY: dict[str, Any] = {
@@ -106,9 +107,5 @@ def test_an_icon_that_hosts_do_not_show_is_left_out(icon: str, installed: Path) 
 def test_what_can_not_be_exported_is_refused(
     changes: dict[str, Any], reason: str, installed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        export(installed, **changes)
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert reason in line
+    assert reason in refused(capsys, lambda _: export(installed, **changes))
     assert not (installed / "out").exists()

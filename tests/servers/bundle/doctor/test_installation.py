@@ -1,0 +1,86 @@
+"""What `doctor` says of the installation: its libraries, and the scripts that start the servers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.doctor.findings import Severity, look_at_libraries
+from servers.bundle.doctor.installation import check_installation, interpreter_of, this_installation
+from shared.kit.installation import Installation as BareInstallation
+from tests.servers.bundle.doctor.machines import CATALOG, ROOT, installed, wheel_of
+
+SQLITE = CATALOG.entry("sqlite")
+
+
+def test_a_library_that_is_missing(tmp_path: Path) -> None:
+    installation = installed(tmp_path, requires="no-such-library>=1")
+    found = list(check_installation(installation, [SQLITE], ["sqlite"]))[-1]
+    assert found.severity is Severity.FAULT
+    assert found.what == "its extra 'sqlite' is not installed: no-such-library"
+    assert found.fix == f"{tmp_path}/bin/python -m pip install '{wheel_of(tmp_path)}[sqlite]'"
+
+
+def test_a_library_that_is_too_old(tmp_path: Path) -> None:
+    found = list(check_installation(installed(tmp_path, requires="pyyaml>=99"), [SQLITE], ["sqlite"]))[-1]
+    assert "pyyaml>=99 (there is " in found.what
+
+
+def test_a_library_of_a_server_that_nobody_uses_is_no_fault(tmp_path: Path) -> None:
+    found = list(check_installation(installed(tmp_path, requires="no-such-library>=1"), [SQLITE], []))[-1]
+    assert found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        ("", "they are missing"),
+        ("#!/nowhere/bin/python3\n", "they start /nowhere/bin/python3, which does not exist"),
+        (f"#!{sys.executable}\n", f"they start another Python, {sys.executable}"),
+        (f'#!/bin/sh\n\'\'\'exec\' "{sys.executable}" "$0" "$@"\n', f"they start another Python, {sys.executable}"),
+    ],
+    ids=["missing", "dead", "foreign", "foreign, by way of a shell"],
+)
+def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
+    _, found, *_ = check_installation(installed(tmp_path, script=script), [], [])
+    assert found.severity is Severity.FAULT
+    assert found.what == f"{what}: mcp-bundle-sqlite"
+    again = f"--force-reinstall --no-deps {wheel_of(tmp_path)}"
+    assert found.fix == f"write them again: {tmp_path}/bin/python -m pip install {again}"
+
+
+def test_a_bundle_that_is_not_installed(tmp_path: Path) -> None:
+    (found,) = check_installation(installed(tmp_path)._replace(distribution=None), [], [])
+    assert found.severity is Severity.WARNING
+    assert found.fix == f"install it: {this_installation().line('all')}"
+
+
+@pytest.mark.slow
+def test_without_libraries_of_its_own_it_says_which() -> None:
+    # A name that is known to be no module is as good as one that is not installed.
+    script = (
+        "import sys; sys.modules['rich'] = None; from servers.bundle.program import main; sys.exit(main(['doctor']))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    first, *_, last = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (1, "")
+    assert first.startswith("ok      ")
+    assert last.startswith("fault   doctor: it looks at no client, and starts no server, since its extra 'catalog'")
+    assert last.endswith(f". Fix: {this_installation().line('catalog')}")
+
+
+def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path: Path) -> None:
+    installation = installed(tmp_path, requires="no-such-library>=1")
+    found = list(look_at_libraries(BareInstallation.in_site(installation.python, tmp_path / "lib")))
+    assert [(one.severity, one.where) for one in found][1:] == [
+        (Severity.WARNING, "sqlite"), (Severity.FAULT, "doctor"),
+    ]  # fmt: skip
+    assert found[1].what == "its extra 'sqlite' is not installed: no-such-library"
+
+
+@pytest.mark.parametrize("second", ["'/a b/bin/python'", '"/a b/bin/python"'], ids=["uv", "pip"])
+def test_the_interpreter_of_a_script_may_stand_in_its_second_line(second: str, tmp_path: Path) -> None:
+    script = tmp_path / "program"
+    script.write_text(f"#!/bin/sh\n'''exec' {second} \"$0\" \"$@\"\n' '''\n")
+    assert interpreter_of(script) == Path("/a b/bin/python")
