@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from servers.everything.features.skills import FOLDER
 from shared.client.connect import connect
 from shared.client.options import ClientOptions
 from shared.client.skill_checks import SkillRefused
@@ -29,7 +28,6 @@ from shared.server.extension import Capability, Extension
 from shared.server.server import Server
 from tests.servers.prompts.serving import folder
 from tests.shared.client.small import Small
-from tests.wire import start_http
 
 SKILLS = ("extensions", "io.modelcontextprotocol/skills")
 URI = "skill://pdf/SKILL.md"
@@ -130,14 +128,6 @@ async def test_pages_are_asked_for_when_they_are_wanted() -> None:
         assert wrong.value.path == "skills"
 
 
-async def test_pages_without_end_are_an_error() -> None:
-    shelf = Shelf()
-    shelf.pages = {None: {"skills": [], "nextCursor": "2"}, "2": {"skills": [], "nextCursor": "2"}}
-    async with shelf.skills() as skills:
-        with pytest.raises(McpError, match="a cursor came twice"):
-            await skills.list_skills()
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -216,11 +206,12 @@ async def test_a_manifest_that_was_changed_is_not_loaded(data: bytes, check: str
         assert shelf.reads == [URI]
 
 
-async def test_a_manifest_that_says_something_else_of_itself_is_not_loaded() -> None:
+@pytest.mark.parametrize("resources", [ENTRY["resources"], "dynamic"], ids=["listed", "without digests"])
+async def test_a_manifest_that_says_something_else_of_itself_is_not_loaded(resources: object) -> None:
     shelf = Shelf()
-    shelf.entry = {**ENTRY, "frontmatter": {**HEAD, "description": "Harmless."}}
+    shelf.entry = {**ENTRY, "frontmatter": {**HEAD, "description": "Harmless."}, "resources": resources}
     async with shelf.skills() as skills:
-        assert await refused(skills.load(await skills.get_skill(URI))) == "frontmatter"
+        assert await refused(skills.load(await skills.get_skill(URI), dynamic=True)) == "frontmatter"
 
 
 async def test_after_a_file_that_was_changed_nothing_more_is_read() -> None:
@@ -298,13 +289,6 @@ async def test_a_skill_without_digests_is_loaded_where_that_is_allowed() -> None
         assert await skill.read("refs/FORMS.md") == b"New."
 
 
-async def test_without_digests_its_head_is_still_verified() -> None:
-    shelf = Shelf()
-    shelf.entry = {**DYNAMIC, "frontmatter": {**HEAD, "license": "MIT"}}
-    async with shelf.skills() as skills:
-        assert await refused(skills.load(await skills.get_skill(URI), dynamic=True)) == "frontmatter"
-
-
 async def test_without_digests_a_file_must_still_be_readable() -> None:
     shelf = Shelf()
     shelf.entry = DYNAMIC
@@ -358,24 +342,13 @@ PROMPTS = {
 }
 
 
-async def use(target: str | list[str], files: dict[str, bytes]) -> None:
-    """Loads the first skill of a real server, and reads these files of it."""
-    async with connect(target, ClientOptions(mode="stateless")) as client:
-        skills = ServerSkills(client, "real")
-        entry = (await skills.list_skills())[0]
-        skill = await skills.load(entry)
-        assert skill.text.startswith("---\nname: ")
-        assert {file: await skill.read(file) for file in files} == files
-        assert {one.name for one in await skills.read_directory(entry.uri.removesuffix("/SKILL.md"))}
-
-
 @pytest.mark.slow
 async def test_the_skills_of_the_prompt_library_are_loaded(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "servers.prompts", str(folder(tmp_path / "lib", PROMPTS))]
-    await use(command, {"a b.bin": b"\xff\0", "refs/forms.md": b"Forms."})
-
-
-@pytest.mark.slow
-async def test_the_skill_of_the_bench_is_loaded() -> None:
-    async with start_http([sys.executable, "-m", "servers.everything"]) as base_url:
-        await use(f"{base_url}/mcp", {"references/CHECKS.md": (FOLDER / "references/CHECKS.md").read_bytes()})
+    async with connect(command, ClientOptions(mode="stateless")) as client:
+        skills = ServerSkills(client, "real")
+        entry = (await skills.list_skills())[0]
+        skill = await skills.load(entry)
+        assert skill.text == PROMPTS["skills/pdf/SKILL.md"]
+        assert [await skill.read(file) for file in ("a b.bin", "refs/forms.md")] == [b"\xff\0", b"Forms."]
+        assert {one.name for one in await skills.read_directory(entry.uri.removesuffix("/SKILL.md"))}

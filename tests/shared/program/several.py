@@ -121,7 +121,10 @@ class Several:
 
     def call(self, tool: str, **arguments: Any) -> httpx.Response:
         """Calls a tool on a new connection."""
-        return post(f"{self.url}/mcp", stateless(call(1, tool, **arguments)))
+        message = stateless(call(1, tool, **arguments))
+        # Without messages about it, its answer is no stream, and has its head at its end.
+        del message["params"]["_meta"]["io.modelcontextprotocol/logLevel"]
+        return post(f"{self.url}/mcp", message)
 
 
 def is_alive(pid: int) -> bool:

@@ -7,7 +7,8 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ import pytest
 from shared.program.run import Options
 from shared.program.workers import check_workers
 from tests.checks.faults.raw import (
-    FILES,
     INITIALIZE,
     INITIALIZED,
     SLOW,
@@ -110,14 +110,25 @@ def test_one_that_is_killed_is_started_again(program: Several) -> None:
     program.said("worker 1 was ended by SIGKILL; it is started again in 0.2 s")
 
 
-@pytest.mark.slow
-def test_the_end_waits_for_what_is_under_way(program: Several) -> None:
-    pids = program.pids()
+@contextmanager
+def under_way(program: Several, tool: str, **arguments: Any) -> Iterator[Future[httpx.Response]]:
+    """A call that has begun."""
     with ThreadPoolExecutor() as calls:
-        call = calls.submit(program.call, "hold", seconds=0.5)
+        made = calls.submit(program.call, tool, **arguments)
         wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to_all", [False, True])
+def test_the_end_waits_for_what_is_under_way(program: Several, to_all: bool) -> None:
+    """Service managers signal all processes, which is no second signal."""
+    pids = program.pids()
+    with under_way(program, "hold", seconds=0.5) as made:
+        for pid in pids if to_all else ():
+            os.kill(pid, signal.SIGTERM)
         program.send(signal.SIGTERM)
-        answer = call.result(PATIENCE)
+        answer = made.result(PATIENCE)
     assert '"held"' in answer.text
     assert answer.headers["connection"] == "close"
     assert program.ended() == 0
@@ -126,41 +137,24 @@ def test_the_end_waits_for_what_is_under_way(program: Several) -> None:
 
 
 @pytest.mark.slow
-def test_a_signal_to_all_of_them_is_no_second_one(program: Several) -> None:
-    with ThreadPoolExecutor() as calls:
-        call = calls.submit(program.call, "hold", seconds=0.5)
-        wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
-        # As service managers do.
-        for pid in program.pids():
-            os.kill(pid, signal.SIGTERM)
-        program.send(signal.SIGTERM)
-        assert '"held"' in call.result(PATIENCE).text
-    assert program.ended() == 0
-
-
-@pytest.mark.slow
 def test_a_second_signal_ends_all_at_once(program: Several) -> None:
     pids = program.pids()
-    with ThreadPoolExecutor() as calls:
-        call = calls.submit(program.call, "hang")
-        wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
+    with under_way(program, "hang") as made:
         program.send(signal.SIGINT)
         program.said("shared.program: SIGINT: ending")
         program.send(signal.SIGINT)
         assert program.ended() == -signal.SIGINT
         with pytest.raises(httpx.HTTPError):
-            call.result(PATIENCE)
+            made.result(PATIENCE)
     wait_for(lambda: not any(map(is_alive, pids)), "the workers have ended")  # a kill takes a moment
 
 
 @pytest.mark.slow
 def test_workers_end_in_order_when_their_parent_is_killed(program: Several) -> None:
     pids = program.pids()
-    with ThreadPoolExecutor() as calls:
-        call = calls.submit(program.call, "hold", seconds=0.5)
-        wait_for(lambda: program.metrics()["mcp_streams"], "the call is under way")
+    with under_way(program, "hold", seconds=0.5) as made:
         program.kill(program.process.pid)
-        assert '"held"' in call.result(PATIENCE).text
+        assert '"held"' in made.result(PATIENCE).text
     wait_for(lambda: not any(map(is_alive, pids)), "the workers have ended")
     wait_for(lambda: sum("closed in order" in line for line in program.lines) == 2, "both closed in order")
 
@@ -264,6 +258,8 @@ def test_log_lines_and_health_name_the_worker(redis_server: RedisServer) -> None
         assert program.health()["worker"] in {1, 2}
         assert program.call("echo", text="x").status_code == 200
         assert program.metrics()["mcp_workers"] == 2
+        maps = [Path(f"/proc/{pid}/maps").read_text() for pid in (program.process.pid, *program.pids())]
+        assert ["httptools" in one for one in maps] == [False, True, True], "the parent needs no web server"
         program.send(signal.SIGTERM)
         assert program.ended() == 0
         said = [json.loads(line) for line in program.lines]
@@ -290,11 +286,3 @@ def test_several_servers_on_one_port(redis_server: RedisServer, tmp_path: Path) 
         assert 'mcp_server_up{server="fetch"} 1.0' in answer
         program.send(signal.SIGTERM)
         assert program.ended() == 0
-
-
-@pytest.mark.slow
-def test_the_parent_loads_no_web_server(redis_server: RedisServer, tmp_path: Path) -> None:
-    with Several(redis_server, str(tmp_path), command=[*FILES, "--transport", "http"]) as program:
-        program.served()
-        maps = [Path(f"/proc/{pid}/maps").read_text() for pid in (program.process.pid, *program.pids())]
-        assert ["httptools" in one for one in maps] == [False, True, True]
