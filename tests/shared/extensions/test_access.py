@@ -92,24 +92,21 @@ def uri_of(uri: str) -> dict[str, Any]:
     return {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "name", "value": ""}}
 
 
-REQUESTS = [
+REQUESTS: list[tuple[str, dict[str, Any]]] = [
     ("tools/call", {"name": "look", "arguments": {}}),
     ("resources/read", {"uri": "note://one"}),
     ("prompts/get", {"name": "open", "arguments": {"topic": "x"}}),
-    (
-        "completion/complete",
-        {"ref": {"type": "ref/prompt", "name": "open"}, "argument": {"name": "topic", "value": ""}},
-    ),
+    ("completion/complete", topic_of("open")),
 ]
 
 
 @pytest.mark.parametrize("version", ERAS)
-@pytest.mark.parametrize(("method", "params"), REQUESTS, ids=[method for method, _ in REQUESTS])
-async def test_each_method_needs_a_scope(method: str, params: dict[str, Any], version: str) -> None:
-    async with guarded(scopes="other:read", version=version) as peer:
-        assert refused(await peer.request(method, params), "test:read")
-    async with guarded(scopes="test:read", version=version) as peer:
-        assert "result" in await peer.request(method, params)
+async def test_each_method_needs_a_scope(version: str) -> None:
+    for method, params in REQUESTS:
+        async with guarded(scopes="other:read", version=version) as peer:
+            assert refused(await peer.request(method, params), "test:read")
+        async with guarded(scopes="test:read", version=version) as peer:
+            assert "result" in await peer.request(method, params)
 
 
 @pytest.mark.parametrize("version", ERAS)
@@ -119,32 +116,21 @@ async def test_lists_need_none_and_show_what_a_further_scope_would_allow(version
         assert [tool["name"] for tool in listed] == ["look", "change", "admin"]
 
 
-async def test_a_writing_tool_needs_more() -> None:
+async def test_a_writing_tool_needs_more_and_all_of_it_is_named_at_once() -> None:
     async with guarded(scopes="test:read") as peer:
         assert refused(await peer.call("change"), "test:write")
         assert await peer.text("look") == "seen"
-
-
-async def test_all_that_is_needed_is_named_at_once() -> None:
+        assert "unknown tool" in (await peer.call("nothing"))["error"]["message"]
     async with guarded(RULES, name="root", scopes="test:write") as peer:
         assert refused(await peer.call("admin"), "test:admin", "test:write")
 
 
-async def test_subscriptions_need_what_reading_needs() -> None:
+async def test_subscriptions_need_what_reading_needs_and_lists_nothing() -> None:
     async with guarded(scopes="") as peer:
         assert refused(await peer.request("resources/subscribe", {"uri": "note://one"}), "test:read")
-
-
-async def test_a_stream_needs_what_reading_all_of_it_needs() -> None:
     async with guarded(RULES, name="root", scopes="", version=STATELESS) as peer:
-        wanted = {"resourceSubscriptions": ["note://one", "secret://one"]}
-        assert refused(
-            await peer.request("subscriptions/listen", {"notifications": wanted}), "test:read", "test:secret"
-        )
-
-
-async def test_a_stream_of_lists_needs_nothing() -> None:
-    async with guarded(scopes="", version=STATELESS) as peer:
+        wanted = {"notifications": {"resourceSubscriptions": ["note://one", "secret://one"]}}
+        assert refused(await peer.request("subscriptions/listen", wanted), "test:read", "test:secret")
         await peer.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
         assert await peer.other("notifications/subscriptions/acknowledged")
 
@@ -166,14 +152,12 @@ LISTS = [
 
 
 @pytest.mark.parametrize("version", ERAS)
-@pytest.mark.parametrize(("method", "what", "key", "shown"), LISTS)
-async def test_what_cannot_be_had_is_not_listed(
-    method: str, what: str, key: str, shown: list[str], version: str
-) -> None:
+async def test_what_cannot_be_had_is_not_listed(version: str) -> None:
     async with guarded(RULES, version=version) as peer:
-        result = (await peer.request(method))["result"]
-        assert [one[key] for one in result[what]] == shown
-        assert result.get("cacheScope", "private") == "private"
+        for method, what, key, shown in LISTS:
+            result = (await peer.request(method))["result"]
+            assert [one[key] for one in result[what]] == shown
+            assert result.get("cacheScope", "private") == "private"
 
 
 async def test_who_has_an_entry_of_its_own_is_none_of_the_others() -> None:
@@ -182,36 +166,28 @@ async def test_who_has_an_entry_of_its_own_is_none_of_the_others() -> None:
         assert "admin" in [tool["name"] for tool in listed]
 
 
+HIDDEN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("tools/call", {"name": "admin", "arguments": {}}, {"name": "nimda", "arguments": {}}),
+    ("prompts/get", {"name": "private", "arguments": {}}, {"name": "privado", "arguments": {}}),
+    ("resources/read", {"uri": "secret://one"}, {"uri": "public://one"}),
+    ("completion/complete", topic_of("private"), topic_of("privado")),
+    ("completion/complete", uri_of("secret://{name}/more"), uri_of("public://{name}/more")),
+]
+
+
 @pytest.mark.parametrize("version", ERAS)
-@pytest.mark.parametrize(
-    ("method", "hidden", "unknown"),
-    [
-        ("tools/call", {"name": "admin", "arguments": {}}, {"name": "nimda", "arguments": {}}),
-        ("prompts/get", {"name": "private", "arguments": {}}, {"name": "privado", "arguments": {}}),
-        ("resources/read", {"uri": "secret://one"}, {"uri": "public://one"}),
-        ("completion/complete", topic_of("private"), topic_of("privado")),
-        ("completion/complete", uri_of("secret://{name}/more"), uri_of("public://{name}/more")),
-    ],
-)
-async def test_what_cannot_be_had_is_as_unknown_as_what_is_not_there(
-    method: str, hidden: dict[str, Any], unknown: dict[str, Any], version: str
-) -> None:
+async def test_what_cannot_be_had_is_as_unknown_as_what_is_not_there(version: str) -> None:
     async with guarded(RULES, version=version) as peer:
-        errors = [(await peer.request(method, params))["error"] for params in (hidden, unknown)]
-    told = [str(error) for error in errors]
-    for word, other in [("nimda", "admin"), ("privado", "private"), ("public", "secret")]:
-        told = [text.replace(word, other) for text in told]
-    assert told[0] == told[1]
+        for method, hidden, unknown in HIDDEN:
+            told = [str((await peer.request(method, params))["error"]) for params in (hidden, unknown)]
+            for word, other in [("nimda", "admin"), ("privado", "private"), ("public", "secret")]:
+                told = [text.replace(word, other) for text in told]
+            assert told[0] == told[1]
 
 
 async def test_a_token_does_not_go_beyond_what_the_operator_grants() -> None:
     async with guarded(RULES, scopes="* test:admin test:write") as peer:
         assert "unknown tool" in (await peer.call("admin"))["error"]["message"]
-
-
-async def test_an_unknown_tool_is_unknown_whatever_the_token_allows() -> None:
-    async with guarded(scopes="") as peer:
-        assert "unknown tool" in (await peer.call("nothing"))["error"]["message"]
 
 
 async def test_without_rules_and_scopes_all_is_allowed() -> None:
@@ -330,16 +306,12 @@ async def in_dialect(rules: Rules | None, principal: Principal) -> AsyncIterator
         yield Talk(end)
 
 
-@pytest.mark.parametrize(
-    ("method", "key", "shown"),
-    [("mcp/listTools", "name", ["look", "change"]), ("mcp/listResources", "resourceId", ["note://one"])],
-)
-async def test_a_dialect_lists_no_more(method: str, key: str, shown: list[str]) -> None:
+async def test_a_dialect_shows_no_more() -> None:
     async with in_dialect(RULES, Principal("a", "ada")) as talk:
-        assert [one[key] for one in await talk.ask(method)] == shown
-
-
-async def test_a_dialect_greets_with_no_more() -> None:
+        assert [one["name"] for one in await talk.ask("mcp/listTools")] == ["look", "change"]
+        assert [one["resourceId"] for one in await talk.ask("mcp/listResources")] == ["note://one"]
+        error = await talk.ask("mcp/tool/execute", {"toolId": "admin", "inputs": {}})
+        assert error["message"] == "unknown tool: admin"
     async with (
         app().open(extensions=[DIALECTS, access(Policy("test", RULES))]) as running,
         connected(running, principal=Principal("a", "ada"), dialects=True) as end,
@@ -350,30 +322,16 @@ async def test_a_dialect_greets_with_no_more() -> None:
     assert [prompt["name"] for prompt in told["prompts"]] == ["open"]
 
 
-async def test_a_dialect_does_no_more() -> None:
-    async with in_dialect(None, Principal("a", scopes=READ)) as talk:
-        error = await talk.ask("mcp/tool/execute", {"toolId": "change", "inputs": {}})
-        assert error["data"] == {"scopes": ["test:write"]}
-
-
-@pytest.mark.parametrize(
-    ("tool", "scope", "needed"),
-    [
+async def test_a_call_in_a_dialect_needs_what_the_tool_needs() -> None:
+    for tool, scope, needed in (
         ("look", "test:read", None),
         ("admin", "test:write", ["test:admin", "test:write"]),
         ("look", "no", ["test:read"]),
-    ],
-)
-async def test_a_call_in_a_dialect_needs_what_the_tool_needs(tool: str, scope: str, needed: list[str] | None) -> None:
-    async with in_dialect(Rules(RULES.scopes), Principal("a", scopes=frozenset({scope}))) as talk:
-        answer = await talk.ask("mcp/tool/execute", {"toolId": tool, "inputs": {}})
-        assert answer == "seen" if needed is None else answer["data"] == {"scopes": needed}
-
-
-async def test_what_nobody_grants_is_not_there_in_a_dialect_either() -> None:
-    async with in_dialect(RULES, Principal("a", "ada")) as talk:
-        error = await talk.ask("mcp/tool/execute", {"toolId": "admin", "inputs": {}})
-        assert error["message"] == "unknown tool: admin"
+        ("change", "test:read", ["test:write"]),
+    ):
+        async with in_dialect(Rules(RULES.scopes), Principal("a", scopes=frozenset({scope}))) as talk:
+            answer = await talk.ask("mcp/tool/execute", {"toolId": tool, "inputs": {}})
+            assert answer == "seen" if needed is None else answer["data"] == {"scopes": needed}
 
 
 async def test_a_rule_for_a_tool_that_is_not_there_is_told_to_the_operator(caplog: pytest.LogCaptureFixture) -> None:

@@ -48,48 +48,33 @@ class Source:
 # What a skill is
 
 
-@pytest.mark.parametrize("path", ["a", "a1-b2", "team/review", "Team_1/a.b/review", "x" * 64])
-def test_a_path_ends_in_a_name(path):
-    assert skill(path).uri() == f"skill://{path}/SKILL.md"
+def test_a_path_ends_in_a_name():
+    for path in ("a", "a1-b2", "team/review", "Team_1/a.b/review", "x" * 64, "a/" * 31 + "a"):
+        assert skill(path).uri() == f"skill://{path}/SKILL.md"
 
 
 NO_PATHS = ["", "/a", "a/", "a//b", "../a", "a/./b", "%2e/a", "a b/c", "a/" * 32 + "a"]
 NO_NAMES = ["Review", "a--b", "-a", "a-", "a_b", "ä", "a\n", "x" * 65]
 
 
-@pytest.mark.parametrize("path", [*NO_PATHS, *NO_NAMES, *(f"team/{name}" for name in NO_NAMES)])
-def test_what_is_no_path_is_refused(path):
-    with pytest.raises(DeclarationError, match="no path of a skill"):
-        skill(path)
+def test_what_is_no_path_is_refused():
+    for path in (*NO_PATHS, *NO_NAMES, *(f"team/{name}" for name in NO_NAMES)):
+        with pytest.raises(DeclarationError, match="no path of a skill"):
+            skill(path)
 
 
-def test_a_path_may_have_as_many_parts_as_are_looked_for():
-    assert skill("a/" * 31 + "a")
+def test_the_head_says_what_hosts_need():
+    heads = [({"description": text}, "needs a description") for text in ("", None, "x" * 1_025)]
+    for head, message in [*heads, ({"name": "other"}, "another name")]:
+        with pytest.raises(DeclarationError, match=message):
+            Skill("review", {**HEAD, **head}, {"SKILL.md": MANIFEST})
 
 
-@pytest.mark.parametrize(
-    ("head", "message"),
-    [
-        ({"name": "other"}, "another name"),
-        ({"description": ""}, "needs a description"),
-        ({"description": None}, "needs a description"),
-        ({"description": "x" * 1_025}, "needs a description"),
-    ],
-)
-def test_the_head_says_what_hosts_need(head, message):
-    with pytest.raises(DeclarationError, match=message):
-        Skill("review", {**HEAD, **head}, {"SKILL.md": MANIFEST})
-
-
-@pytest.mark.parametrize(
-    "name", ["", "/a", "a/", "a//b", "..", "../a", "a/../b", "./a", "a\\b", "a\0b", "a\nb", "\ud800", "x" * 1_025]
-)
-def test_what_is_no_path_of_a_file_is_refused(name):
-    with pytest.raises(DeclarationError, match="no path of a file"):
-        Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST})
-
-
-def test_a_skill_has_a_manifest():
+def test_a_skill_has_a_manifest_and_files_with_paths():
+    names = ["", "/a", "a/", "a//b", "..", "../a", "a/../b", "./a", "a\\b", "a\0b", "a\nb", "\ud800", "x" * 1_025]
+    for name in names:
+        with pytest.raises(DeclarationError, match="no path of a file"):
+            Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST})
     with pytest.raises(DeclarationError, match=r"no SKILL\.md"):
         Skill("review", HEAD, {"references/SKILL.md": MANIFEST})
 
@@ -114,30 +99,20 @@ def test_an_entry_has_the_digests_of_all_files_and_the_head_as_it_is():
     assert entry["resources"][1] == {"uri": "skill://review/a/b.md", "digest": digest, "size": 4}
 
 
-@pytest.mark.parametrize("name", ["a b.md", "ä.md", "100%.md", "a?b#c", "%2e%2e", "C:x", "日本/語.md"])
-def test_a_file_has_one_uri(name):
-    one = Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST})
-    assert one.uri(name).isascii()
-    assert one.file_at(one.uri(name)) == name
+def test_a_file_has_one_uri():
+    for name in ("a b.md", "ä.md", "100%.md", "a?b#c", "%2e%2e", "C:x", "日本/語.md"):
+        one = Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST})
+        assert one.uri(name).isascii()
+        assert one.file_at(one.uri(name)) == name
+    others = ("skill.md", "SKILL%2Emd", "SKILL.md/", "/SKILL.md", "a/../SKILL.md", "", "SKILL.md?")
+    for uri in (*(f"skill://review/{rest}" for rest in others), "skill://other/SKILL.md"):
+        assert skill().file_at(uri) is None
 
 
-@pytest.mark.parametrize(
-    "rest", ["skill.md", "SKILL%2Emd", "SKILL.md/", "/SKILL.md", "a/../SKILL.md", "", "SKILL.md?"]
-)
-def test_a_uri_that_is_written_otherwise_is_none(rest):
-    assert skill().file_at(f"skill://review/{rest}") is None
-
-
-def test_a_file_of_another_skill_is_none():
-    assert skill().file_at("skill://other/SKILL.md") is None
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("SKILL.md", "text/markdown"), ("a.PY", "text/x-python"), ("md", None), ("a.b/c", None), ("x.unheard-of", None)],
-)
-def test_the_ending_tells_the_type(name, kind):
-    assert Skill("review", HEAD, {"SKILL.md": MANIFEST, name: MANIFEST}).resource(name).mime_type == kind
+def test_the_ending_tells_the_type():
+    kinds = {"SKILL.md": "text/markdown", "a.PY": "text/x-python", "md": None, "a.b/c": None, "x.unheard-of": None}
+    files = dict.fromkeys(kinds, MANIFEST)
+    assert {name: Skill("review", HEAD, files).resource(name).mime_type for name in kinds} == kinds
 
 
 def test_children_are_the_direct_ones():
@@ -152,14 +127,8 @@ def test_children_are_the_direct_ones():
 
 async def test_a_source_is_asked_for_well_formed_paths_only():
     source = Source([skill()])
-    for uri in [
-        "skill://../etc/passwd",
-        "skill://review/../../x",
-        "skill:///etc",
-        "file:///etc/passwd",
-        "review",
-        "skill://Ä",
-    ]:
+    places = ["skill://../etc/passwd", "skill://review/../../x", "skill:///etc", "file:///etc/passwd"]
+    for uri in [*places, "review", "skill://Ä"]:
         with pytest.raises(ResourceNotFound):
             await Skills(source).children(None, uri)
         with pytest.raises(ResourceNotFound):
@@ -208,13 +177,10 @@ async def test_the_innermost_skill_answers_first():
     assert source.asked[-1] == "review: parts/other.md"
 
 
-@pytest.mark.parametrize("data", [b"", b"a\r\nb", "\ufeff\0ä".encode()])
-async def test_text_keeps_its_bytes(data):
-    contents = await Skills(Source([skill()], text=data)).read(None, "review/SKILL.md")
-    assert contents.text.encode() == data
-
-
-async def test_what_is_no_text_is_sent_as_bytes():
+async def test_text_keeps_its_bytes_and_what_is_none_is_sent_as_bytes():
+    for data in (b"", b"a\r\nb", "\ufeff\0ä".encode()):
+        contents = await Skills(Source([skill()], text=data)).read(None, "review/SKILL.md")
+        assert contents.text.encode() == data
     contents = await Skills(Source([skill()], text=b"\xff")).read(None, "review/SKILL.md")
     assert contents.to_wire()["blob"] == "/w=="
 
@@ -231,19 +197,12 @@ def names(version, capabilities):
     return {name for name, its_version in table if its_version is version}
 
 
-@pytest.mark.parametrize(
-    ("settings", "known"),
-    [
-        ({}, METHODS),
-        ({"directoryRead": False}, METHODS),
-        ({"directoryRead": True}, METHODS | {DIRECTORY}),
-        (None, set()),
-    ],
-)
-def test_skills_are_an_extension_of_the_stateless_era(settings, known):
-    declared = {} if settings is None else {"extensions": {"io.modelcontextprotocol/skills": settings}}
-    assert names(V2026_07_28, declared) - names(V2026_07_28, {}) == known
-    assert names(V2025_06_18, declared) == names(V2025_06_18, {})
+def test_skills_are_an_extension_of_the_stateless_era():
+    rows = [({}, METHODS), ({"directoryRead": False}, METHODS), ({"directoryRead": True}, METHODS | {DIRECTORY})]
+    for settings, known in [*rows, (None, set())]:
+        declared = {} if settings is None else {"extensions": {"io.modelcontextprotocol/skills": settings}}
+        assert names(V2026_07_28, declared) - names(V2026_07_28, {}) == known
+        assert names(V2025_06_18, declared) == names(V2025_06_18, {})
 
 
 def test_lists_and_single_skills_are_cacheable():
