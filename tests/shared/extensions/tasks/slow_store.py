@@ -11,13 +11,14 @@ from shared.stores.memory_tasks import MemoryTasks
 
 class SlowTasks:
     """A `TaskStore`. What `fails` names raises OSError; before what `held` names, it waits for the event there, and
-    tells by `reached` that it does."""
+    tells by `reached` that it does. `made` has what it was to create."""
 
     def __init__(self, limits: TaskLimits) -> None:
         self.inner = MemoryTasks(limits)
         self.fails: set[str] = set()
         self.held: dict[str, anyio.Event] = {}
         self.reached = anyio.Event()
+        self.made: list[TaskRecord] = []
 
     async def _pass(self, name: str) -> None:
         if name in self.fails:
@@ -35,6 +36,7 @@ class SlowTasks:
             await self._pass(f"after {name}")
 
     async def create(self, task: TaskRecord) -> bool:
+        self.made.append(task)
         made: bool = await self._do("create", task)
         return made
 

@@ -41,26 +41,22 @@ def of(id_):
 CAN = {"cancel": {}, "requests": {"tools": {"call": {}}}}
 
 
-async def test_tasks_are_declared_in_the_one_version_that_has_them():
+async def test_tasks_are_declared_in_the_one_version_that_has_them_and_listed_for_principals_alone():
     async with opened() as running:
-        assert running.identity.capabilities_in(V2025_11_25)["tasks"] == CAN
-
-
-async def test_tasks_are_listed_for_principals_alone():
-    async with opened() as running:
-        assert running.identity.capabilities_in(V2025_11_25, ADA)["tasks"] == {**CAN, "list": {}}
-
-
-@pytest.mark.parametrize("version", [one for one in VERSIONS if one is not V2025_11_25], ids=str)
-async def test_no_other_version_is_told_of_them(version):
-    async with opened() as running:
-        assert "tasks" not in running.identity.capabilities_in(version, ADA)
+        declared = running.identity.capabilities_in
+        assert declared(V2025_11_25)["tasks"] == CAN
+        assert declared(V2025_11_25, ADA)["tasks"] == {**CAN, "list": {}}
+        assert not any("tasks" in declared(version, ADA) for version in VERSIONS if version is not V2025_11_25)
 
 
 @pytest.mark.parametrize("version", [*OLDER, NEWEST_HANDSHAKE, STATELESS])
 async def test_a_tool_says_whether_it_has_tasks_in_the_one_version(version):
     async with opened() as running, speaking(running, version) as peer:
+        running.state.opened.set()
         tools = (await peer.request("tools/list"))["result"]["tools"]
+        if version in OLDER:  # which know no request for a task either
+            assert "content" in (await run(peer, "wait", {"ttl": "a"}))["result"]
+            assert (await peer.request("tasks/get", {"taskId": "a"}))["error"]["code"] == -32601
     said = {tool["name"]: tool["execution"]["taskSupport"] for tool in tools if "execution" in tool}
     has = version == NEWEST_HANDSHAKE
     assert said == ({"wait": "optional", "fail": "required", "ask": "required"} if has else {})
@@ -83,34 +79,20 @@ async def test_a_call_that_does_not_ask_for_one_is_answered_as_ever():
         assert (await peer.call("wait"))["result"] == {"content": [{"type": "text", "text": "done"}]}
 
 
-@pytest.mark.parametrize(("asked", "kept"), [({}, 3_600_000), ({"ttl": 1e15}, 3_600_000), ({"ttl": 0}, 1_000)])
-async def test_its_time_is_the_servers_to_say(asked, kept):
+async def test_its_time_is_the_servers_to_say():
     async with opened() as running, speaking(running) as peer:
-        assert (await run(peer, "wait", asked))["result"]["task"]["ttl"] == kept
+        for asked, kept in (({}, 3_600_000), ({"ttl": 1e15}, 3_600_000), ({"ttl": 0}, 1_000)):
+            assert (await run(peer, "wait", asked))["result"]["task"]["ttl"] == kept
 
 
-@pytest.mark.parametrize("task", [1, "a", [1], {"ttl": -1}, {"ttl": "a"}])
-async def test_a_request_for_a_task_that_is_none_is_refused(task):
+async def test_what_can_not_be_a_task_is_refused():
     async with opened() as running, speaking(running) as peer:
-        assert (await run(peer, "wait", task))["error"]["code"] == -32602
-
-
-async def test_a_tool_without_tasks_is_not_run_as_one():
-    async with opened() as running, speaking(running) as peer:
-        assert (await run(peer, "plain"))["error"]["code"] == -32601
-
-
-async def test_a_tool_that_runs_as_a_task_only_is_not_run_otherwise():
-    async with opened() as running, speaking(running) as peer:
-        assert (await peer.call("fail"))["error"]["code"] == -32601
-
-
-@pytest.mark.parametrize("version", OLDER)
-async def test_older_versions_know_no_such_request(version):
-    async with opened() as running, speaking(running, version) as peer:
-        running.state.opened.set()
-        assert "content" in (await run(peer, "wait", {"ttl": "a"}))["result"]
-        assert (await peer.request("tasks/get", {"taskId": "a"}))["error"]["code"] == -32601
+        for task in (1, "a", [1], {"ttl": -1}, {"ttl": "a"}):
+            assert (await run(peer, "wait", task))["error"]["code"] == -32602
+        assert (await run(peer, "plain"))["error"]["code"] == -32601  # a tool without tasks
+        assert (await peer.call("fail"))["error"]["code"] == -32601  # one that runs as a task only
+        for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+            assert (await peer.request(method, {"taskId": "forged"}))["error"]["code"] == -32602
 
 
 async def test_a_server_that_declares_no_tasks_ignores_it():
@@ -136,12 +118,7 @@ async def test_its_result_is_that_of_the_call_and_says_whose_it_is():
         running.state.opened.set()
         result = (await peer.answer(waiting))["result"]
         assert result == {"content": [{"type": "text", "text": "done"}], "_meta": of(id_)}
-
-
-async def test_how_it_is_says_nothing_of_its_result():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
-        running.state.opened.set()
+        # How it is says nothing of its result.
         task = await until(peer, id_, "completed")
         assert task.keys() == {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
 
@@ -163,18 +140,14 @@ async def test_an_error_of_the_protocol_is_what_its_result_ends_with():
         assert error == {"code": -31_000, "message": "it broke", "data": {"a": 1}}
 
 
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
-async def test_an_unknown_task_is_refused(method):
-    async with opened() as running, speaking(running) as peer:
-        assert (await peer.request(method, {"taskId": "forged"}))["error"]["code"] == -32602
-
-
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
-async def test_a_task_belongs_to_its_principal(method):
+async def test_a_task_belongs_to_its_principal():
     async with opened() as running, speaking(running, principal=ADA) as hers, speaking(running, principal=BOB) as his:
-        id_ = await begin(hers, "wait")
-        assert (await his.request(method, {"taskId": id_}))["error"]["code"] == -32602
-        assert (await status(hers, id_))["status"] == "working"
+        ids = [await begin(hers, "wait") for _ in range(2)]
+        for method in ("tasks/get", "tasks/result", "tasks/cancel"):
+            assert (await his.request(method, {"taskId": ids[0]}))["error"]["code"] == -32602
+        assert (await status(hers, ids[0]))["status"] == "working"
+        assert [one["taskId"] for one in (await hers.request("tasks/list"))["result"]["tasks"]] == ids
+        assert (await his.request("tasks/list"))["result"] == {"tasks": []}
 
 
 async def test_a_task_of_the_other_form_is_unknown():
@@ -193,13 +166,7 @@ async def test_cancelling_ends_the_work_and_says_so_at_once():
         assert (await peer.request("tasks/cancel", {"taskId": id_}))["result"]["status"] == "cancelled"
         assert (await peer.answer(waiting))["error"] == {"code": -32603, "message": "the task was cancelled"}
         await running.state.stopped.wait()
-
-
-async def test_what_is_over_can_not_be_cancelled():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
-        await peer.request("tasks/cancel", {"taskId": id_})
-        assert (await peer.request("tasks/cancel", {"taskId": id_}))["error"]["code"] == -32602
+        assert (await peer.request("tasks/cancel", {"taskId": id_}))["error"]["code"] == -32602  # it is over
 
 
 async def test_waiting_for_a_result_takes_no_place_of_a_call():
@@ -231,13 +198,6 @@ async def test_who_waits_for_a_task_is_told_when_its_time_is_over():
 
 
 # Listing
-
-
-async def test_a_principal_lists_its_tasks_and_no_others():
-    async with opened() as running, speaking(running, principal=ADA) as hers, speaking(running, principal=BOB) as his:
-        ids = [await begin(hers, "wait") for _ in range(2)]
-        assert [one["taskId"] for one in (await hers.request("tasks/list"))["result"]["tasks"]] == ids
-        assert (await his.request("tasks/list"))["result"] == {"tasks": []}
 
 
 async def test_they_are_listed_in_pages():

@@ -39,16 +39,11 @@ async def test_a_call_that_lasts_becomes_a_task():
         )
 
 
-async def test_it_can_be_asked_for_at_once():
+async def test_its_result_is_found_in_it():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
         task = await status(peer, id_)
         assert (task["resultType"], task["taskId"], task["status"]) == ("complete", id_, "working")
-
-
-async def test_its_result_is_found_in_it():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
         running.state.opened.set()
         task = await until(peer, id_, "completed")
         assert task["result"] == {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
@@ -60,11 +55,18 @@ async def test_a_call_that_ends_in_time_is_answered_as_ever():
         assert (await peer.call("wait"))["result"]["content"][0]["text"] == "done"
 
 
-@pytest.mark.parametrize("tool", ["wait", "plain"])
-async def test_a_client_without_tasks_gets_a_result(tool):
+async def test_a_client_without_tasks_gets_a_result_and_no_tool_that_runs_as_a_task_only():
     async with opened() as running, speaking(running, WITHOUT) as peer:
         running.state.opened.set()
-        assert (await peer.call(tool))["result"]["resultType"] == "complete"
+        for tool in ("wait", "plain"):
+            assert (await peer.call(tool))["result"]["resultType"] == "complete"
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            error = (await peer.request(method, {"taskId": "a", "inputResponses": {}}))["error"]
+            assert (error["code"], error["data"]) == (-32021, NEEDED)
+        error = (await peer.call("fail"))["error"]
+        assert (error["code"], error["data"]) == (-32021, NEEDED)
+        error = (await peer.request("subscriptions/listen", {"notifications": {"taskIds": ["a"]}}))["error"]
+        assert (error["code"], error["data"]) == (-32021, NEEDED)
 
 
 async def test_what_fails_in_a_tool_is_its_result():
@@ -84,12 +86,6 @@ async def test_an_error_of_the_protocol_is_a_failure():
         assert "result" not in task
 
 
-async def test_a_tool_that_runs_as_a_task_only_needs_a_client_that_has_tasks():
-    async with opened() as running, speaking(running, WITHOUT) as peer:
-        error = (await peer.call("fail"))["error"]
-        assert (error["code"], error["data"]) == (-32021, NEEDED)
-
-
 async def test_each_request_declares_it_anew():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
@@ -98,12 +94,12 @@ async def test_each_request_declares_it_anew():
         assert (await peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32021
 
 
-@pytest.mark.parametrize("tasks", [{}, {"requests": {"tools": {"call": {}}}}])
-async def test_the_tasks_of_2025_11_25_do_not_declare_it(tasks):
-    async with opened() as running, speaking(running, {"tasks": tasks}) as peer:
-        running.state.opened.set()
-        assert (await peer.call("wait"))["result"]["resultType"] == "complete"
-        assert (await peer.call("fail"))["error"]["code"] == -32021
+async def test_the_tasks_of_2025_11_25_do_not_declare_it():
+    for tasks in ({}, {"requests": {"tools": {"call": {}}}}):
+        async with opened() as running, speaking(running, {"tasks": tasks}) as peer:
+            running.state.opened.set()
+            assert (await peer.call("wait"))["result"]["resultType"] == "complete"
+            assert (await peer.call("fail"))["error"]["code"] == -32021
 
 
 async def test_it_means_nothing_in_a_version_with_a_handshake():
@@ -112,25 +108,14 @@ async def test_it_means_nothing_in_a_version_with_a_handshake():
         assert "content" in (await peer.call("wait"))["result"]
 
 
-@ABOUT_TASKS
-async def test_the_methods_need_a_client_that_has_tasks(method):
-    async with opened() as running, speaking(running, WITHOUT) as peer:
-        error = (await peer.request(method, {"taskId": "a", "inputResponses": {}}))["error"]
-        assert (error["code"], error["data"]) == (-32021, NEEDED)
-
-
-@ABOUT_TASKS
-async def test_an_unknown_task_is_refused(method):
+async def test_an_unknown_task_is_refused_and_the_methods_of_the_other_form_do_not_exist():
     async with opened() as running, speaking(running) as peer:
-        error = (await peer.request(method, {"taskId": "forged", "inputResponses": {}}))["error"]
-        assert error["code"] == -32602
-
-
-@pytest.mark.parametrize("method", ["tasks/result", "tasks/list"])
-async def test_the_methods_of_the_other_form_do_not_exist(method):
-    async with opened() as running, speaking(running) as peer:
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
+            error = (await peer.request(method, {"taskId": "forged", "inputResponses": {}}))["error"]
+            assert error["code"] == -32602
         id_ = await begin(peer, "wait")
-        assert (await peer.request(method, {"taskId": id_}))["error"]["code"] == -32601
+        for method in ("tasks/result", "tasks/list"):
+            assert (await peer.request(method, {"taskId": id_}))["error"]["code"] == -32601
 
 
 async def test_a_task_belongs_to_its_principal():
@@ -190,22 +175,16 @@ async def answer(peer, id_, **answers):
     assert (await peer.request("tasks/update", {"taskId": id_, "inputResponses": answers}))["result"].keys() == ACK
 
 
-async def test_what_it_asks_is_found_in_it_and_answered_by_an_update():
+async def test_what_it_asks_is_found_in_it_and_answered_by_updates_one_by_one():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "ask")
-        task = await until(peer, id_, "input_required")
-        asked = task["inputRequests"]["name"]
+        before = await until(peer, id_, "input_required")
+        asked = before["inputRequests"]["name"]
         assert (asked["method"], asked["params"]["message"]) == ("elicitation/create", "Who?")
+        await answer(peer, id_, unknown={"ignored": True})  # an answer to nothing changes nothing
+        assert await status(peer, id_) == before
         await answer(peer, id_, name=ACCEPTED)
         assert list((await until(peer, id_, "input_required"))["inputRequests"]) == ["name-2"]
-
-
-async def test_answers_may_come_one_by_one():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "ask")
-        await until(peer, id_, "input_required")
-        await answer(peer, id_, name=ACCEPTED)
-        await until(peer, id_, "input_required")
         await answer(peer, id_, **{"name-2": ACCEPTED})
         await until(peer, id_, "input_required")
         await answer(peer, id_, b=ACCEPTED)
@@ -214,14 +193,6 @@ async def test_answers_may_come_one_by_one():
         await answer(peer, id_, a={"action": "decline"})
         task = await until(peer, id_, "completed")
         assert task["result"]["content"][0]["text"] == "accept, accept, decline, accept"
-
-
-async def test_answers_to_nothing_change_nothing():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "ask")
-        before = await until(peer, id_, "input_required")
-        await answer(peer, id_, unknown={"ignored": True})
-        assert await status(peer, id_) == before
 
 
 async def test_what_the_client_can_not_be_asked_fails_the_task():
@@ -272,12 +243,6 @@ async def test_a_listen_stream_tells_of_its_tasks_to_their_end():
         assert last["result"]["content"][0]["text"] == "done"
 
 
-async def test_listening_for_tasks_needs_a_client_that_has_tasks():
-    async with opened() as running, speaking(running, WITHOUT) as peer:
-        error = (await peer.request("subscriptions/listen", {"notifications": {"taskIds": ["a"]}}))["error"]
-        assert (error["code"], error["data"]) == (-32021, NEEDED)
-
-
 async def test_a_server_that_stops_says_so_to_who_listens():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
@@ -291,23 +256,6 @@ async def test_a_server_that_stops_says_so_to_who_listens():
 
 
 # Limits
-
-
-async def test_one_that_has_expired_is_unknown_and_its_work_given_up():
-    async with opened(app(seconds=0.05)) as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
-        await running.state.stopped.wait()
-        assert (await peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32602
-
-
-async def test_a_call_stays_one_where_there_are_too_many_tasks():
-    async with opened(app(total=1)) as running, speaking(running) as peer:
-        await begin(peer, "wait")
-        call = await peer.start("wait")
-        error = (await peer.call("fail"))["error"]
-        assert (error["code"], "too many tasks" in error["message"]) == (-32603, True)
-        running.state.opened.set()
-        assert (await peer.answer(call))["result"]["content"][0]["text"] == "done"
 
 
 async def test_one_client_has_its_share_of_tasks():
@@ -338,6 +286,7 @@ async def test_nothing_is_left_of_what_is_over():
         for _ in range(10):
             await until(peer, await begin(peer, "fail"), "completed")
         tasks = running.opened[TASKS]
+        # Nobody but the store itself knows who still hears of what.
         assert (tasks.at_work, tasks.store._heard) == ({}, {})
 
 
@@ -402,36 +351,28 @@ def encoded(id: str) -> str:
 async def test_the_header_repeats_the_id_or_is_left_out(standing: Site, method: str) -> None:
     async with visited(standing) as site:
         id_ = await begin_at(site)
+        for name in ("other", "", encoded("other"), f"=?base64?{id_}?="):
+            answer = await about(site, method, id_, name)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
+        assert (await about(site, "tasks/get", id_, id_)).json()["result"]["status"] != "cancelled"
         for name in (id_, encoded(id_), None):
             answer = await about(site, method, id_, name)
             assert (answer.status_code, answer.json()["result"]["resultType"]) == (200, "complete")
 
 
-@ABOUT_TASKS
-async def test_a_header_that_says_something_else_is_refused(standing: Site, method: str) -> None:
-    async with visited(standing) as site:
-        id_ = await begin_at(site)
-        for name in ("other", "", encoded("other"), f"=?base64?{id_}?="):
-            answer = await about(site, method, id_, name)
-            assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
-        assert (await about(site, "tasks/get", id_, id_)).json()["result"]["status"] != "cancelled"
-
-
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
+async def test_a_client_without_tasks_is_told_what_it_lacks(standing: Site) -> None:
+    requests: list[tuple[str, Json]] = [
         ("tools/call", {"name": "ask", "arguments": {}}),
         ("tasks/get", {"taskId": "a"}),
         ("tasks/update", {"taskId": "a", "inputResponses": {}}),
         ("tasks/cancel", {"taskId": "a"}),
         ("subscriptions/listen", {"notifications": {"taskIds": ["a"]}}),
-    ],
-)
-async def test_a_client_without_tasks_is_told_what_it_lacks(standing: Site, method: str, params: Json) -> None:
+    ]
     async with visited(standing) as site:
-        answer = await site.call(method, params)
-        error = answer.json()["error"]
-        assert (answer.status_code, error["code"], error["data"]) == (400, -32021, NEEDED)
+        for method, params in requests:
+            answer = await site.call(method, params)
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"], error["data"]) == (400, -32021, NEEDED)
 
 
 async def test_a_listen_stream_that_breaks_leaves_the_task_at_work(standing: Site) -> None:
