@@ -1,7 +1,9 @@
-"""`install` and `uninstall` beside other processes, and killed: no change is lost, and nothing is left behind."""
+"""How the files of clients are written: whole or not at all, beside other processes, and by one that is killed."""
 
 import json
 import os
+import resource
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.hosts.files import hold_lock
-from tests.servers.bundle.doctor.machines import ROOT
+from servers.bundle.hosts.files import KEPT_BACKUPS, back_up, hold_lock, write_atomically
+from tests import disk
 
+ROOT = Path(__file__).resolve().parents[4]
 Start = Callable[..., "subprocess.Popen[str]"]
 STATE = Path(".local/state/mcp-server-bundle")
 # Says when all is loaded, so that several start at the same moment.
@@ -181,3 +184,65 @@ def test_what_a_client_writes_while_its_file_is_prepared_is_not_lost(tmp_path: P
     assert (process.returncode, "has just been changed by another program" in shown) == (2, True)
     assert (tmp_path / ".claude.json").read_bytes() == b'{"numStartups": 2}'
     assert files(tmp_path) == [".claude.json", f"{STATE.as_posix()}/installed.json"]
+
+
+def test_of_the_backups_of_a_file_the_newest_are_kept(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    other = back_up(kept, tmp_path / "other" / "[mcp].json", b"other")
+    made = [back_up(kept, tmp_path / "[mcp].json", str(number).encode()) for number in range(KEPT_BACKUPS + 3)]
+    assert sorted(kept.iterdir()) == [other, *made[3:]]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_the_mode_of_a_file_stays(mode: int, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.touch(mode)
+    path.chmod(mode)
+    write_atomically(path, b"new")
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", mode)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such permissions")
+def test_only_its_owner_reads_a_file_that_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x"
+    path.touch(0o644)
+    made = disk.made(monkeypatch)
+    write_atomically(path, b"new")
+    assert made == [0o600]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="directories are not synced there")
+def test_a_file_reaches_the_disk_and_then_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = disk.synced(monkeypatch)
+    write_atomically(tmp_path / "made" / "x", b"new")
+    assert synced == [3, ["x"]]
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only root writes for others")
+def test_the_owner_of_a_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.touch()
+    os.chown(path, 65534, 65533)
+    write_atomically(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid, path.read_bytes()) == (65534, 65533, b"new")
+
+
+def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    write_atomically(link, b"new")
+    assert (link.is_symlink(), (tmp_path / "real").read_bytes()) == (True, b"new")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of a file")
+def test_a_failed_write_leaves_the_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("{}")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, limits[1]))
+    try:
+        with pytest.raises(ValueError, match="File too large"):
+            write_atomically(path, b"new and longer")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (path.read_text(), list(tmp_path.iterdir())) == ("{}", [path])
