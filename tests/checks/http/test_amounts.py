@@ -16,9 +16,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from shared.protocol.wire.sse import EventStream
 from shared.server.context import Context
-from shared.transports.http.limits import EndpointLimits, SessionLimits
 from tests.shared.transports.http.http_wire import (
     PATIENCE,
     Json,
@@ -267,41 +265,3 @@ async def test_the_same_ids_never_cross(count: int, principals: tuple[str, str])
         async with anyio.create_task_group() as tasks:
             for number in (0, 1):
                 tasks.start_soon(client, number)
-
-
-# Clients that do not read
-
-
-async def raw_events(site: Site, message: Json, headers: Json, count: int) -> tuple[list[Any], Any]:
-    """The first events of a POST, and the connection, which is still open."""
-    body = json.dumps(message).encode()
-    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
-    lines = [f"{name}: {value}" for name, value in merged({**headers, "Host": "localhost"})]
-    head = "\r\n".join(["POST /mcp HTTP/1.1", *lines, f"Content-Length: {len(body)}", "", ""])
-    writer.write(head.encode() + body)
-    await reader.readuntil(b"\r\n\r\n")
-    stream, found = EventStream(1_000_000), list[Any]()
-    while len(found) < count:
-        size = int(await reader.readuntil(b"\r\n"), 16)
-        found += stream.feed((await reader.readexactly(size + 2))[:size])
-    return found, writer
-
-
-async def test_a_client_that_does_not_read_slows_no_other_stream() -> None:
-    limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000))
-    async with served(limits=limits) as site:
-        session, other = await site.initialize(), await site.initialize()
-        flood = site.message("tools/call", {"name": "flood", "arguments": {}})
-        found, writer = await raw_events(site, flood, session, 1)
-        report = {"name": "report", "arguments": {"steps": 500}, "_meta": {"progressToken": 1}}
-        for headers in (session, other, session):
-            async with site.stream(site.message("tools/call", report), headers) as answer:
-                assert len([one async for one in events(answer)]) == 501
-        await site.probe.finished.wait()
-        # Its first event is long gone, and it is told so; its answer is not.
-        for last, status in ((found[0].id, 400), (found[0].id.replace("_0", "_2000"), 200)):
-            answer = await site.client.get("/mcp", headers=merged({**session, "Last-Event-ID": last}))
-            assert answer.status_code == status
-        assert '"text":"done"' in answer.text
-        writer.transport.abort()
-        assert (await site.post(site.message("ping"), session)).status_code == 200

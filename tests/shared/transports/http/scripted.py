@@ -1,4 +1,5 @@
-"""A server of a few bytes on a real socket, for what ours never does: it answers each request as it is told."""
+"""A server of a few bytes on a real socket, for what ours never does: it answers each request as it is told. And the
+transport of a client of such a one."""
 
 import asyncio
 import json
@@ -6,6 +7,19 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import (
+    Message,
+    Notification,
+    Request,
+    Response,
+)
+from shared.transports.http.client import HttpTransport, open_http
+from shared.transports.http.client_pool import lent_http
 
 Pieces = AsyncGenerator[bytes, None] | Iterable[bytes]
 
@@ -139,3 +153,50 @@ async def _request(reader: asyncio.StreamReader) -> Asked:
     pairs = (line.partition(":") for line in lines)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     return Asked(method, path, headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+
+
+SESSION = {"mcp-session-id": "s-1"}
+OPENED = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}
+NOTED = '{"jsonrpc": "2.0", "method": "notifications/x"}'
+CALL = Request(2, "tools/call", {"name": "x", "arguments": {}})
+
+
+@asynccontextmanager
+async def transport_to(script: Any) -> AsyncIterator[HttpTransport]:
+    """The transport of `connect_http` by itself, to a server that answers as `script` says."""
+    with anyio.fail_after(30):
+        async with serving(script) as url, lent_http(None, url) as http, open_http(url, {}, http) as transport:
+            yield transport
+
+
+async def say(transport: HttpTransport, *messages: Message) -> None:
+    """Sends these messages."""
+    await transport.send([Outgoing(message, None) for message in messages])
+
+
+async def shake_hands(transport: HttpTransport) -> None:
+    """Opens a session; the script has to answer it."""
+    await say(transport, Request(1, "initialize", {}))
+    assert isinstance((await transport.receive())[0], Response)
+    await say(transport, Notification("notifications/initialized"))
+
+
+def handshake(**answers: Any) -> Script:
+    """Opens the session s-1; the stream of notifications is as `answers` have it."""
+    return Script(initialize=result(1, OPENED, **SESSION), initialized=Answer(202), **answers)
+
+
+async def until_lost(transport: HttpTransport) -> list[Message]:
+    """All that comes before the connection is lost."""
+    received: list[Message] = []
+    with suppress(anyio.BrokenResourceError):
+        while True:
+            received += await transport.receive()
+    return received
+
+
+async def answer_to(answer: Answer | bytes) -> Message:
+    """What becomes of a call that is answered so."""
+    async with transport_to(Script(call=answer)) as transport:
+        await say(transport, CALL)
+        return (await transport.receive())[0]

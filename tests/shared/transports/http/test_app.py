@@ -74,7 +74,6 @@ async def test_what_is_not_for_this_server_is_refused_without_asking() -> None:
 
 
 # What an answer never is: an echo
-
 MARK = "qxz7"
 """What no answer may contain."""
 
@@ -123,6 +122,7 @@ ONCE = [
     "Content-Type: application/json",
     "MCP-Protocol-Version: 2026-07-28",
     "mcp-method: tools/list",
+    "Mcp-Session-Id: x",
     "Last-Event-ID: 0_0",
     "Content-Length: 4",
 ]

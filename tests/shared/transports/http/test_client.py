@@ -1,22 +1,50 @@
-"""`connect_http` against our own HTTP server, in what HTTP has of its own, and against a scripted one."""
+"""`connect_http` against our own HTTP server, in what HTTP has of its own, and against a scripted one; and its
+transport by itself: what it makes of a session that is over, of what is cancelled, and of what need not be
+waited for."""
 
 import json
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import anyio
+import anyio.lowlevel
 import pytest
 
 from shared.client.client import Client
 from shared.client.connect import connect_http
-from shared.client.errors import Unreached
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import (
+    Message,
+    Notification,
+    OnStream,
+    Request,
+    Response,
+    Unanswered,
+)
+from shared.transports.http import client as client_module
+from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import Small, listening
-from tests.shared.transports.http.scripted import Answer, Asked, Script, result, said, serving, stream
+from tests.shared.transports.http.scripted import (
+    CALL,
+    NOTED,
+    OPENED,
+    SESSION,
+    Answer,
+    Asked,
+    Script,
+    handshake,
+    result,
+    said,
+    say,
+    serving,
+    shake_hands,
+    stream,
+    transport_to,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -92,17 +120,7 @@ async def test_a_token_lets_us_in() -> None:
         assert caught.value.code == 401
 
 
-async def test_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as nobody:
-        port = nobody.getsockname()[1]
-    with anyio.fail_after(30), pytest.raises(Unreached, match=f"^no connection to 127.0.0.1:{port}: "):
-        async with connect_http(f"http://127.0.0.1:{port}/mcp"):
-            pass
-
-
 # Servers that are odd
-
-
 OPEN = {
     "initialize": result(1, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}),
     "initialized": Answer(202),
@@ -124,12 +142,6 @@ async def test_a_stream_that_breaks_is_resumed() -> None:
         assert await client.plain.list_tools() == [{"name": "x"}]
     resumed = [one.headers.get("last-event-id") for one in server.requests if one.method == "GET"]
     assert resumed == [None, "7", "8"]
-
-
-async def test_a_stream_that_ends_without_an_answer() -> None:
-    async with _scripted(Script(**OPEN, call=stream(": nothing\n\n"))) as client:
-        with pytest.raises(ConnectionError, match="without an answer"):
-            await client.plain.call_tool("x")
 
 
 async def test_of_the_answer_to_a_notification_little_is_read() -> None:
@@ -214,3 +226,192 @@ async def test_tools_with_wrong_marks_are_left_out(
     async with _scripted(Script(**OPEN, discover=discovered, list=result(2, {"tools": tools})), mode) as client:
         assert [tool["name"] for tool in await client.plain.list_tools()] == surfaced
     assert ("the tool 'bad' is left out" in caplog.text) is (mode == "stateless")
+
+
+# The transport
+
+
+async def test_a_session_that_is_forgotten_is_told_and_not_deleted() -> None:
+    script = handshake(call=Answer(404), DELETE=Answer(204))
+    async with transport_to(script) as transport:
+        await shake_hands(transport)
+        await say(transport, CALL)
+        (lost,) = await transport.receive()
+    assert lost == Unanswered(2, "the server has forgotten the session", "session over")
+    assert script.count("DELETE") == 0
+
+
+async def test_a_session_that_is_forgotten_before_it_is_told_something_is_lost() -> None:
+    async with transport_to(handshake(list_changed=Answer(404))) as transport:
+        await shake_hands(transport)
+        await say(transport, Notification("notifications/roots/list_changed"))
+        with pytest.raises(anyio.BrokenResourceError):
+            await transport.receive()
+
+
+async def test_what_is_cancelled_need_not_be_heard() -> None:
+    asked = anyio.Event()
+
+    async def answer(request: Asked) -> Answer | bytes:
+        if request.name == "call":
+            asked.set()
+            await anyio.sleep_forever()
+        return {"initialize": result(1, OPENED, **SESSION), "cancelled": b"", "list": result(3, {})}.get(
+            request.name, Answer(202)
+        )
+
+    async with transport_to(answer) as transport:
+        await shake_hands(transport)
+        await say(transport, CALL)
+        await asked.wait()
+        await transport.send([Outgoing(Notification("notifications/cancelled", {"requestId": 2}), 2)])
+        await say(transport, Request(3, "tools/list"))
+        assert await transport.receive() == [Response(3, {})]
+
+
+async def test_a_request_that_was_not_sent_is_not_cancelled_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "MAX_CALLS", 1)
+    cancelled: list[int] = []
+    asked = anyio.Event()
+
+    async def answer(request: Asked) -> Answer:
+        if request.name == "cancelled":
+            cancelled.append(json.loads(request.body)["params"]["requestId"])
+            return Answer(202)
+        asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    def withdrawn(id_: int) -> Outgoing:
+        return Outgoing(Notification("notifications/cancelled", {"requestId": id_}), id_)
+
+    async with transport_to(answer) as transport:
+        await say(transport, CALL)
+        await asked.wait()
+        await say(transport, Request(3, "tools/call"))
+        await anyio.lowlevel.checkpoint()
+        await transport.send([Outgoing(Request(4, "tools/call"), None), withdrawn(4), withdrawn(3), withdrawn(2)])
+        while not cancelled:
+            await anyio.lowlevel.checkpoint()
+    assert cancelled == [2]
+
+
+async def test_a_notification_that_is_not_taken_holds_up_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "FAREWELL_SECONDS", 0.01)
+
+    async def answer(request: Asked) -> Answer:
+        if request.name == "list_changed":
+            await anyio.sleep_forever()
+        return result(2, {})
+
+    async with transport_to(answer) as transport:
+        await say(transport, Notification("notifications/roots/list_changed"), CALL)
+        assert await transport.receive() == [Response(2, {})]
+
+
+async def test_what_need_not_be_waited_for_leaves_at_once() -> None:
+    script = handshake(call=result(2, {}))
+    async with transport_to(script) as transport:
+        assert transport.try_send([Outgoing(Request(1, "initialize", {}), None)])
+        assert isinstance((await transport.receive())[0], Response)
+        assert not transport.try_send([Outgoing(Notification("notifications/initialized"), None)])
+        await say(transport, Notification("notifications/initialized"))
+        assert transport.try_send([Outgoing(CALL, None)])
+        assert await transport.receive() == [Response(2, {})]
+    assert [one.name for one in script.requests if one.method == "POST"] == ["initialize", "initialized", "call"]
+
+
+async def test_calls_beyond_the_bound_wait_and_streams_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "MAX_CALLS", 2)
+    running, most, go = 0, 0, anyio.Event()
+
+    async def forever() -> AsyncGenerator[bytes, None]:
+        yield f"data: {NOTED}\n\n".encode()
+        await anyio.sleep_forever()
+
+    async def answer(request: Asked) -> Answer:
+        nonlocal running, most
+        if request.name == "listen":
+            return Answer(headers={"content-type": "text/event-stream"}, pieces=forever())
+        running += 1
+        most = max(most, running)
+        await go.wait()
+        running -= 1
+        return Answer(500)
+
+    async with transport_to(answer) as transport:
+        await say(transport, *(Request(id_, "tools/call") for id_ in range(10, 15)))
+        while running < 2:
+            await anyio.lowlevel.checkpoint()
+        await say(transport, *(Request(id_, "subscriptions/listen") for id_ in range(3)))
+        received: list[Message] = []
+        while len(received) < 3:
+            received += await transport.receive()
+        go.set()
+        while len(received) < 8:
+            received += await transport.receive()
+    assert most == 2
+
+
+async def test_nothing_is_begun_at_once_in_a_session_that_is_over() -> None:
+    """Its client has yet to see that, and then has what it wanted to send."""
+    script = handshake(GET=[stream("id: 1\nretry: 1\ndata:\n\n"), Answer(404)])
+    async with transport_to(script) as transport:
+        await shake_hands(transport)
+        while transport.try_send([Outgoing(Notification("notifications/x"), None)]):
+            await anyio.lowlevel.checkpoint()
+        with pytest.raises(anyio.BrokenResourceError):
+            await transport.receive()
+
+
+async def test_a_request_that_is_cancelled_closes_its_stream() -> None:
+    closed = anyio.Event()
+
+    async def noisy() -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield f"data: {NOTED}\n\n".encode()
+                await anyio.lowlevel.checkpoint()
+        finally:
+            closed.set()
+
+    async def answer(_request: Asked) -> Answer:
+        return Answer(headers={"content-type": "text/event-stream"}, pieces=noisy())
+
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    async with transport_to(answer) as transport:
+        await say(transport, Request(2, "tools/call", {"name": "x", **meta}))
+        assert (await transport.receive())[0] == OnStream(Notification("notifications/x"), 2)
+        await transport.send([Outgoing(Notification("notifications/cancelled", {"requestId": 2}), 2)])
+        await closed.wait()
+
+
+async def test_what_is_under_way_ends_with_the_transport() -> None:
+    asked = anyio.Event()
+
+    async def answer(_request: Asked) -> Answer:
+        asked.set()
+        await anyio.sleep_forever()
+        return Answer()
+
+    before = settled_descriptors()
+    async with transport_to(answer) as transport:
+        await say(transport, CALL)
+        await asked.wait()
+        await transport.aclose()
+        await transport.aclose()
+        with pytest.raises(anyio.EndOfStream):
+            await transport.receive()
+    while left_open(before):
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_a_large_message_is_sent_whole() -> None:
+    async def answer(request: Asked) -> Answer:
+        return result(2, {"length": len(request.body)})
+
+    async with transport_to(answer) as transport:
+        await say(transport, Request(2, "tools/call", {"name": "x", "arguments": {"text": "x" * 3_000_000}}))
+        (answered,) = await transport.receive()
+    assert isinstance(answered, Response)
+    assert answered.result["length"] > 3_000_000

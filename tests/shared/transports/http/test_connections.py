@@ -34,16 +34,16 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("token", ["secret", "wrong"])
-@pytest.mark.parametrize("what", ENDLESS)
-async def test_what_never_ends_is_cut_off(what: str, token: str) -> None:
-    lines, start, more = ENDLESS[what]
+async def test_what_never_ends_is_cut_off(token: str) -> None:
     async with served(tokens=("secret",)) as site:
-        async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
-            sent = requested(site, f"Authorization: Bearer {token}", *lines) + start
-            with pytest.raises(anyio.BrokenResourceError):  # noqa: PT012
-                for _ in range(1_000):
-                    await stream.send(sent)
-                    sent = more
+        for what, (lines, start, more) in ENDLESS.items():
+            async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+                sent = requested(site, f"Authorization: Bearer {token}", *lines) + start
+                with pytest.raises(anyio.BrokenResourceError):  # noqa: PT012
+                    for _ in range(1_000):
+                        await stream.send(sent)
+                        sent = more
+                    pytest.fail(f"{what} went on")
         assert (await site.client.get("/healthz")).status_code == 200
 
 
@@ -145,21 +145,20 @@ async def test_what_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
 
 
 # Which host is asked for
+TARGETS = [
+    ("http://localhost:1/healthz", 200),
+    ("HTTP://127.0.0.1/healthz", 200),
+    ("http://evil.example/healthz", 403),
+    ("http://evil.example:80/healthz", 403),
+    ("http://localhost@evil.example/healthz", 403),
+    ("http://evil.example#@localhost/healthz", 400),
+    ("ftp://evil.example/healthz", 403),
+]
 
 
-@pytest.mark.parametrize(
-    ("target", "status"),
-    [
-        ("http://localhost:1/healthz", 200),
-        ("HTTP://127.0.0.1/healthz", 200),
-        ("http://evil.example/healthz", 403),
-        ("http://evil.example:80/healthz", 403),
-        ("http://localhost@evil.example/healthz", 403),
-        ("http://evil.example#@localhost/healthz", 400),
-        ("ftp://evil.example/healthz", 403),
-    ],
-)
-async def test_a_target_that_names_a_host_is_judged_by_it(target: str, status: int) -> None:
+async def test_a_target_that_names_a_host_is_judged_by_it() -> None:
     """RFC 9112, section 3.2.2: the header does not count then."""
-    async with served() as site, site.raw("Connection: close", request=f"GET {target}") as stream:
-        assert (await stream.receive()).startswith(f"HTTP/1.1 {status}".encode())
+    async with served() as site:
+        for target, status in TARGETS:
+            async with site.raw("Connection: close", request=f"GET {target}") as stream:
+                assert (await stream.receive()).startswith(f"HTTP/1.1 {status}".encode()), target

@@ -84,15 +84,6 @@ async def test_pages_of_an_allowed_origin_may_read_answers() -> None:
         await site.initialize(headers={**origin, "X-API-Key": "secret"})
 
 
-async def test_repeated_guard_headers() -> None:
-    async with served(tokens=("secret",)) as site:
-        for name in ("Origin", "Authorization", "X-API-Key"):
-            sent = [*merged(None), (name, "http://localhost"), (name, "http://localhost")]
-            assert (await site.client.post("/mcp", json={}, headers=sent)).status_code == 400, name
-        async with site.raw(f"Host: localhost:{site.port}", "Content-Length: 0") as stream:
-            assert (await stream.receive()).startswith(b"HTTP/1.1 400")
-
-
 NO_TOKEN: list[tuple[Json, str]] = [
     ({}, "Bearer"),
     ({"Authorization": "Bearer wrong"}, 'Bearer error="invalid_token"'),
@@ -332,12 +323,6 @@ async def test_one_of_several_leaves_new_connections_to_the_others_and_has_clien
                 accepted, _ = await loop.sock_accept(others)
                 accepted.close()
         assert [(answer.status_code, answer.headers["connection"]) for answer in answers] == [(200, "close")] * 2
-
-
-async def test_the_server_knows_its_endpoint_while_it_listens() -> None:
-    async with served() as site:
-        assert site.running.endpoints == [("127.0.0.1", site.port)]
-    assert site.running.endpoints == []
 
 
 async def test_cancelling_closes_the_port() -> None:

@@ -173,14 +173,6 @@ async def logged(site: Site, session: Json) -> list[Any]:
     ]
 
 
-async def test_a_session_belongs_to_its_principal_everywhere(two: Two) -> None:
-    async with two(tokens=("one", "two")) as (here, there):
-        session = await here.initialize(headers={"Authorization": "Bearer one"})
-        others = {**session, "Authorization": "Bearer two"}
-        assert (await there.post(there.message("ping"), others)).status_code == 404
-        assert (await there.post(there.message("ping"), session)).status_code == 200
-
-
 async def test_an_id_is_in_use_at_all_replicas(two: Two) -> None:
     async with two() as (here, there), anyio.create_task_group() as tasks:
         session = await here.initialize()
@@ -231,30 +223,6 @@ async def test_a_stream_is_resumed_at_another_replica(two: Two) -> None:
         assert [said(one) for one in await resume(there, session, lost[0].id)] == ["before", "after", "released"]
         numbers = [int(str(one.id).partition("_")[2]) for one in (*lost, *rest)]
         assert numbers == [0, 1, 2, 3]
-
-
-async def test_what_names_no_event_is_refused_and_not_the_beginning(two: Two) -> None:
-    async with two() as (here, there):
-        session = await here.initialize()
-        for site, event_id in ((here, "x"), (there, "x"), (there, "0_9999999999999999"), (there, "0_0")):
-            headers = merged({**session, "Last-Event-ID": event_id})
-            assert (await site.client.get("/mcp", headers=headers)).status_code == 400
-
-
-async def test_coming_back_elsewhere_takes_the_stream_from_the_connection_before(two: Two) -> None:
-    async with two() as (here, there):
-        session = await here.initialize()
-        async with here.stream(call(here, "part", "p"), session) as response:
-            first = read_events(response)
-            lost = [await anext(first), await anext(first)]
-            headers = merged({**session, "Last-Event-ID": lost[0].id})
-            async with there.client.stream("GET", "/mcp", headers=headers) as again:
-                second = read_events(again)
-                assert said(await anext(second)) == "before"
-                with pytest.raises(httpx.RemoteProtocolError):
-                    await anext(first)
-                here.probe.release.set()
-                assert [said(one) async for one in second] == ["after", "released"]
 
 
 @IN_BOTH

@@ -26,7 +26,7 @@ from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import Small, listening, text_of
 from tests.shared.transports.http.scripted import Answer, Asked, Script, serving
 
-VERSIONS = pytest.mark.parametrize("mode", ["auto", "handshake", "2025-06-18", "2024-11-05"])
+VERSIONS = pytest.mark.parametrize("mode", ["auto", "2024-11-05"])
 TOKEN = "secret-secret-secret"
 
 
@@ -49,35 +49,6 @@ async def test_a_tool_is_called(mode: str) -> None:
         assert client.server.version == (mode if mode[0] == "2" else "2025-11-25")
         assert len(await client.plain.list_tools()) == 7
         assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
-
-
-async def test_many_calls_run_at_once() -> None:
-    sums: list[str] = []
-    async with connected(Small()) as client:
-
-        async def add(a: int) -> None:
-            sums.append(text_of(await client.plain.call_tool("add", {"a": a, "b": 1})))
-
-        async with anyio.create_task_group() as tasks:
-            for a in range(20):
-                tasks.start_soon(add, a)
-    assert sorted(map(int, sums)) == list(range(1, 21))
-
-
-async def test_progress_is_reported() -> None:
-    seen: list[float] = []
-    async with connected(Small()) as client:
-        await client.plain.call_tool("count", {"to": 3}, on_progress=lambda *report: seen.append(report[0]))
-    assert seen == [1, 2, 3]
-
-
-async def test_a_call_given_up_is_cancelled() -> None:
-    small = Small()
-    async with connected(small) as client:
-        while not small.started.is_set():
-            with pytest.raises(TimeoutError):
-                await client.plain.call_tool("wait", timeout=0.05)
-        await small.cancelled.wait()
 
 
 async def test_questions_are_answered() -> None:

@@ -390,15 +390,6 @@ async def test_whoever_takes_no_stream_can_not_listen() -> None:
         assert first["method"] == "mcp/notifications/subscriptions/acknowledged"
 
 
-async def test_a_client_that_goes_away_has_cancelled_its_call() -> None:
-    async with spoken() as site:
-        body = json.dumps(execute("wait")).encode()
-        async with site.raw("Content-Type: application/json", f"Content-Length: {len(body)}", body=body):
-            await site.probe.started.wait()
-        with anyio.fail_after(20):
-            await site.probe.cancelled.wait()
-
-
 async def test_on_a_websocket_the_first_message_settles_what_is_spoken() -> None:
     async with spoken() as site, web_socket(site) as socket:
         await socket.send({"jsonrpc": "2.0", "id": None, "method": "mcp/initialize", "params": {}})

@@ -4,13 +4,11 @@ import json
 from contextlib import AsyncExitStack
 
 import anyio
-import pytest
 
 from shared.transports.http.limits import EndpointLimits, SessionLimits
 from tests.shared.transports.http.http_wire import Site, envelope, served, visited
 from tests.shared.transports.http.web_socket import (
     ACCEPTED,
-    BINARY,
     CLOSE,
     CONTINUED,
     PING,
@@ -52,34 +50,26 @@ async def test_of_several_subprotocols_ours_is_chosen(standing: Site) -> None:
         assert "sec-websocket-protocol: mcp" in socket.head
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Sec-WebSocket-Protocol": "chat"}, 400),
-        ({"Sec-WebSocket-Key": None}, 400),
-        ({"Sec-WebSocket-Key": "short"}, 400),
-        ({"Connection": "keep-alive"}, 406),
-        ({"Sec-WebSocket-Version": "8"}, 426),
-        ({"Sec-WebSocket-Version": None}, 426),
-        ({"Origin": "https://evil.example"}, 403),
-        ({"Host": "evil.example"}, 400),
-    ],
-    ids=str,
-)
-async def test_a_handshake_that_is_none_is_refused_as_a_request_is(
-    standing: Site, headers: dict[str, str | None], status: int
-) -> None:
-    async with visited(standing) as site:
-        head, reason = await refusal(site, headers)
-        assert head.startswith(f"http/1.1 {status} ")
-        assert "evil" not in reason
-        assert "short" not in reason
+REFUSED: list[tuple[dict[str, str | None], int]] = [
+    ({"Sec-WebSocket-Protocol": "chat"}, 400),
+    ({"Sec-WebSocket-Key": None}, 400),
+    ({"Sec-WebSocket-Key": "short"}, 400),
+    ({"Connection": "keep-alive"}, 406),
+    ({"Sec-WebSocket-Version": "8"}, 426),
+    ({"Sec-WebSocket-Version": None}, 426),
+    ({"Origin": "https://evil.example"}, 403),
+    ({"Host": "evil.example"}, 400),
+]
 
 
-async def test_a_version_that_we_do_not_speak_is_told_ours(standing: Site) -> None:
+async def test_a_handshake_that_is_none_is_refused_as_a_request_is(standing: Site) -> None:
     async with visited(standing) as site:
-        head, _ = await refusal(site, {"Sec-WebSocket-Version": "8"})
-        assert "sec-websocket-version: 13\r\n" in head
+        for headers, status in REFUSED:
+            head, reason = await refusal(site, headers)
+            assert head.startswith(f"http/1.1 {status} "), headers
+            assert ("sec-websocket-version: 13\r\n" in head) is (status == 426)
+            assert "evil" not in reason
+            assert "short" not in reason
 
 
 async def test_without_the_token_there_is_no_upgrade() -> None:
@@ -251,9 +241,3 @@ async def test_a_peer_that_never_says_a_word_gives_its_place_back() -> None:
         async with web_socket(site) as silent:
             assert (await silent.next()).closing == (1008, "no message has come")
         assert "result" in await used.request("ping")
-
-
-async def test_a_binary_frame_is_no_message(standing: Site) -> None:
-    async with visited(standing) as site, web_socket(site) as socket:
-        await socket.frame(BINARY, b"{}")
-        assert await socket.closed() == (1003, "a message is a text frame")

@@ -95,14 +95,15 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("data", "code"), BROKEN.values(), ids=BROKEN)
-async def test_what_breaks_the_rules_is_told_so_and_costs_itself_only(standing: Site, data: bytes, code: int) -> None:
-    async with visited(standing) as site, web_socket(site) as socket:
-        await socket.stream.send(data)
-        told, reason = await socket.closed()
-        assert told == code
-        assert reason
-        await serves(site)
+async def test_what_breaks_the_rules_is_told_so_and_costs_itself_only(standing: Site) -> None:
+    async with visited(standing) as site:
+        for what, (data, code) in BROKEN.items():
+            async with web_socket(site) as socket:
+                await socket.stream.send(data)
+                told, reason = await socket.closed()
+                assert told == code, what
+                assert reason
+                await serves(site)
 
 
 async def test_a_message_that_can_not_be_written_ends_its_session(caplog: pytest.LogCaptureFixture) -> None:
@@ -127,7 +128,7 @@ async def test_a_peer_that_does_not_answer_a_close_frame_is_cut(monkeypatch: pyt
     async with small() as site, web_socket(site) as socket:
         await socket.request("ping")
         site.stop.set()
-        assert await socket.closed() == (1001, "the server is stopping")
+        assert await socket.closed(answers=False) == (1001, "the server is stopping")
 
 
 @pytest.mark.slow
@@ -344,7 +345,7 @@ async def test_no_bytes_make_it_crash_hang_or_leak() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(4))
 async def test_no_bytes_at_all_make_it_crash_hang_or_leak(part: int) -> None:
     await fuzz(500 + part * 1_000, 1_000)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,9 +84,13 @@ class WebSocket:
         """The answer to a call, which is the next message."""
         return await self.request("tools/call", {"name": tool, "arguments": arguments})
 
-    async def closed(self) -> tuple[int, str]:
-        """The code and reason of the close frame that comes next; then the server has no more to say."""
+    async def closed(self, *, answers: bool = True) -> tuple[int, str]:
+        """The code and reason of the close frame that comes next, which is answered; then the server has no more to
+        say."""
         closing = (await self.next()).closing
+        if answers:
+            with suppress(anyio.BrokenResourceError):
+                await self.frame(CLOSE, closing[0].to_bytes(2))
         with anyio.fail_after(PATIENCE):
             try:
                 rest = await self._received.receive()
