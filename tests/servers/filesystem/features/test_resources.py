@@ -37,12 +37,13 @@ def read(ask):
     return call
 
 
-@pytest.mark.parametrize("query", ["", "?offset=1"])
-@pytest.mark.parametrize("data", [b"text", b"\xff\0"])
-async def test_programs_are_told_when_a_file_was_changed(root, read, data, query):
-    (root / "a").write_bytes(data)
-    os.utime(root / "a", (WHEN, WHEN))
-    assert (await read(f"{(root / 'a').as_uri()}{query}"))["_meta"]["lastModified"] == "2023-11-14T22:13:20Z"
+async def test_programs_are_told_when_a_file_was_changed(root, read):
+    for data in (b"text", b"\xff\0"):
+        (root / "a").write_bytes(data)
+        os.utime(root / "a", (WHEN, WHEN))
+        for query in ("", "?offset=1"):
+            contents = await read(f"{(root / 'a').as_uri()}{query}")
+            assert contents["_meta"]["lastModified"] == "2023-11-14T22:13:20Z"
 
 
 # Reading again
@@ -65,26 +66,24 @@ async def test_a_file_is_sent_again_once_it_was_touched(root, version):
 # A file over the budget
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.bin"])
-async def test_a_file_over_the_budget_names_its_size_and_how_to_read_a_part(root, read, name):
-    (root / name).write_bytes(b"x" * 2_000_000)
-    uri = (root / name).as_uri()
-    error = await read(uri)
-    template = f"{uri}{{?offset,length}}"
-    assert error["code"] == -32602
-    assert "too_large: has 2000000 bytes; the limit is" in error["message"]
-    assert error["message"].endswith(f"read a part, by bytes: {template}")
-    assert error["data"] == {"uri": uri, "uriTemplate": template}
+async def test_a_file_over_the_budget_names_its_size_and_how_to_read_a_part(root, read):
+    for name in ("a.txt", "a.bin"):
+        (root / name).write_bytes(b"x" * 2_000_000)
+        uri = (root / name).as_uri()
+        error = await read(uri)
+        template = f"{uri}{{?offset,length}}"
+        assert (error["code"], error["data"]) == (-32602, {"uri": uri, "uriTemplate": template})
+        assert "too_large: has 2000000 bytes; the limit is" in error["message"]
+        assert error["message"].endswith(f"read a part, by bytes: {template}")
 
 
 async def test_f20_text_has_the_budget_of_a_read_and_a_picture_that_of_a_result(root, read):
     (root / "a.txt").write_bytes(b"x" * 100_001)
     (root / "a.png").write_bytes(b"\0" * 600_000)
-    assert (
-        "has 100001 bytes; the limit is 100000 of text as JSON" in (await read((root / "a.txt").as_uri()))["message"]
-    )
-    assert len((await read((root / "a.txt").as_uri(), max_read=200_000))["text"]) == 100_001
-    assert len(base64.b64decode((await read((root / "a.png").as_uri()))["blob"])) == 600_000
+    text, picture = (root / "a.txt").as_uri(), (root / "a.png").as_uri()
+    assert "has 100001 bytes; the limit is 100000 of text as JSON" in (await read(text))["message"]
+    assert len((await read(text, max_read=200_000))["text"]) == 100_001
+    assert len(base64.b64decode((await read(picture))["blob"])) == 600_000
 
 
 async def test_the_parts_of_a_file_are_the_whole(root, read):
@@ -99,32 +98,23 @@ async def test_the_parts_of_a_file_are_the_whole(root, read):
     assert parts == data
 
 
-@pytest.mark.parametrize(
-    ("query", "text"), [("offset=2", "234"), ("length=2", "01"), ("offset=1&length=2", "12"), ("offset=9", "")]
-)
-async def test_a_part_by_bytes(root, read, query, text):
+async def test_a_part_by_bytes_may_be_behind_the_end_however_far(root, read):
     (root / "a.txt").write_text("01234")
-    assert (await read(f"{(root / 'a.txt').as_uri()}?{query}"))["text"] == text
-
-
-@pytest.mark.parametrize("size", [5, 100_000])
-@pytest.mark.parametrize("offset", [2**62, 2**63 - 1, 2**63, 2**64, 10**40])
-async def test_a_part_behind_the_end_is_empty_however_far(root, read, size, offset):
-    (root / "a.txt").write_text("x" * size)
-    uri = f"{(root / 'a.txt').as_uri()}?offset={offset}&length={offset}"
-    contents = await read(uri)
-    assert (contents["text"], contents["_meta"]["size"]) == ("", size)
+    (root / "b.txt").write_text("x" * 100_000)
+    small, large = (root / "a.txt").as_uri(), (root / "b.txt").as_uri()
+    parts = {"offset=2": "234", "length=2": "01", "offset=1&length=2": "12", "offset=9": ""}
+    assert {query: (await read(f"{small}?{query}"))["text"] for query in parts} == parts
+    for offset in (2**62, 2**63 - 1, 2**63, 2**64, 10**40):
+        for uri, size in ((small, 5), (large, 100_000)):
+            contents = await read(f"{uri}?offset={offset}&length={offset}")
+            assert (contents["text"], contents["_meta"]["size"]) == ("", size)
+    for query in ("offset=-1", "length=x", "offset="):
+        assert (await read(f"{small}?{query}"))["code"] == -32602
 
 
 async def test_a_part_that_is_long_as_json_is_bytes(root, read):
     (root / "a.txt").write_bytes(b"\x01" * 70_000)
     assert len(base64.b64decode((await read(f"{(root / 'a.txt').as_uri()}?length=60000"))["blob"])) == 60_000
-
-
-@pytest.mark.parametrize("query", ["offset=-1", "length=x", "offset="])
-async def test_a_part_that_means_nothing_is_refused(root, read, query):
-    (root / "a.txt").write_text("01234")
-    assert (await read(f"{(root / 'a.txt').as_uri()}?{query}"))["code"] == -32602
 
 
 # What kind
@@ -158,10 +148,10 @@ def folder(root):
     return root / "sub"
 
 
-@pytest.mark.parametrize("slash", ["", "/"])
-async def test_a_directory_is_read_as_the_list_of_its_resources(folder, read, slash):
-    contents = await read(f"{folder.as_uri()}{slash}")
-    assert contents["mimeType"] == "application/json"
+async def test_a_directory_is_read_as_the_list_of_its_resources(folder, read):
+    for slash in ("", "/"):
+        contents = await read(f"{folder.as_uri()}{slash}")
+        assert contents["mimeType"] == "application/json"
     listing = json.loads(contents["text"])
     assert (listing["total"], listing["truncated"]) == (3, False)
     assert listing["resources"][0] == {
@@ -174,9 +164,8 @@ async def test_a_directory_is_read_as_the_list_of_its_resources(folder, read, sl
     assert [one["mimeType"] for one in listing["resources"][1:]] == ["inode/directory"]
 
 
-async def test_what_is_denied_is_not_among_the_resources(root, ask, read, complete):
+async def test_what_is_denied_is_not_among_the_resources(root, read, complete):
     (root / ".env").touch()
-    assert [one["uri"] for one in (await ask("resources/list", {}))["result"]["resources"]] == [root.as_uri()]
     assert json.loads((await read(root.as_uri()))["text"])["resources"] == []
     assert await complete(f"{root.as_uri().removeprefix('file:///')}/.e") == []
 
@@ -236,12 +225,6 @@ async def test_a_path_is_completed(folder, complete, version):
     assert await complete(f"{start}/d", version) == [f"{start}/deep/"]
 
 
-@pytest.mark.parametrize("length", [0, 1, -1])
-async def test_a_path_that_is_not_yet_in_a_root_is_completed_to_it(root, complete, length):
-    path = root.as_uri().removeprefix("file:///")
-    assert await complete(path[:length] if length else "") == [f"{path}/"]
-
-
 async def test_names_are_completed_as_they_are_written_in_a_uri(root, complete):
     (root / "a b").touch()
     (root / "a?b").touch()
@@ -250,36 +233,31 @@ async def test_names_are_completed_as_they_are_written_in_a_uri(root, complete):
     assert await complete(f"{path}/a ") == await complete(f"{path}/a%20") == [f"{path}/a%20b"]
 
 
-@pytest.mark.parametrize("typed", ["etc/pass", "{root}/../root_evil/", "{root}/none/", "{root}/%zz/"])
-async def test_nothing_outside_is_completed(root, outside, complete, typed):
-    assert await complete(typed.replace("{root}", root.as_uri().removeprefix("file:///"))) == []
+async def test_only_what_is_in_a_root_is_completed_and_what_leads_to_it(root, outside, complete):
+    path = root.as_uri().removeprefix("file:///")
+    for typed in ("", path[:1], path[:-1]):
+        assert await complete(typed) == [f"{path}/"]
+    for typed in ("etc/pass", f"{path}/../root_evil/", f"{path}/none/", f"{path}/%zz/"):
+        assert await complete(typed) == []
 
 
 # Hints
 
 
-async def test_an_allowed_directory_has_the_end_of_its_path_as_title(root, ask):
-    (one,) = (await ask("resources/list", {}))["result"]["resources"]
-    assert (one["name"], one["title"]) == (str(root), root.name)
+HINTS: dict[str, dict[str, object]] = {
+    **{name: {"priority": 0.8} for name in ("README.md", "readme")},
+    **{name: {"priority": 0.2} for name in (".gitignore", "node_modules", "uv.lock", "package-lock.json")},
+    **{name: {"audience": ["user"]} for name in ("film.mp4", "all.zip")},
+    **{name: {} for name in ("main.py", "lock")},
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "hints"),
-    [
-        ("README.md", {"priority": 0.8}),
-        ("readme", {"priority": 0.8}),
-        (".gitignore", {"priority": 0.2}),
-        ("node_modules", {"priority": 0.2}),
-        ("uv.lock", {"priority": 0.2}),
-        ("package-lock.json", {"priority": 0.2}),
-        ("film.mp4", {"audience": ["user"]}),
-        ("all.zip", {"audience": ["user"]}),
-        ("main.py", {}),
-        ("lock", {}),
-    ],
-)
-async def test_few_names_say_how_much_an_entry_matters_and_to_whom(root, ask, name, hints):
-    (root / name).touch()
-    _, listed = (await ask("resources/list", {}))["result"]["resources"]
-    del listed["annotations"]["lastModified"]
-    assert (listed["annotations"], "title" in listed) == (hints, False)
+async def test_few_names_say_how_much_an_entry_matters_and_to_whom(root, ask):
+    for name in HINTS:
+        (root / name).touch()
+    allowed, *listed = (await ask("resources/list", {}))["result"]["resources"]
+    assert (allowed["name"], allowed["title"]) == (str(root), root.name)
+    for one in listed:
+        del one["annotations"]["lastModified"]
+    assert {one["name"]: one["annotations"] for one in listed} == HINTS
+    assert not any("title" in one for one in listed)

@@ -33,9 +33,8 @@ async def test_a_directory_has_entries_with_sizes_and_times(tmp_path: Path, era:
     assert "size" not in entries["src"]
 
 
-@each_era
-async def test_a_tree_has_all_entries_by_their_paths(tmp_path: Path, era: str) -> None:
-    async with shown(app, filled(tmp_path), era=era) as (host, _):
+async def test_a_tree_has_all_entries_by_their_paths(tmp_path: Path) -> None:
+    async with shown(app, filled(tmp_path)) as (host, _):
         view = await view_of(host, "directory_tree", path=str(tmp_path))
     assert view["entries"] == [
         {"path": "b.txt", "kind": "file"},
@@ -58,19 +57,19 @@ async def test_a_directory_without_room_for_all_its_entries_has_none(tmp_path: P
     (tmp_path / "few").mkdir()
     (tmp_path / "few" / "one").touch()
     (tmp_path / "many").mkdir()
-    for number in range(2_000):
+    for number in range(1_500):
         (tmp_path / "many" / f"file number {number}").touch()
     async with shown(app, tmp_path) as (host, _):
         tree = await view_of(host, "directory_tree", path=".")
         listing = await view_of(host, "list_directory_with_sizes", path="many")
     assert [entry["path"] for entry in tree["entries"]] == ["few", "many", "few/one"]
-    assert 500 < len(listing["entries"]) < 2_000
+    assert 500 < len(listing["entries"]) < 1_500
     for view in (tree, listing):
         assert view["more"] is True
         assert size_of(view) <= MAX_VIEW
 
 
-@pytest.mark.skipif(os.name != "posix", reason="no such names elsewhere")
+@pytest.mark.skipif(os.name != "posix", reason="no such names elsewhere: run it on Linux or macOS")
 async def test_what_has_another_name_than_is_shown_has_its_uri(tmp_path: Path) -> None:
     odd = tmp_path / "a\nb"
     odd.mkdir()
@@ -99,12 +98,11 @@ async def test_changes_are_asked_for_from_the_list_on_where_they_are_watched(tmp
     assert "new.txt" in text
 
 
-@each_era
 @pytest.mark.parametrize("dry", [True, False])
-async def test_an_edit_is_shown_as_its_diff(tmp_path: Path, era: str, dry: bool) -> None:
+async def test_an_edit_is_shown_as_its_diff(tmp_path: Path, dry: bool) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     edits = [{"oldText": "one", "newText": "<b>two</b>"}]
-    async with shown(app, "--allow-write", tmp_path, era=era) as (host, _):
+    async with shown(app, "--allow-write", tmp_path) as (host, _):
         view = await view_of(host, "edit_file", path="a.txt", edits=edits, dryRun=dry)
         etag = (await host.call("get_file_info", path="a.txt"))["result"]["structuredContent"]["etag"]
     assert view["diff"].splitlines()[-2:] == ["-one", "+<b>two</b>"]
@@ -123,7 +121,7 @@ async def test_edits_of_several_files_are_one_diff(tmp_path: Path) -> None:
 
 
 async def test_a_long_diff_is_cut(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("line\n" * 30_000)
+    (tmp_path / "a.txt").write_text("line\n" * 10_000)
     async with shown(app, "--allow-write", tmp_path) as (host, _):
         edits = [{"oldText": "line", "newText": "other", "count": 0}]
         view = await view_of(host, "edit_file", path="a.txt", edits=edits, dryRun=True)

@@ -22,18 +22,16 @@ def test_too_many_bytes(files, root, at):
     assert caught.value.code == "too_large"
 
 
-@pytest.mark.parametrize(
-    ("offset", "length", "data"),
-    [(0, 2, b"01"), (3, None, b"3456"), (None, 3, b"012"), (8, 9, b"89"), (20, 1, b""), (0, 9, b"0123"), (1, 0, b"")],
-)
-def test_a_part_of_the_bytes_is_as_long_as_the_budget_at_most(files, root, at, offset, length, data):
+PARTS = [(0, 2, "01"), (3, None, "3456"), (None, 3, "012"), (8, 9, "89"), (20, 1, ""), (0, 9, "0123"), (1, 0, "")]
+
+
+def test_a_part_of_the_bytes_is_as_long_as_the_budget_at_most(files, root, at):
     (root / "a").write_bytes(b"0123456789")
-    found = read_bytes(files, at("a"), 4, offset, length)
-    assert (found.data, found.size) == (data, 10)
+    for offset, length, data in PARTS:
+        found = read_bytes(files, at("a"), 4, offset, length)
+        assert (found.data.decode(), found.size) == (data, 10)
 
 
-@pytest.mark.parametrize(
-    ("name", "mime"), [("a.webp", "image/webp"), ("a", "application/octet-stream"), ("A.JPG", "image/jpeg")]
-)
-def test_types_by_name(name, mime):
-    assert media_type_of(name) == mime
+def test_types_by_name():
+    types = {"a.webp": "image/webp", "a": "application/octet-stream", "A.JPG": "image/jpeg"}
+    assert {name: media_type_of(name) for name in types} == types

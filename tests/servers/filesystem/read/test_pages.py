@@ -17,7 +17,6 @@ from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 
 BIG = 1_000_000
-ETAG = "0123456789abcdef"
 
 
 @pytest.fixture
@@ -60,30 +59,29 @@ def test_a_whole_text(read, root):
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "cp1252"])
-@pytest.mark.parametrize(
-    ("part", "text"),
-    [
+def test_f23_a_part_is_the_same_in_every_charset(read, codec):
+    for part, text in (
         ({}, "é a\nb ñ\nc\n"),
         ({"head": 2}, "é a\nb ñ\n"),
         ({"tail": 2}, "b ñ\nc\n"),
         ({"offset": 2, "head": 1}, "b ñ\n"),
-    ],
-)
-def test_f23_a_part_is_the_same_in_every_charset(read, codec, part, text):
-    found = read("é a\nb ñ\nc\n".encode(codec), **part)
-    assert found.text == text
-    assert found.charset.name in (codec, codec.removesuffix("-sig"), f"{codec}-le")
+    ):
+        found = read("é a\nb ñ\nc\n".encode(codec), **part)
+        assert found.text == text
+        assert found.charset.name in (codec, codec.removesuffix("-sig"), f"{codec}-le")
 
 
-@pytest.mark.parametrize(
-    ("data", "offset"),
-    [(b"ab\0c\xff", 2), (b"\xef\xbb\xbfx\xff", 4), ("é".encode() + b"\xe9 ", 2), (b"\xff\xfea\0\0\0", 4)],
-)
-def test_what_is_no_text_names_the_byte(read, data, offset):
-    error = refused(read, data)
-    assert (error.code, error.reason) == ("not_text", f"is not text (byte {offset})")
-    assert "read_media_file" in error.suggestion
-    assert refused(read, data, tail=9).code == "not_text"
+def test_what_is_no_text_names_the_byte(read):
+    for data, offset in (
+        (b"ab\0c\xff", 2),
+        (b"\xef\xbb\xbfx\xff", 4),
+        ("é".encode() + b"\xe9 ", 2),
+        (b"\xff\xfea\0\0\0", 4),
+    ):
+        error = refused(read, data)
+        assert (error.code, error.reason) == ("not_text", f"is not text (byte {offset})")
+        assert "read_media_file" in error.suggestion
+        assert refused(read, data, tail=9).code == "not_text"
 
 
 def test_a_text_that_stops_being_utf_8_has_another_charset_from_there(pages, read):
@@ -111,12 +109,12 @@ def test_a_text_of_exactly_the_budget_is_whole(read):
     assert read(b"x" * 11, budget=10).truncated
 
 
-@pytest.mark.parametrize("text", ['"' * 900, "\x01" * 900, "\n" * 900, "é" * 900, "x" * 500 + "\x01" * 400])
-def test_f20_the_budget_is_what_the_text_takes_as_json(pages, text):
-    texts = pages(text.encode(), 1_000)
-    assert "".join(texts) == text
-    assert all(len(to_json(page)) - 2 <= 1_000 for page in texts)
-    assert len(texts) <= 2 * len(to_json(text)) // 1_000 + 1
+def test_f20_the_budget_is_what_the_text_takes_as_json(pages):
+    for text in ('"' * 900, "\x01" * 900, "\n" * 900, "é" * 900, "x" * 500 + "\x01" * 400):
+        texts = pages(text.encode(), 1_000)
+        assert "".join(texts) == text
+        assert all(len(to_json(page)) - 2 <= 1_000 for page in texts)
+        assert len(texts) <= 2 * len(to_json(text)) // 1_000 + 1
 
 
 CODECS = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
@@ -163,42 +161,38 @@ def test_a_cursor_of_a_file_that_was_changed_is_refused(read, files, root, at, d
     assert caught.value.code == "changed"
 
 
-@pytest.mark.parametrize(
-    "cursor",
-    ["", "x", "0123456789abcdef.1.1.0.zlib", "0123456789abcdef.-1.1.0.utf-8", "0123456789abcdef.1.1.0.utf-8 "],
-)
-def test_what_is_no_cursor_is_refused(read, cursor):
-    assert refused(read, b"a", cursor=cursor).code == "bad_range"
-
-
-@pytest.mark.parametrize(("position", "text"), [(999_999_999, ""), (4, "n"), (0, "één")])
-def test_a_cursor_made_up_leads_nowhere_else(files, root, at, position, text):
+def test_what_is_no_cursor_is_refused_and_one_made_up_leads_nowhere_else(files, root, at, read):
+    etag = "0123456789abcdef"
+    for cursor in ("", "x", f"{etag}.1.1.0.zlib", f"{etag}.-1.1.0.utf-8", f"{etag}.1.1.0.utf-8 "):
+        assert refused(read, b"a", cursor=cursor).code == "bad_range"
     (root / "file").write_text("één", "utf-8")
     etag = etag_of((root / "file").stat())
-    assert read_text(files, at("file"), BIG, Part(cursor=f"{etag}.{position}.1.0.utf-8")).text == text
+    for position, text in ((999_999_999, ""), (4, "n"), (0, "één")):
+        assert read_text(files, at("file"), BIG, Part(cursor=f"{etag}.{position}.1.0.utf-8")).text == text
 
 
 # Lines
 
 
-@pytest.mark.parametrize(("head", "text"), [(1, "a\n"), (2, "a\nb\n"), (3, "a\nb\nc"), (9, "a\nb\nc")])
-def test_the_first_lines(read, head, text):
-    found = read(b"a\nb\nc", head=head)
-    assert (found.text, found.truncated) == (text, False)
+PARTS = [
+    *[({"head": 1}, "a\n"), ({"head": 2}, "a\nb\n"), ({"head": 3}, "a\nb\nc"), ({"head": 9}, "a\nb\nc")],
+    *[({"offset": 1}, "a\nb\nc"), ({"offset": 2}, "b\nc"), ({"offset": 3}, "c"), ({"offset": 2, "head": 1}, "b\n")],
+    *[({"tail": 1}, "c"), ({"tail": 2}, "b\nc"), ({"tail": 3}, "a\nb\nc"), ({"tail": 9}, "a\nb\nc")],
+]
 
 
-@pytest.mark.parametrize(
-    ("part", "text"),
-    [({"offset": 1}, "a\nb\nc"), ({"offset": 2}, "b\nc"), ({"offset": 3}, "c"), ({"offset": 2, "head": 1}, "b\n")],
-)
-def test_lines_from_one_on(read, part, text):
-    assert read(b"a\nb\nc", **part).text == text
+def test_f6_the_first_and_last_lines_and_those_from_one_on(read):
+    for part, text in PARTS:
+        found = read(b"a\nb\nc", **part)
+        assert (found.text, found.truncated) == (text, False), part
+        if "tail" in part:
+            assert read(b"a\nb\nc\n", **part).text == f"{text}\n"
 
 
-@pytest.mark.parametrize(("data", "lines"), [(b"a\nb\nc", 3), (b"a\nb\nc\n", 3), (b"", 0), (b"\n", 1)])
-def test_a_line_that_is_not_there_is_an_error_that_counts_the_lines(read, data, lines):
-    error = refused(read, data, offset=4)
-    assert (error.code, error.reason) == ("bad_range", f"has {lines} lines, so there is no line 4")
+def test_a_line_that_is_not_there_is_an_error_that_counts_the_lines(read):
+    for data, lines in ((b"a\nb\nc", 3), (b"a\nb\nc\n", 3), (b"", 0), (b"\n", 1)):
+        error = refused(read, data, offset=4)
+        assert (error.code, error.reason) == ("bad_range", f"has {lines} lines, so there is no line 4")
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
@@ -219,15 +213,6 @@ def test_searching_a_line_can_be_cancelled(files, root, at):
 
     with pytest.raises(KeyError):
         read_text(files, at("file"), BIG, Part(offset=999_999), cancelled)
-
-
-@pytest.mark.parametrize(("tail", "text"), [(1, "c\n"), (2, "b\nc\n"), (3, "a\nb\nc\n"), (9, "a\nb\nc\n")])
-def test_f6_the_last_lines(read, tail, text):
-    assert read(b"a\nb\nc\n", tail=tail).text == text
-
-
-def test_the_last_line_without_an_end(read):
-    assert read(b"a\nb", tail=1).text == "b"
 
 
 def test_last_lines_over_the_budget_keep_the_end(read):
@@ -257,13 +242,10 @@ def test_the_end_of_a_long_line_does_not_begin_within_a_pair_of_utf_16(read, cod
     assert found.text == "😀" * 2_250
 
 
-@pytest.mark.parametrize(
-    "part",
-    [{"head": 1, "tail": 1}, {"head": 0}, {"tail": 0}, {"head": -1}, {"offset": 0}, {"offset": 2, "tail": 1},
-     {"cursor": "x", "head": 1}],
-)  # fmt: skip
-def test_impossible_ranges(read, part):
-    assert refused(read, b"a", **part).code == "bad_range"
+def test_impossible_ranges(read):
+    both = ({"head": 1, "tail": 1}, {"offset": 2, "tail": 1}, {"cursor": "x", "head": 1})
+    for part in (*both, {"head": 0}, {"tail": 0}, {"head": -1}, {"offset": 0}):
+        assert refused(read, b"a", **part).code == "bad_range", part
 
 
 @pytest.mark.parametrize("part", [{}, {"head": 1}, {"tail": 1}])

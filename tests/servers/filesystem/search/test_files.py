@@ -43,19 +43,10 @@ def paths(found):
     return [match["path"] for match in found["matches"]]
 
 
-def test_a_name_is_found_at_any_depth(search):
+def test_names_are_found_at_any_depth_and_told_from_the_start_on(search):
     assert paths(search("*.py")) == ["b.py", "a/.d.py", "a/c.py", "a/x/e.py", "z/g.py"]
-
-
-def test_paths_are_relative_to_the_start(search):
     assert paths(search("x/*", start="a")) == ["x/e.py", "x/f.txt"]
-
-
-def test_directories_are_found_too_and_end_in_a_slash(search):
     assert search_text(search("?")).splitlines() == ["a/", "z/", "a/x/"]
-
-
-def test_excluded_directories_are_not_entered(search):
     assert paths(search("*.py", "a/x", "z")) == ["b.py", "a/.d.py", "a/c.py"]
 
 
@@ -84,16 +75,15 @@ def test_the_time_is_up(search):
     assert paths(found) + paths(search("*", cursor=found["cursor"])) == paths(search("*"))
 
 
-def test_f8_links_are_not_followed(search, root, outside):
+def test_f8_links_are_not_followed_but_one_to_start_from(search, root, outside):
     (root / "out").symlink_to(outside)
     (root / "loop").symlink_to(".")
+    (root / "link").symlink_to("a")
     assert paths(search("secret")) == []
     assert search_text(search("loop")) == "loop (link)"
-
-
-def test_a_start_behind_a_link(search, root):
-    (root / "link").symlink_to("a")
     assert paths(search("c.py", start="link")) == ["c.py"]
+    with pytest.raises(FilesError):
+        search("*", start="b.py")
 
 
 def test_f9_f10_names_forge_nothing_and_lead_back(search, root):
@@ -101,12 +91,7 @@ def test_f9_f10_names_forge_nothing_and_lead_back(search, root):
     assert search_text(search("a??")) == f"a\\n\\xe9 (file://{root}/a%0A%E9)"
 
 
-def test_a_start_that_is_no_directory(search):
-    with pytest.raises(FilesError):
-        search("*", start="b.py")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything: run pytest as another user")
 def test_unreadable_directories_are_counted(search, root):
     (root / "a").chmod(0)
     assert search("*.py")["unreadable"] == 1
@@ -141,12 +126,9 @@ def every_page(search, *arguments, cursor=None, **options):
     return matches
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_pages_follow_each_other_in_walk_order(search, limit):
-    assert every_page(search, "*", limit=limit) == paths(search("*"))
-
-
-def test_a_page_fits_into_its_bytes(search):
+def test_pages_follow_each_other_in_walk_order_and_fit_into_their_bytes(search):
+    for limit in (1, 2, 3, 100):
+        assert every_page(search, "*", limit=limit) == paths(search("*"))
     assert len(search("*", max_bytes=80)["matches"]) < 5
     assert every_page(search, "*", max_bytes=500) == paths(search("*"))
 

@@ -11,23 +11,28 @@ from shared.kit.globs import Glob, reach
 from shared.kit.rooted.names import uri
 from shared.kit.rooted.narrowing import narrowed
 
+SPLIT = {
+    "file:///root/src/**/*.py": ("file:///root/src/", "./**/*.py"),
+    "file:///root/*.py": ("file:///root/", "./*.py"),
+    "file:///root/a%5B1%5D/**/*.%7Ba,b%7D": ("file:///root/a%5B1%5D/", "./**/*.{a,b}"),
+    "file:///root/**/%3F.txt": ("file:///root/", "./**/?.txt"),
+    "file:///root/a%2Ab": None,
+    "file:///root/a.txt": None,
+}
+REACHED = {
+    "./*.py": ("./*",),
+    "./**/*.py": ("./**/*",),
+    "./**/a*/b/*.py": ("./**/*",),
+    "./a*/**/b/*.py": ("./a*/**/*",),
+    "./a*/b/*.py": ("./a*/b/*",),
+    "./{a,**}/{b,c}*": ("./**/*", "./a/*"),
+    "./**": ("./**/*",),
+}
 
-@pytest.mark.parametrize(
-    ("uri", "split"),
-    [
-        ("file:///root/src/**/*.py", ("file:///root/src/", "./**/*.py")),
-        ("file:///root/*.py", ("file:///root/", "./*.py")),
-        ("file:///root/a%5B1%5D/**/*.%7Ba,b%7D", ("file:///root/a%5B1%5D/", "./**/*.{a,b}")),
-        ("file:///root/**/%3F.txt", ("file:///root/", "./**/?.txt")),
-        ("file:///root/a%2Ab", None),
-        ("file:///root/a.txt", None),
-    ],
-)
-def test_w10_a_star_makes_a_uri_a_glob(uri, split):
-    assert split_glob(uri) == split
 
-
-def test_a_glob_no_file_name_can_match_is_refused():
+def test_w10_a_star_makes_a_uri_a_glob_and_a_glob_reaches_so_far():
+    assert {uri: split_glob(uri) for uri in SPLIT} == SPLIT
+    assert {pattern: reach(pattern) for pattern in REACHED} == REACHED
     with pytest.raises(FilesError, match="no file name"):
         split_glob("file:///root/*\ud800")
 
@@ -101,22 +106,6 @@ async def test_the_look_ends_with_the_last_glob(watcher, files, at):
     assert watcher.health["watched"] == 0
 
 
-@pytest.mark.parametrize(
-    ("pattern", "reached"),
-    [
-        ("./*.py", ("./*",)),
-        ("./**/*.py", ("./**/*",)),
-        ("./**/a*/b/*.py", ("./**/*",)),
-        ("./a*/**/b/*.py", ("./a*/**/*",)),
-        ("./a*/b/*.py", ("./a*/b/*",)),
-        ("./{a,**}/{b,c}*", ("./**/*", "./a/*")),
-        ("./**", ("./**/*",)),
-    ],
-)
-def test_how_far_a_pattern_reaches(pattern, reached):
-    assert reach(pattern) == reached
-
-
 @pytest.fixture
 def events(at):
     return lambda *paths: [Event("created", at(path)) for path in paths]
@@ -152,52 +141,29 @@ def test_where_it_would_be_too_many_comparisons_all_are_told(events, compared, m
     assert compared == []
 
 
-class Counted:
-    """A watcher that does not run, and lists over it."""
-
-    def __init__(self, files, root):
-        self._files = files
-        self._root = root
-        self.watcher = Watcher(files, self._changed)
-        self.listings = Listings(self.watcher)
-
-    async def list(self, *names):
-        parts = narrowed(self._files, [uri(str(self._root / name)) for name in names])
-        await self.listings.watch(parts, self._tell)
-
-    @property
-    def watched(self):
-        return self.watcher.health["watched"]
-
-    async def _changed(self, _key):
-        raise AssertionError("nothing changes here")
-
-    async def _tell(self):
-        raise AssertionError("nothing changes here")
+async def nothing(*_):
+    raise AssertionError("nothing changes here")
 
 
 @pytest.fixture
-def counted(files, root):
-    return Counted(files, root)
+def listing(files, root):
+    """Lists these parts, one set of them after the other; how many are watched then."""
+    watcher = Watcher(files, nothing)
+    listings = Listings(watcher)
+
+    async def listed(*sets):
+        for names in sets:
+            await listings.watch(narrowed(files, [uri(str(root / name)) for name in names]), nothing)
+        return watcher.health["watched"]
+
+    return listed
 
 
-async def test_each_part_is_watched_once(counted):
-    for names in (["a"], ["a"], ["b", "c"], ["a"]):
-        await counted.list(*names)
-    assert counted.watched == 3
+async def test_each_part_that_is_listed_is_watched_once(listing):
+    assert await listing("a", "a", "bc", "a") == 3
 
 
-async def test_no_more_than_some_sets_are_watched(counted):
-    await counted.list("x", "y")
-    for number in range(MAX_LISTED):
-        await counted.list(str(number))
-    assert counted.watched == MAX_LISTED
-
-
-async def test_what_was_listed_last_is_watched_on(counted):
-    await counted.list("x", "y")
-    for number in range(MAX_LISTED - 1):
-        await counted.list(str(number))
-    await counted.list("x", "y")
-    await counted.list("new")
-    assert counted.watched == MAX_LISTED + 1
+async def test_no_more_than_some_sets_are_watched_and_what_was_listed_last_is(listing):
+    numbers = [[str(number)] for number in range(MAX_LISTED)]
+    assert await listing("xy", *numbers) == MAX_LISTED
+    assert await listing("xy", *numbers[1:], "xy", "n") == MAX_LISTED + 1
