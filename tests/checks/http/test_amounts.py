@@ -17,16 +17,7 @@ import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from shared.server.context import Context
-from tests.shared.transports.http.http_wire import (
-    PATIENCE,
-    Json,
-    Probe,
-    Site,
-    events,
-    make_server,
-    merged,
-    served,
-)
+from tests.shared.transports.http.http_wire import PATIENCE, Json, Probe, Site, events, make_server, merged, served
 from tests.wire import Wire, listening
 
 VERSION = "2025-11-25"

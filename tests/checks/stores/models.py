@@ -1,5 +1,5 @@
 """What a session, and a task, may look like after an operation: the contract of their stores, as plain functions of a
-state that never changes. test_models.py holds the stores in memory to the same."""
+state that never changes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

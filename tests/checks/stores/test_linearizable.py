@@ -20,9 +20,7 @@ TURNS = st.integers(0, 12)
 Steps = st.SearchStrategy[tuple[int, str, tuple[object, ...]]]
 
 
-def steps(
-    **operations: st.SearchStrategy[tuple[object, ...]],
-) -> Steps:
+def steps(**operations: st.SearchStrategy[tuple[object, ...]]) -> Steps:
     """One of these, after some turns."""
     kinds = [st.tuples(TURNS, st.just(name.replace("_", " ")), words) for name, words in operations.items()]
     return st.one_of(kinds)

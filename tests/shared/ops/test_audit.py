@@ -152,14 +152,12 @@ async def test_arguments_are_written_without_secrets() -> None:
     assert "arguments_sha256" not in disk.lines[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "outcome"), [("forbidden", "insufficient_scope"), ("broken", "error"), (7, "error")]
-)
-async def test_what_failed_says_how(text: object, outcome: str) -> None:
+async def test_what_failed_says_how() -> None:
     disk = Disk()
     async with recorded(disk) as site:
-        await ask(site, "tools/call", {"name": "echo", "arguments": {"text": text}})
-    assert [one["outcome"] for one in disk.lines] == [outcome]
+        for text in ("forbidden", "broken", 7):
+            await ask(site, "tools/call", {"name": "echo", "arguments": {"text": text}})
+    assert [one["outcome"] for one in disk.lines] == ["insufficient_scope", "error", "error"]
     assert "secret detail" not in json.dumps(disk.lines)
 
 

@@ -27,9 +27,9 @@ SECRETS += ["apiKey", "API_KEY", "api-key", "private_key", "Cookie", "Set-Cookie
 HARMLESS = ["progressToken", "maxTokens", "text", "path", "key", "passed", "author"]
 
 
-@pytest.mark.parametrize("key", SECRETS)
-def test_what_is_named_like_a_secret_is_hidden(key: str) -> None:
-    assert redacted({"a": [{key: {"deep": "x"}}], key: "y"}) == {"a": [{key: "[redacted]"}], key: "[redacted]"}
+def test_what_is_named_like_a_secret_is_hidden() -> None:
+    for key in SECRETS:
+        assert redacted({"a": [{key: {"deep": "x"}}], key: "y"}) == {"a": [{key: "[redacted]"}], key: "[redacted]"}
 
 
 def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
@@ -42,9 +42,9 @@ def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
     assert [line.get("server") for line in lines] == ["one", "two", None]
 
 
-@pytest.mark.parametrize("key", HARMLESS)
-def test_what_is_not_stays(key: str) -> None:
-    assert redacted({key: "x", "n": [1, True, None]}) == {key: "x", "n": [1, True, None]}
+def test_what_is_not_stays() -> None:
+    for key in HARMLESS:
+        assert redacted({key: "x", "n": [1, True, None]}) == {key: "x", "n": [1, True, None]}
 
 
 @pytest.mark.parametrize(

@@ -55,34 +55,11 @@ async def test_after_rest_there_is_one_burst_and_no_more() -> None:
     assert [await made.take("ada", RATE) > 0 for _ in range(7)] == [False] * 5 + [True] * 2
 
 
-async def test_names_are_apart() -> None:
-    made, _ = limiter()
-    for _ in range(6):
-        await made.take("ada", RATE)
-    assert await made.take("bob", RATE) == 0.0
-
-
 async def test_costs_add_up() -> None:
     made, _ = limiter()
     assert await made.take("ada", RATE, 4) == 0.0
     assert await made.take("ada", RATE, 2) > 0
     assert await made.take("ada", RATE, 1) == 0.0
-
-
-async def test_what_costs_more_than_the_burst_has_to_wait_for_rest_alone() -> None:
-    made, clock = limiter()
-    assert await made.take("ada", RATE, 20) == 0.0
-    assert round(await made.take("ada", RATE, 20), 6) == 2.0
-    clock.now += 2
-    assert await made.take("ada", RATE, 20) == 0.0
-
-
-async def test_what_was_done_already_is_taken_beyond_what_is_allowed() -> None:
-    made, clock = limiter()
-    made.spend("ada", RATE, 25)
-    assert round(await made.take("ada", RATE, 0), 6) == 2.0
-    clock.now += 2
-    assert await made.take("ada", RATE, 0) == 0.0
 
 
 async def test_who_is_at_rest_is_forgotten() -> None:

@@ -36,14 +36,6 @@ async def test_who_must_not_wait_is_told_that_there_is_no_room(monkeypatch: pyte
             assert 0 < await fill(stream) < 1_000_000
 
 
-async def test_who_may_wait_does_until_there_is_room() -> None:
-    with anyio.fail_after(30):
-        async with start_process(python(LATE)) as stream:
-            left = 4_000_001 - await fill(stream)
-            await stream.send(bytes(left))
-            assert await stream.receive() == b"4000000\n"
-
-
 async def test_who_waits_for_a_child_that_ends_is_told() -> None:
     with anyio.fail_after(30):
         async with start_process(python("import sys; sys.stdin.buffer.read(1)")) as stream:
@@ -62,11 +54,6 @@ async def test_what_a_child_floods_us_with_is_not_held() -> None:
             with pytest.raises(anyio.EndOfStream):
                 await stream.receive()
     assert max(pieces) <= HELD + READ_AT_ONCE
-
-
-async def test_what_can_not_be_started() -> None:
-    with pytest.raises(FileNotFoundError):
-        await Child.start(["/no/such/program"], env={}, cwd=None, has_stderr=True)
 
 
 @pytest.mark.parametrize("use_uvloop", [False, True])

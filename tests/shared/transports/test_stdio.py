@@ -93,25 +93,6 @@ async def test_what_is_too_long_becomes_its_own_answer() -> None:
         assert ping == Request(1, "ping")
 
 
-@pytest.mark.usefixtures("way")
-async def test_messages_are_sent_in_order_and_whole_to_a_slow_reader() -> None:
-    sent = [Outgoing(Notification("x", {"number": number, "text": "y" * 3_000})) for number in range(500)]
-    with piped() as (transport, _, inbox):
-        received = bytearray()
-
-        async def read() -> None:
-            while received.count(b"\n") < 500:
-                received.extend(await to_thread.run_sync(os.read, inbox, 10_000))
-
-        with anyio.fail_after(PATIENCE):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(read)
-                await transport.send(sent)
-        lines = bytes(received).split(b"\n")
-        assert lines.pop() == b""
-        assert [int(line.split(b'"number":')[1].split(b",")[0]) for line in lines] == list(range(500))
-
-
 async def test_small_messages_leave_in_one_write() -> None:
     with piped() as (transport, _, inbox):
         await transport.send([Outgoing(Notification("x")), Outgoing(None, 1), Outgoing(Notification("y"))])

@@ -1,7 +1,6 @@
 """The way of a replica to Redis: what breaks on it takes effect once, or not at all where the lease is gone."""
 
 import asyncio
-import random
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -80,28 +79,6 @@ class TestConnectionsThatBreak:
                 await here.blobs.put(b"2", 60, "a")
                 assert b"LATE" in await proxy.deliver()
                 assert await here.blobs.get("a") == b"2"
-
-    @pytest.mark.slow
-    async def test_clients_that_are_killed_again_and_again_lose_and_double_nothing(
-        self, redis_server: RedisServer
-    ) -> None:
-        stores = fresh(redis_server)
-        async with stores.join() as here, stores.join() as there, Redis.from_url(redis_server.url) as other:
-            heard = heard_by(there)
-            killing = asyncio.create_task(self._kill(other, 30))
-            told = 0
-            while not killing.done():
-                assert await here.bus.deliver(there.number, news(told))
-                told += 1
-            await killing
-            await until(lambda: len(heard) >= told)
-            assert heard == [str(number) for number in range(told)]
-
-    async def _kill(self, client: Redis, count: int) -> None:
-        killed = 0
-        while killed < count:
-            killed += await client.client_kill_filter(_type=random.choice(["normal", "pubsub"]), skipme=True)
-            await asyncio.sleep(random.uniform(0, 0.03))
 
     async def test_redis_that_has_forgotten_the_scripts_is_told_them(self, redis_server: RedisServer) -> None:
         async with fresh(redis_server).join() as here:

@@ -86,9 +86,7 @@ def make_server() -> Server[Probe]:  # noqa: C901 - a list of small functions
         return answer.data.colour if answer.data is not None else answer.action
 
     @app.tool()
-    async def routed(
-        region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = "nowhere",
-    ) -> str:
+    async def routed(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = "nowhere") -> str:
         """Mirror an argument in a header."""
         return region
 
@@ -217,10 +215,7 @@ class Site:
 
 def envelope() -> Json:
     """The `_meta` of every request of 2026-07-28."""
-    return {
-        "io.modelcontextprotocol/protocolVersion": STATELESS,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
+    return {"io.modelcontextprotocol/protocolVersion": STATELESS, "io.modelcontextprotocol/clientCapabilities": {}}
 
 
 def routing(method: str, name: str | None = None) -> Json:

@@ -12,12 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from shared.protocol.session.events import Outgoing
-from shared.protocol.wire.jsonrpc import (
-    Message,
-    Notification,
-    Request,
-    Response,
-)
+from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response
 from shared.transports.http.client import HttpTransport, open_http
 from shared.transports.http.client_pool import lent_http
 

@@ -17,14 +17,7 @@ from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.protocol.session.events import Outgoing
-from shared.protocol.wire.jsonrpc import (
-    Message,
-    Notification,
-    OnStream,
-    Request,
-    Response,
-    Unanswered,
-)
+from shared.protocol.wire.jsonrpc import Message, Notification, OnStream, Request, Response, Unanswered
 from shared.transports.http import client as client_module
 from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import Small, listening
@@ -171,11 +164,7 @@ async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
         (Answer(500, "oh"), PeerError, "HTTP 500"),
         (Answer(200, "oh"), ConnectionError, "no answer"),
         (Answer(202), ConnectionError, "no answer"),
-        (
-            said({"error": {"code": -32600, "message": "gone"}}, 404),
-            PeerError,
-            "404: gone",
-        ),
+        (said({"error": {"code": -32600, "message": "gone"}}, 404), PeerError, "404: gone"),
         (said({"error": {"code": -32600, "message": "bad"}}, 400), PeerError, "bad"),
     ],
 )

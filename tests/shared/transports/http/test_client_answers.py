@@ -6,24 +6,10 @@ from typing import Any
 
 import pytest
 
-from shared.protocol.wire.jsonrpc import (
-    Failure,
-    Gap,
-    Malformed,
-    Unanswered,
-)
+from shared.protocol.wire.jsonrpc import Failure, Gap, Malformed, Unanswered
 from shared.transports.http.client import open_http
 from shared.transports.http.client_pool import lent_http
-from tests.shared.transports.http.scripted import (
-    CALL,
-    Answer,
-    Script,
-    answer_to,
-    said,
-    say,
-    stream,
-    transport_to,
-)
+from tests.shared.transports.http.scripted import CALL, Answer, Script, answer_to, said, say, stream, transport_to
 
 
 async def test_who_is_not_reached_has_not_been_asked() -> None:

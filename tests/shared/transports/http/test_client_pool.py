@@ -9,9 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from shared.protocol.wire.jsonrpc import (
-    Response,
-)
+from shared.protocol.wire.jsonrpc import Response
 from shared.transports.http.client import open_http
 from shared.transports.http.client_pool import lent_http
 from tests.shared.transports.http.scripted import (

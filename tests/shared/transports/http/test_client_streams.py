@@ -4,11 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from shared.protocol.wire.jsonrpc import (
-    Gap,
-    Notification,
-    Response,
-)
+from shared.protocol.wire.jsonrpc import Gap, Notification, Response
 from tests.shared.transports.http.scripted import (
     CALL,
     NOTED,
@@ -49,7 +45,7 @@ async def test_a_stream_that_is_resumed_has_missed_nothing() -> None:
         await shake_hands(transport)
         assert await until_lost(transport) == [Notification("notifications/x")] * 8
     assert [one.headers.get("last-event-id") for one in script.requests if one.method == "GET"] == [
-        *(None, "0", "1", "2", "3", "4", "5", "6", "7"),
+        *(None, "0", "1", "2", "3", "4", "5", "6", "7")
     ]
 
 

@@ -289,10 +289,7 @@ async def test_a_check_that_hangs_is_that_servers_alone(monkeypatch: pytest.Monk
 
     async with hosted(a_server("one"), bad) as site:
         await site.until("one", "ready")
-        assert (await site.ready())["bad"] == {
-            "status": "degraded",
-            "reason": "its check did not end within 2 s",
-        }
+        assert (await site.ready())["bad"] == {"status": "degraded", "reason": "its check did not end within 2 s"}
         assert (await site.ready())["one"] == {"status": "ready"}
         await serves(site, "bad")
 

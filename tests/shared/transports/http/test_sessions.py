@@ -11,15 +11,7 @@ from shared.transports.http.session import HttpSession
 from shared.transports.http.sessions import Sessions
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.shared.transports.http.http_wire import (
-    Json,
-    Site,
-    events,
-    make_server,
-    merged,
-    served,
-    visited,
-)
+from tests.shared.transports.http.http_wire import Json, Site, events, make_server, merged, served, visited
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 FORMS = {"elicitation": {}}

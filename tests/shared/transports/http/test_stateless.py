@@ -494,10 +494,7 @@ async def test_each_post_stands_for_itself() -> None:
 
 
 async def test_an_answer_may_be_an_event() -> None:
-    async with (
-        document() as site,
-        site.stream(INITIALIZE, AS_STREAM) as answer,
-    ):
+    async with document() as site, site.stream(INITIALIZE, AS_STREAM) as answer:
         (only,) = [one async for one in events(answer)]
     assert only["result"]["version"] == "0.7.0"
 
@@ -515,10 +512,7 @@ async def test_errors_are_those_of_the_document() -> None:
 
 
 async def test_its_example_of_sse_is_answered_as_printed() -> None:
-    async with (
-        document() as site,
-        streaming(site) as client,
-    ):
+    async with document() as site, streaming(site) as client:
         await client.send(INITIALIZE)
         assert (await client.next())["result"]["version"] == "0.7.0"
         await client.send(READ)
@@ -527,10 +521,7 @@ async def test_its_example_of_sse_is_answered_as_printed() -> None:
 
 
 async def test_the_first_message_settles_what_a_web_socket_speaks() -> None:
-    async with (
-        document() as site,
-        web_socket(site) as socket,
-    ):
+    async with document() as site, web_socket(site) as socket:
         await socket.send(INITIALIZE)
         assert (await socket.receive())["result"]["version"] == "0.7.0"
         await socket.send({"method": "notifications/initialized"})

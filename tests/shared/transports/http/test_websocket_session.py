@@ -88,10 +88,7 @@ BROKEN = {
     "a reason that is no text": (frame(CLOSE, (1000).to_bytes(2) + b"\xff"), 1007),
     "a message too long": (frame(TEXT, b"x" * (LIMIT + 1)), 1009),
     "a length without the bytes": (b"\x81\xff" + (2**62).to_bytes(8), 1009),
-    "fragments too long together": (
-        frame(TEXT, b"x" * LIMIT, last=False) + frame(CONTINUED, b"x", last=False),
-        1009,
-    ),
+    "fragments too long together": (frame(TEXT, b"x" * LIMIT, last=False) + frame(CONTINUED, b"x", last=False), 1009),
 }
 
 
@@ -132,9 +129,7 @@ async def test_a_peer_that_does_not_answer_a_close_frame_is_cut(monkeypatch: pyt
 
 
 @pytest.mark.slow
-async def test_a_peer_that_does_not_answer_holds_up_no_end(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_peer_that_does_not_answer_holds_up_no_end(caplog: pytest.LogCaptureFixture) -> None:
     limits = Limits(drain_seconds=0.9)
     async with make_server().open(limits=limits) as running, listening(running) as site, web_socket(site) as socket:
         await socket.initialize()
