@@ -14,10 +14,12 @@ from shared.client.options import ClientOptions
 from shared.gateway.bridge import Upstream, bridge
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Failure, Message, Request, Response
+from tests.shared.client.small import Small, text_of
 from tests.shared.client.test_link import OPENING, Play, Played
+from tests.shared.gateway.bridge.asking import named
 from tests.shared.gateway.bridge.telling import MODES, Telling, until
 from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, PAIRS, Behind, bridged, child
-from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, talking
+from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, Peer, talking
 
 
 def without_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -146,15 +148,17 @@ async def test_a_server_of_a_newer_version_is_refused_by_name(mode: str) -> None
             assert error["message"].startswith(why)
 
 
+ONE_PAIR = pytest.mark.parametrize(
+    ("version", "mode"), [PAIRS[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in PAIRS[1:])]
+)
+"""The others are left to the full run: it takes a while until a server that was lost is there again."""
 DYING = [sys.executable, "-m", "tests.shared.gateway.bridge.dying"]
 
 
 LOST = "the server child was lost while it answered; whether it did what was asked is not known"
 
 
-@pytest.mark.parametrize(
-    ("version", "mode"), [(NEWEST_HANDSHAKE, OLD), *(pytest.param(*one, marks=pytest.mark.slow) for one in PAIRS[1:])]
-)
+@ONE_PAIR
 async def test_a_server_that_dies_is_one_error_and_is_started_again(version: str, mode: str) -> None:
     with anyio.fail_after(3 * PATIENCE):
         async with bridge(child(mode, DYING)).open() as running, talking(running, version) as peer:
@@ -164,3 +168,55 @@ async def test_a_server_that_dies_is_one_error_and_is_started_again(version: str
             if base.stateless:
                 await until(lambda: base.up and base.client is not used)
             assert await peer.text("live") != before
+
+
+async def greeted(peer: Peer, call: Any, *names: str) -> str:
+    """What the tool says that asks for two names, the call of which has begun."""
+    for name in names:
+        if peer.version != STATELESS:
+            await peer.reply((await peer.other("elicitation/create"))["id"], named(name))
+            continue
+        asked = (await peer.answer(call))["result"]
+        brought = {"inputResponses": dict.fromkeys(asked["inputRequests"], named(name))}
+        params: Json = {"name": "greet", "arguments": {}, "requestState": asked["requestState"], **brought}
+        call = await peer.begin("tools/call", params)
+    return text_of((await peer.answer(call))["result"])
+
+
+@EVERY_PAIR
+async def test_each_client_is_asked_about_its_own_calls_which_end_where_they_are_cancelled(
+    version: str, mode: str
+) -> None:
+    small, forms = Small(), {"elicitation": {"form": {}}}
+    async with (
+        Behind(small.app, mode).serving() as upstream,
+        bridge(upstream).open() as running,
+        talking(running, version, forms) as ada,
+        talking(running, version, forms) as bob,
+    ):
+        calls = [await ada.start("greet"), await bob.start("greet")]
+        assert await greeted(bob, calls[1], "Bob's first", "Bob's last") == "Bob's first Bob's last"
+        assert await greeted(ada, calls[0], "Ada's first", "Ada's last") == "Ada's first Ada's last"
+        waiting = await ada.start("wait")
+        await small.started.wait()
+        await ada.cancel(waiting)
+        await small.cancelled.wait()
+        ada.capabilities = {}
+        if version == STATELESS:
+            error = (await ada.call("greet"))["error"]
+            assert error["data"]["requiredCapabilities"] == forms
+
+
+@ONE_PAIR
+async def test_a_lost_session_is_one_error_and_the_next_call_has_another(version: str, mode: str) -> None:
+    small = Small()
+    behind = Behind(small.app, mode)
+    async with bridged(behind, version) as peer:
+        call = await peer.start("wait")
+        await small.started.wait()
+        await behind.lose()
+        lost = "the server behind was lost while it answered; whether it did what was asked is not known"
+        assert (await peer.answer(call))["error"] == {"code": -32603, "message": lost}
+        while "error" in (answer := await peer.call("add", a=1, b=2)):
+            assert "the server behind" in answer["error"]["message"]
+        assert text_of(answer["result"]) == "3"

@@ -21,7 +21,6 @@ from shared.server.context import Context
 from shared.server.running import Running
 from tests.shared.client.small import Small, text_of
 from tests.shared.client.test_link import Played, good, unanswered
-from tests.shared.gateway.bridge.asking import named
 from tests.shared.gateway.bridge.recording import Recording
 from tests.shared.gateway.bridge.telling import Telling, until
 from tests.shared.gateway.bridge.upstreams import Behind, bridged
@@ -54,21 +53,6 @@ async def test_a_session_ends_when_its_client_leaves() -> None:
             assert len(behind.running.changes._listeners) == 2
         await until(lambda: len(behind.running.changes._listeners) == 1)
         assert running.state.own._by_link == {}
-
-
-async def test_each_client_is_asked_about_its_own_calls() -> None:
-    async with (
-        open_bridge(Behind(Small().app)) as running,
-        talking(running, capabilities=FORMS) as ada,
-        talking(running, capabilities=FORMS) as bob,
-    ):
-        calls = [await ada.start("greet"), await bob.start("greet")]
-        for turn in ("first", "last"):
-            for peer, name in ((bob, "Bob"), (ada, "Ada")):
-                question = await peer.other("elicitation/create")
-                await peer.reply(question["id"], named(f"{name}'s {turn}"))
-        assert text_of((await ada.answer(calls[0]))["result"]) == "Ada's first Ada's last"
-        assert text_of((await bob.answer(calls[1]))["result"]) == "Bob's first Bob's last"
 
 
 async def test_a_refusal_of_the_client_is_one_for_the_server() -> None:
@@ -173,23 +157,6 @@ async def test_an_answer_goes_to_the_call_that_asked_though_another_one_showed_t
         await peer.reply(question["id"], {"roots": [{"uri": "file:///b"}]})
         assert text_of((await peer.answer(older))["result"]) == "file:///b"
         assert apart["id"] != question["id"]
-
-
-@pytest.mark.slow
-async def test_a_lost_session_is_one_error_for_each_call_and_the_next_has_another() -> None:
-    small = Small()
-    behind = Behind(small.app)
-    async with bridged(behind, "2025-11-25") as peer:
-        calls = [await peer.start("wait"), await peer.start("wait")]
-        await small.started.wait()
-        await until(lambda: len(behind.lines) == 2)
-        await behind.lines[1].aclose()
-        for call in calls:
-            error = (await peer.answer(call))["error"]
-            lost = "the server behind was lost while it answered; whether it did what was asked is not known"
-            assert error == {"code": -32603, "message": lost}
-        assert await peer.text("add", a=1, b=2) == "3"
-        assert len(behind.lines) == 3
 
 
 @pytest.mark.slow

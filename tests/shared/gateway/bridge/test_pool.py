@@ -184,15 +184,6 @@ async def test_a_server_that_can_not_be_reached_is_named() -> None:
         assert error == {"code": -32603, "message": "the server asking is not available: nobody is there"}
 
 
-async def test_a_lost_session_is_one_error_and_the_next_call_has_another() -> None:
-    async with _pooled() as (asking, running, _), _talking(running) as peer:
-        id_ = await begun(peer, "wait")
-        await asking.started.wait()
-        await asking.lines[0].aclose()
-        assert "error" in await peer.answer(id_)
-        assert await peer.text("add", a=1, b=2) == "3"
-
-
 async def test_no_client_has_all_the_sessions() -> None:
     async with (
         _pooled(most=2) as (_, running, _pool),
