@@ -68,18 +68,9 @@ def serve() -> None:
 # At the start
 
 
-def exits() -> None:
-    sys.exit(3)
-
-
 def exits_when_asked() -> None:
     next(requests())
     sys.exit(3)
-
-
-def is_mute() -> None:
-    for _ in requests():
-        pass
 
 
 def is_deaf() -> None:
@@ -90,28 +81,6 @@ def is_deaf() -> None:
 def reads_nothing_more() -> None:
     answer(next(requests()))
     is_deaf()
-
-
-def is_stubborn() -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    serve()
-    is_deaf()
-
-
-def floods_stderr() -> None:
-    for asked in requests():
-        sys.stderr.write("what a day\n" * 10_000 + "x" * 300_000)
-        answer(asked)
-
-
-def prints_rubbish() -> None:
-    for asked in requests():
-        write(
-            b'Welcome!\n\n\xff\xfe\x00\n{"jsonrpc"\n[]\n{}\nnull\n7\n"id"\n[1, {"a": 1}]\n{"id": {}}\n'
-            + b"[" * 5_000
-            + b"\n"
-        )
-        answer(asked)
 
 
 # At a call: the process

@@ -92,6 +92,25 @@ class Exchange:
 Fault = Callable[[Exchange], Awaitable[None]]
 
 
+async def closes(_exchange: Exchange) -> None:
+    """Ends the connection."""
+
+
+async def resets(exchange: Exchange) -> None:
+    """Ends it by a reset."""
+    exchange.reset()
+
+
+def says(data: bytes, *, kept: bool = False) -> Fault:
+    """Sends some bytes, and ends the connection unless it is `kept`."""
+
+    async def fault(exchange: Exchange) -> None:
+        exchange.kept = kept
+        await exchange.send(data)
+
+    return fault
+
+
 async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Exchange:
     """The next request of a connection. Raises IncompleteReadError where there is none."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")

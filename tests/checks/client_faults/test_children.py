@@ -1,5 +1,6 @@
 """Children that do what no server should: each call ends with a typed error or is answered, and nothing is left. What
-they say that is no answer is in `tests/shared/client/test_connect.py`."""
+they say that is no answer is in `tests/shared/client/test_connect.py`, and the life of processes in
+`tests/shared/transports/test_process.py`."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -42,23 +43,16 @@ async def connected(*fault: str, **options: Any) -> AsyncIterator[Client]:
                 yield client
 
 
-@pytest.mark.parametrize("fault", ["is_stubborn", "floods_stderr", "prints_rubbish"])
-async def test_a_call_is_answered(fault: str) -> None:
-    async with connected(fault) as client:
-        assert text_of(await client.plain.call_tool("work")) == "done"
-
-
-@pytest.mark.parametrize("fault", ["exits", "exits_when_asked"])
-async def test_a_server_that_ends_before_it_begins(fault: str) -> None:
+async def test_a_server_that_ends_before_it_begins() -> None:
     with pytest.raises(ConnectionError):
-        async with connected(fault):
+        async with connected("exits_when_asked"):
             pass
 
 
-@pytest.mark.parametrize(("fault", "mode"), [("is_mute", "auto"), ("is_deaf", "handshake")])
-async def test_a_server_that_never_answers(fault: str, mode: str) -> None:
+@pytest.mark.parametrize("mode", ["auto", "handshake"])
+async def test_a_server_that_never_answers(mode: str) -> None:
     with pytest.raises(TimeoutError, match="no answer"):
-        async with connected(fault, mode=mode, probe_seconds=0.05, opening_seconds=0.05):
+        async with connected("is_deaf", mode=mode, probe_seconds=0.05, opening_seconds=0.05):
             pass
 
 

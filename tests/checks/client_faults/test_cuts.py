@@ -12,20 +12,22 @@ import pytest
 from shared.client.client import Client
 from shared.client.connect import connect_http, connect_sse, connect_websocket
 from shared.client.options import ClientOptions
-from tests.checks.client_faults.hostile import STREAM, Exchange, Hostile, Json, chunk, hostile, result_for
+from tests.checks.client_faults.hostile import (
+    STREAM,
+    Exchange,
+    Hostile,
+    Json,
+    chunk,
+    closes,
+    hostile,
+    resets,
+    result_for,
+)
 from tests.checks.client_faults.hostile_sockets import Framed, HostileSse, HostileWebSocket
 from tests.checks.client_faults.leavings import nothing_left
 from tests.shared.client.small import text_of
 
 End = Callable[[Exchange], Awaitable[None]]
-
-
-async def closes(_exchange: Exchange) -> None:
-    pass
-
-
-async def resets(exchange: Exchange) -> None:
-    exchange.reset()
 
 
 async def ends(exchange: Exchange) -> None:

@@ -13,7 +13,19 @@ from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
-from tests.checks.client_faults.hostile import CHUNKED, STREAM, Exchange, Fault, Hostile, chunk, hostile, response
+from tests.checks.client_faults.hostile import (
+    CHUNKED,
+    STREAM,
+    Exchange,
+    Fault,
+    Hostile,
+    chunk,
+    closes,
+    hostile,
+    resets,
+    response,
+    says,
+)
 from tests.checks.client_faults.leavings import nothing_left
 from tests.shared.client.small import text_of
 
@@ -33,22 +45,6 @@ async def connected(mode: str = "handshake", **options: Any) -> AsyncIterator[tu
         with anyio.fail_after(30):
             async with hostile() as server, connect_http(server.url, ClientOptions(mode=mode, **options)) as client:
                 yield server, client
-
-
-def says(data: bytes, *, kept: bool = False) -> Fault:
-    async def fault(exchange: Exchange) -> None:
-        exchange.kept = kept
-        await exchange.send(data)
-
-    return fault
-
-
-async def closes(_exchange: Exchange) -> None:
-    pass
-
-
-async def resets(exchange: Exchange) -> None:
-    exchange.reset()
 
 
 async def resets_later(exchange: Exchange) -> None:

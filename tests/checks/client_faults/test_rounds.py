@@ -1,4 +1,4 @@
-"""A thousand clients, one after another, each with a fault: no task, descriptor, child or thread is left of them."""
+"""A thousand clients, one after another, each with a fault: no task, descriptor or thread is left of them."""
 
 import gc
 import itertools
@@ -8,35 +8,20 @@ from contextlib import suppress
 import anyio
 import pytest
 
-from shared.client.connect import connect_http, connect_sse, connect_stdio, connect_websocket
+from shared.client.connect import connect_http, connect_sse, connect_websocket
 from shared.client.options import ClientOptions
 from shared.errors import McpError
-from tests.checks.client_faults.hostile import CHUNKED, STREAM, Exchange, Fault, Hostile, chunk, hostile
+from tests.checks.client_faults.hostile import CHUNKED, STREAM, Exchange, Fault, Hostile, chunk, hostile, resets, says
 from tests.checks.client_faults.hostile_sockets import HostileSse, HostileWebSocket, frame
 from tests.checks.client_faults.leavings import nothing_left
 
 ROUNDS = 1_000
 KINDS = {Hostile: connect_http, HostileSse: connect_sse, HostileWebSocket: connect_websocket}
-OPENED = (
-    """read a; echo '{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25", "capabilities": {}}}'"""
-)
-CHILDREN = {
-    "exits": "exit 3",
-    "exits when asked": "read a; exit 3",
-    "kills itself in a call": f"{OPENED}; read b; read c; kill -9 $$",
-    "closes its stdout in a call": f"{OPENED}; read b; read c; exec >&-; while read d; do :; done",
-    "prints rubbish": f"echo Welcome!; echo [; {OPENED}; read b; read c; echo rubbish; exit 0",
-    "is mute": "while read a; do :; done",
-    "reads nothing": "exec sleep 60",
-    "ignores what tells it to end": "trap '' TERM; echo ready >&2; while :; do sleep 60; done",
-}
-"""In the shell, which starts ten times as fast as Python."""
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("shared.transports.process.PATIENCE", 0.01)
     monkeypatch.setattr("shared.transports.websocket.FAREWELL_SECONDS", 0.01)
     monkeypatch.setattr("shared.client.connection.LAST_WORDS_SECONDS", 0.01)
     monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
@@ -45,31 +30,12 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.client.opening.OPENING_SECONDS", 1)
 
 
-def says(data: bytes) -> Fault:
-    async def fault(exchange: Exchange) -> None:
-        await exchange.send(data)
-
-    return fault
-
-
-async def resets(exchange: Exchange) -> None:
-    exchange.reset()
-
-
-async def hangs(exchange: Exchange) -> None:
-    await exchange.hang()
-
-
-async def serves(exchange: Exchange) -> None:
-    await exchange.good()
-
-
-HTTP: list[Fault] = [resets, hangs, serves, says(b""), says(b"rubbish\r\n\r\n"), says(STREAM)]
+HTTP: list[Fault] = [resets, Exchange.hang, Exchange.good, says(b""), says(b"rubbish\r\n\r\n"), says(STREAM)]
 HTTP += [says(CHUNKED % b"application/json" + b"x"), says(STREAM + chunk(b"data: {")), says(STREAM + b"0\r\n\r\n")]
 FAULTS: dict[type[Hostile], list[Fault]] = {
     Hostile: HTTP,
-    HostileSse: [resets, hangs, serves, says(b""), says(b"data: {")],
-    HostileWebSocket: [resets, hangs, serves, says(b""), says(b"\x81\x70{"), says(frame(b"", 8))],
+    HostileSse: [resets, Exchange.hang, Exchange.good, says(b""), says(b"data: {")],
+    HostileWebSocket: [resets, Exchange.hang, Exchange.good, says(b""), says(b"\x81\x70{"), says(frame(b"", 8))],
 }
 
 
@@ -88,7 +54,7 @@ async def many(one: Callable[[int], Awaitable[None]]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_servers_at_a_url(kind: type[Hostile]) -> None:
     faults = itertools.product(("tools/call", "initialize", "tools/list"), FAULTS[kind])
-    every = itertools.cycle([(None, serves), *faults])
+    every = itertools.cycle([(None, Exchange.good), *faults])
 
     async with hostile(kind) as server:
 
@@ -97,22 +63,10 @@ async def test_servers_at_a_url(kind: type[Hostile]) -> None:
             server.clear()
             if method is not None:
                 server.on(method, fault)
-            with anyio.move_on_after(0.02 if fault is hangs else None):
+            with anyio.move_on_after(0.02 if fault is Exchange.hang else None):
                 async with KINDS[kind](server.url, ClientOptions(mode="handshake")) as client:
                     with suppress(ConnectionError, TimeoutError):
                         await client.plain.call_tool("work", timeout=0.01)
                     await client.request("tools/list", timeout=1)
 
         await many(one)
-
-
-async def test_children() -> None:
-    async def one(number: int) -> None:
-        fault = [*CHILDREN][number % len(CHILDREN)]
-        with anyio.move_on_after(
-            0.01 if fault in ("is mute", "reads nothing", "ignores what tells it to end") else None
-        ):
-            async with connect_stdio(["sh", "-c", CHILDREN[fault]], ClientOptions(mode="handshake")) as client:
-                await client.plain.call_tool("work")
-
-    await many(one)

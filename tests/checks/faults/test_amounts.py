@@ -1,6 +1,7 @@
 """Too much of everything: long lines, many calls, a client that does not read. Memory stays within bounds."""
 
 import os
+import resource
 import select
 from pathlib import Path
 
@@ -142,3 +143,14 @@ def test_ten_thousand_calls_cancelled_at_once() -> None:
         server.close_stdin()
         assert [one for one in server.rest() if "method" not in one] == []
         assert server.wait() == 0
+
+
+def test_a_trace_that_can_not_grow_ends_and_nothing_else(tmp_path: Path) -> None:
+    with Raw([*SLOW, "--trace", str(tmp_path / "trace")]).open() as server:
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (4_000, 4_000))
+        for id_ in range(20):
+            server.send(call(id_, "echo", text="x" * 500))
+            assert "result" in server.answer(id_)
+        server.close_stdin()
+        assert server.wait() == 0
+        assert server.stderr().count("the trace ends here") == 1

@@ -104,28 +104,6 @@ async def test_a_thousand_connections_leave_nothing() -> None:
         await census.check()
 
 
-async def test_two_hundred_connections_at_once_leave_nothing() -> None:
-    async with slow.open() as running:
-        await _connect_and_leave(running, 0)
-        census = Census(running)
-        async with anyio.create_task_group() as tasks:
-            for _ in range(200):
-                tasks.start_soon(_connect_and_leave, running, 2)
-        await census.check()
-
-
-async def test_a_peer_that_is_gone_takes_its_calls_with_it() -> None:
-    async with slow.open() as running:
-        census = Census(running)
-        for tool in ("hold", "cling"):
-            async with connected(running, INITIALIZE, INITIALIZED, call(1, tool)) as end:
-                await begun(end)
-                end.close()
-                # With nobody there to read it, this answer is what tells the server.
-                running.changes.tools()
-        await census.check()
-
-
 def watches() -> int:
     return sum("inotify" in name for name in descriptors())
 

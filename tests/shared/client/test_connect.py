@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup, TaskStatus
 
 from shared.client.auth import AuthorizationCode, OAuth
 from shared.client.changes import Change
@@ -252,8 +253,7 @@ async def _break_off(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "connects"),
-    [(Hostile, connect_http), (HostileSse, connect_sse), (HostileWebSocket, connect_websocket)],
+    ("kind", "connects"), [(Hostile, connect_http), (HostileSse, connect_sse), (HostileWebSocket, connect_websocket)]
 )
 async def test_a_server_that_breaks_off_is_connected_to_again(
     kind: type[Hostile], connects: Any, monkeypatch: pytest.MonkeyPatch
@@ -271,3 +271,56 @@ async def test_a_server_that_breaks_off_is_connected_to_again(
                     assert text_of(await client.plain.call_tool("work")) == "done"
                     server.on("tools/list", fault, times=1)
                     assert len(await client.plain.list_tools()) == 1
+
+
+# Servers that are replaced
+
+
+class Replaced:
+    """A server that listens at the port of the one before it."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._tasks = tasks
+        self._port = 0
+        self._stop = self._over = anyio.Event()
+
+    async def start(self, small: Small) -> str:
+        """Ends the server before it, and has `small` listen; the host and port."""
+        if self._port:
+            self.end()
+            await self._over.wait()
+        address: str = await self._tasks.start(self._run, small)
+        return address
+
+    async def _run(self, small: Small, *, task_status: TaskStatus[str]) -> None:
+        over = self._over = anyio.Event()
+        async with listening(small, port=self._port) as (address, self._stop):
+            self._port = int(address.rpartition(":")[2])
+            task_status.started(address)
+            await self._stop.wait()
+        over.set()
+
+    def end(self) -> None:
+        """Ends the last one."""
+        self._stop.set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [*WAYS, "websocket handshake"])
+async def test_a_server_that_was_replaced_is_connected_to_again(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.01)
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.01)
+    connects, url, mode = WAYS.get(way, (connect_websocket, "ws://{}/mcp", "handshake"))
+    async with anyio.create_task_group() as tasks:
+        server, small = Replaced(tasks), Small()
+        address = await server.start(Small())
+        async with (
+            connects(url.format(address), ClientOptions(mode=mode)) as client,
+            client.changes(["memo://one"]) as changes,
+        ):
+            await server.start(small)
+            assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+            assert await anext(changes) == Change("missed")
+            small.running.changes.resource("memo://one")
+            assert await anext(changes) == Change("resource", "memo://one")
+        server.end()

@@ -91,15 +91,6 @@ async def test_nothing_is_sent_when_the_server_is_gone() -> None:
             pass
 
 
-async def test_a_question_nobody_answers_is_refused() -> None:
-    connection, theirs = _connection()
-    async with connection.running():
-        await theirs.send_bytes(b'{"jsonrpc": "2.0", "id": 7, "method": "roots/list"}')
-        answer = await _next(theirs)
-    assert (answer.id, answer.code) == (7, -32601)
-    theirs.close()
-
-
 async def test_a_question_taken_back_stops_its_handler() -> None:
     connection, theirs = _connection()
     asked, stopped = anyio.Event(), anyio.Event()

@@ -199,10 +199,7 @@ async def test_all_attempts_together_have_the_time_of_one_request() -> None:
 @ERAS
 async def test_changes_go_on_after_a_lost_connection(mode: str) -> None:
     small = Small()
-    async with (
-        small.connected(mode=mode, reconnect=True) as client,
-        client.changes(["memo://one"]) as changes,
-    ):
+    async with small.connected(mode=mode, reconnect=True) as client, client.changes(["memo://one"]) as changes:
         for number in range(3):
             await small.lines[number].aclose()
             assert await anext(changes) == Change("missed")
@@ -212,10 +209,7 @@ async def test_changes_go_on_after_a_lost_connection(mode: str) -> None:
 
 async def test_a_stream_that_ends_alone_is_opened_again() -> None:
     small = Small()
-    async with (
-        small.connected(mode="stateless", reconnect=True) as client,
-        client.changes(["memo://one"]) as changes,
-    ):
+    async with small.connected(mode="stateless", reconnect=True) as client, client.changes(["memo://one"]) as changes:
         listen = next(iter(client._link.connection._waiting))
         client._link.connection._take([Response(listen, {"resultType": "complete"})])
         assert await anext(changes) == Change("missed")

@@ -88,12 +88,6 @@ async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
     assert script.methods == [*HANDSHAKE, "tools/list"]
 
 
-async def test_new_servers_get_none() -> None:
-    async with Small().connected() as client:
-        assert client.stateless
-        assert client.server.can("tools")
-
-
 async def test_a_new_server_that_is_slow_to_start_is_not_taken_for_an_old_one() -> None:
     """It has our first request by the time that it refuses the handshake, which is the answer to what came late."""
     discovered = _result({"supportedVersions": ["2026-07-28"], "capabilities": {}})

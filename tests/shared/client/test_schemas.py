@@ -14,12 +14,7 @@ EMAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za
 """As zod writes it into schemas."""
 
 
-BOTH = {
-    "properties": {
-        "text": {"pattern": "^(?!x)(?:(a|aa)+(?=b)b|a+)$"},
-        "rows": {"items": {"type": "integer"}},
-    }
-}
+BOTH = {"properties": {"text": {"pattern": "^(?!x)(?:(a|aa)+(?=b)b|a+)$"}, "rows": {"items": {"type": "integer"}}}}
 """Much to check, and a pattern that is given up: whether a value breaks it is not known."""
 
 

@@ -192,11 +192,7 @@ async def test_a_file_is_read_when_it_is_wanted_and_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "check"),
-    [
-        (MANIFEST + b"more", "size"),
-        (MANIFEST.replace(b"# PDF", b"# EVI"), "digest"),
-    ],
+    ("data", "check"), [(MANIFEST + b"more", "size"), (MANIFEST.replace(b"# PDF", b"# EVI"), "digest")]
 )
 async def test_a_manifest_that_was_changed_is_not_loaded(data: bytes, check: str) -> None:
     shelf = Shelf()

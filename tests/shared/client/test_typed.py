@@ -28,12 +28,7 @@ class Answers:
         self._answers: list[dict[str, Any] | Exception] = list(answers)
 
     async def __call__(
-        self,
-        method: str,
-        params: Any = None,
-        *,
-        timeout: float | None = 60,
-        on_progress: Progress | None = None,
+        self, method: str, params: Any = None, *, timeout: float | None = 60, on_progress: Progress | None = None
     ) -> dict[str, Any]:
         self.asked.append((method, params))
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]

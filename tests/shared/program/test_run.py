@@ -213,10 +213,7 @@ def test_the_file_of_settings_is_where_the_environment_says(
     [
         (FILES, "python -m servers.filesystem: give at least one DIR that may be read\n"),
         ([*SLOW, "--broken"], f"{CALLED}: /there/is/none: No such file or directory\n"),
-        (
-            [*SLOW, "--transport", "http", "--broken"],
-            f"{CALLED}: /there/is/none: No such file or directory\n",
-        ),
+        ([*SLOW, "--transport", "http", "--broken"], f"{CALLED}: /there/is/none: No such file or directory\n"),
         ([*SLOW, "--trace", "/dev/stdout"], f"{CALLED}: --trace: /dev/stdout is not a regular file\n"),
         (
             [*SLOW, "--transport", "http", "--host", "no.such.host.invalid", "--no-auth"],
@@ -394,6 +391,8 @@ def test_a_process_on_stdio_serves_a_client_that_errs_and_ends_at_a_signal(tmp_p
         assert server.answer(1)["result"]["content"][0]["text"] == "done"
         server.send(call(2, "large", size=100_000))
         assert server.answer(2)["result"]["isError"]
+        server.send(call("bad", "fail"))
+        assert server.answer("bad")["error"] == {"code": -32603, "message": "internal error"}
         server.send(call(3, "hold", seconds=0.1))
         server.begun()
         server.process.terminate()
@@ -402,12 +401,14 @@ def test_a_process_on_stdio_serves_a_client_that_errs_and_ends_at_a_signal(tmp_p
         assert server.wait() == 0
         said = server.stderr()
     assert all(what in said for what in ("stray: print", "stray: fd 1", "stray: shell"))
-    logged = [json.loads(line)["message"] for line in said.splitlines() if line.startswith("{")]
-    assert logged[-1] == "closed in order"
+    logged = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert any("a secret detail" in line.get("exception", "") for line in logged)
+    assert logged[-1]["message"] == "closed in order"
     outcomes = [
         ("slow", "hold", "cancelled"),
         ("slow", "stray", "ok"),
         ("slow", "large", "tool_error"),
+        ("slow", "fail", "error"),
         ("slow", "hold", "ok"),
     ]
     assert told(audit) == outcomes

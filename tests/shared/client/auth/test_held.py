@@ -29,10 +29,6 @@ HOUR = 3_600
 SECRET = ClientInformation("mine", "given-secret", method="client_secret_post")
 
 
-def grants(world: World) -> list[str]:
-    return [form["grant_type"] for form in world.issuer.forms]
-
-
 def rotate(world: World) -> None:
     """Has the issuer take each refresh token once."""
     count = 0
@@ -67,7 +63,7 @@ async def test_who_was_idle_refreshes_with_what_another_was_given(world: World) 
         await world.get(busy)
         world.now += HOUR
     assert await world.get(idle) == 200
-    assert grants(world) == ["authorization_code", "refresh_token", "refresh_token"]
+    assert world.grants == ["authorization_code", "refresh_token", "refresh_token"]
 
 
 async def test_a_refresh_that_nobody_waits_for_any_more_is_kept(world: World) -> None:
@@ -83,7 +79,7 @@ async def test_a_refresh_that_nobody_waits_for_any_more_is_kept(world: World) ->
     assert scope.cancelled_caught
     assert await world.get(client) == 200
     assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
-    assert grants(world) == ["authorization_code", "refresh_token"]
+    assert world.grants == ["authorization_code", "refresh_token"]
 
 
 async def test_two_urls_of_one_resource_refresh_once(world: World) -> None:
@@ -170,7 +166,10 @@ async def test_a_refreshed_token_serves_though_there_is_no_room_to_keep_it(world
     for _ in range(2):
         world.now += HOUR
         assert await world.get(client) == 200
-    assert grants(world) == ["authorization_code", "refresh_token", "refresh_token"]
+    assert world.grants == ["authorization_code", "refresh_token", "refresh_token"]
+    # A login, which a person would have to repeat, is told of.
+    with pytest.raises(AuthError, match="no space left"):
+        await world.get(world.client(tokens=tokens, anew=True))
 
 
 # A client that was given
@@ -193,7 +192,7 @@ async def test_a_client_that_is_not_kept_leaves_a_token_to_others_until_its_end(
     with pytest.raises(LoginRequired):
         await world.get(world.client(AuthorizationCode(None), tokens=tokens))
     assert await world.get(world.client(grant, tokens=tokens)) == 200
-    assert grants(world) == ["authorization_code", "refresh_token"]
+    assert world.grants == ["authorization_code", "refresh_token"]
 
 
 async def move(world: World) -> None:
@@ -254,7 +253,7 @@ async def test_a_server_that_refuses_what_was_refreshed_wants_a_login(world: Wor
     world.judge = lambda asked, token: world.refuse()
     with pytest.raises(AuthError, match="refuses every token"):
         await world.get(client)
-    assert grants(world) == ["authorization_code", "refresh_token", *["authorization_code"] * 3]
+    assert world.grants == ["authorization_code", "refresh_token", *["authorization_code"] * 3]
 
 
 async def test_a_token_that_lasts_for_seconds_is_used_for_these(world: World) -> None:

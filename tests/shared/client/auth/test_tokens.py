@@ -1,6 +1,5 @@
 """Tokens are used, refreshed, kept and stepped up, whoever asks for them at once."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
@@ -15,10 +14,6 @@ from tests.shared.auth.sites import Asked, Said, said
 from tests.shared.client.auth.world import Person, World
 
 REFRESHED = {"refresh_token": "first"}
-
-
-def _grants(world: World) -> list[str]:
-    return [form["grant_type"] for form in world.issuer.forms]
 
 
 async def _all(world: World, *clients: object, times: int = 5) -> None:
@@ -63,18 +58,8 @@ async def test_one_refresh_serves_all_that_wait(world: World) -> None:
     await world.get(client)
     world.now += 3_600
     await _all(world, client)
-    assert _grants(world) == ["authorization_code", "refresh_token"]
+    assert world.grants == ["authorization_code", "refresh_token"]
     assert world.issuer.forms[1]["resource"] == world.url
-
-
-async def test_what_another_process_has_refreshed_is_used(world: World) -> None:
-    world.issuer.token, tokens = REFRESHED, MemoryTokens()
-    one, other = world.client(tokens=tokens), world.client(tokens=tokens)
-    await world.get(one)
-    await world.get(other)
-    world.now += 3_600
-    await _all(world, one, other)
-    assert _grants(world) == ["authorization_code", "refresh_token"]
 
 
 async def test_who_refreshes_at_the_same_moment_does_it_once(world: World, tmp_path: Path) -> None:
@@ -84,7 +69,7 @@ async def test_who_refreshes_at_the_same_moment_does_it_once(world: World, tmp_p
         await world.get(client)
     world.now += 3_600
     await _all(world, *clients)
-    assert _grants(world) == ["authorization_code", "refresh_token"]
+    assert world.grants == ["authorization_code", "refresh_token"]
 
 
 async def test_the_newest_refresh_token_is_used(world: World) -> None:
@@ -102,7 +87,7 @@ async def test_a_token_that_is_refused_is_refreshed(world: World) -> None:
     await world.get(client)
     world.issuer.issued.clear()
     assert await world.get(client) == 200
-    assert _grants(world) == ["authorization_code", "refresh_token"]
+    assert world.grants == ["authorization_code", "refresh_token"]
 
 
 async def test_a_refresh_that_is_refused_for_good_makes_a_login_due(world: World) -> None:
@@ -208,13 +193,6 @@ async def test_what_is_forbidden_whatever_the_scopes_stays_so(world: World) -> N
     assert await world.get(world.client()) == 403
 
 
-async def test_a_server_that_takes_no_token_is_not_asked_for_ever(world: World) -> None:
-    world.judge = lambda asked, token: world.refuse()
-    with pytest.raises(AuthError, match="refuses"):
-        await world.get(world.client())
-    assert len(world.issuer.logins) == 3
-
-
 async def test_nothing_of_one_issuer_is_shown_to_another(world: World) -> None:
     world.issuer.token, world.other.registration = REFRESHED, {"client_id": "anew"}
     client = world.client()
@@ -226,15 +204,3 @@ async def test_nothing_of_one_issuer_is_shown_to_another(world: World) -> None:
     shown = b"".join(one.path.encode() + one.body for one in world.other.site.asked)
     assert b"made-up" not in shown
     assert b"first" not in shown
-
-
-class Broken(MemoryTokens):
-    """A store that has no room left."""
-
-    async def put(self, key: tuple[str, str], value: Mapping[str, object]) -> None:
-        raise AuthError("the tokens can't be kept: no space left")
-
-
-async def test_a_store_without_room_is_told_of(world: World) -> None:
-    with pytest.raises(AuthError, match="no space left"):
-        await world.get(world.client(tokens=Broken()))

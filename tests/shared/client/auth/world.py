@@ -105,6 +105,11 @@ class World:
     def url(self) -> str:
         return f"{self.site.url}/mcp"
 
+    @property
+    def grants(self) -> list[str]:
+        """What the issuer was shown for each of its tokens."""
+        return [form["grant_type"] for form in self.issuer.forms]
+
     async def answer(self, asked: Asked) -> Said:
         if asked.path == "/.well-known/oauth-protected-resource/mcp":
             return said({"resource": self.url, "authorization_servers": [self.issuer.site.url], **self.resource})
