@@ -198,16 +198,15 @@ async def test_no_client_has_all_the_sessions() -> None:
         assert asked(await ada.answer(waiting)) == {"q1": "elicitation/create"}
 
 
-@pytest.mark.parametrize("question", [("roots/list", {}), ("elicitation/create", FORM)])
-async def test_who_lists_is_not_asked(question: tuple[str, Json], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_lists_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.gateway.bridge.leased.ROOTS_SECONDS", 0.01)
     asking, refusals = Asking(), list[int]()
 
     async def list_tools(_running: Any, context: Context[Any], _params: Any) -> Json:
-        try:
-            await context.pass_on({"question": question}, None)
-        except PeerError as error:
-            refusals.append(error.code)
+        for question in (("roots/list", {}), ("elicitation/create", FORM)):
+            with pytest.raises(PeerError) as refused:
+                await context.pass_on({"question": question}, None)
+            refusals.append(refused.value.code)
         return {"tools": []}
 
     lists = Extension[Any]("lists", around=lambda row, handler: list_tools if row.name == "tools/list" else handler)
@@ -217,7 +216,7 @@ async def test_who_lists_is_not_asked(question: tuple[str, Json], monkeypatch: p
         _talking(running, capabilities=EVERYTHING) as peer,
     ):
         assert (await peer.request("tools/list"))["result"]["tools"] == []
-        assert refusals == [-32601]
+        assert refusals == [-32601, -32601]
 
 
 async def test_a_server_that_opens_no_session_in_time_is_named() -> None:

@@ -100,20 +100,10 @@ async def test_of_several_clients_that_call_nobody_is_asked(version: str) -> Non
         talking(running, version, EVERYTHING) as eve,
         _waiting(eve, asking),
     ):
+        # Several calls of one client are told apart by nobody else.
+        assert await _greeted(eve, "Eve", "Adams") == "Eve Adams"
         assert await ada.text("tell_refusal") == "it can't be told whose question this is"
         assert (await _has_heard(ada), await _has_heard(eve)) == ([], [])
-
-
-@BOTH_ERAS
-async def test_several_calls_of_one_client_are_told_apart_by_nobody_else(version: str) -> None:
-    async with _shared() as (asking, running), talking(running, version, FORMS) as ada, _waiting(ada, asking):
-        assert await _greeted(ada, "Ada", "Lovelace") == "Ada Lovelace"
-
-
-@BOTH_ERAS
-async def test_a_client_that_did_not_declare_it_refuses(version: str) -> None:
-    async with _shared() as (_, running), talking(running, version, FORMS) as ada:
-        assert "roots/list" in await ada.text("tell_refusal")
 
 
 async def test_a_question_apart_from_all_calls_is_refused() -> None:

@@ -61,6 +61,17 @@ class Other:
     async def text(self, name):
         return await self.peer.text(name)
 
+    def list_by(self, replaced):
+        """Has the tools listed by a function, which gets what lists them otherwise."""
+        before = self.running.features.tools.listed
+        self.running.features.tools.listed = lambda settings: replaced(lambda: before(settings))
+
+    def count_lists(self):
+        """What grows by one with each list from now on."""
+        listed = []
+        self.list_by(lambda before: listed.append(1) or before())
+        return listed
+
 
 @asynccontextmanager
 async def serving(app, version=NEWEST_HANDSHAKE):
@@ -188,13 +199,7 @@ async def test_a_server_whose_tools_never_rest_is_judged_by_the_last_list(path):
     async with serving(pinned(path, "a")) as other:
         await other.names()
         other.change()
-        before = other.running.features.tools.listed
-
-        def listing(settings):
-            other.running.changes.tools()
-            return before(settings)
-
-        other.running.features.tools.listed = listing
+        other.list_by(lambda before: other.running.changes.tools() or before())
         assert await other.text("a") == CHANGED
 
 
@@ -261,8 +266,7 @@ async def test_many_calls_at_once_list_the_tools_once(path):
     async with serving(pinned(path, "a"), STATELESS) as other:
         await other.names()
         other.running.changes.tools()
-        before, listed = other.running.features.tools.listed, []
-        other.running.features.tools.listed = lambda settings: listed.append(1) or before(settings)
+        listed = other.count_lists()
         ids = [await other.peer.start("a") for _ in range(5)]
         for id_ in ids:
             assert not (await other.peer.answer(id_))["result"].get("isError")
@@ -289,8 +293,7 @@ async def test_tools_that_nobody_lists_are_looked_for_once(path):
     async with serving(pinned(path, "a")) as other:
         await other.names()
         other.running.changes.tools()
-        before, listed = other.running.features.tools.listed, []
-        other.running.features.tools.listed = lambda settings: listed.append(1) or before(settings)
+        listed = other.count_lists()
         for name in ("none", "none", "neither"):
             assert "error" in await other.peer.call(name)
     assert len(listed) == 1
