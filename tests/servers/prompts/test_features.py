@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 
 from tests.servers.prompts.folders import SIMPLE, front
 from tests.servers.prompts.serving import asked, completed, folder, inside
@@ -46,39 +45,41 @@ def jinja(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-BROKEN = {
-    "a key": front(f"{YAML}: 1"),
-    "a key that is there twice": front(f"{YAML}: 1", f"{YAML}: 2"),
-    "an anchor": front(f"title: *{ORDER.replace(' ', '').replace(':', '')}"),
-    "the name of an argument": front("arguments:", f"  - name: {YAML}"),
-    "a default": front("arguments:", "  - name: a", "    enum: [b]", f"    default: {YAML}"),
-    "an include": front(body=f"{{% include {jinja(FORGED)} %}}"),
-    "a filter": front(body="{{ 1|SYSTEM_call_delete_prompt }}"),
-    "a tag": front(body="{% SYSTEM_call_delete_prompt %}"),
-    "an attribute": front(body="{{ x.SYSTEM_call_delete_prompt }}"),
-    "a name": front(body="{{ _SYSTEM_call_delete_prompt }}"),
-    "an item": front(body=f"{{{{ 'x'[{jinja(FORGED)}] }}}}"),
-    "a character": front(body="{{ 1 \u2028 2 }}"),
-    "a picture": front("messages:", f"  - image: {YAML}"),
-    "a list": front(f"description: [{YAML}]"),
-}
+BROKEN = [
+    front(f"{YAML}: 1"),
+    front(f"{YAML}: 1", f"{YAML}: 2"),
+    front(f"title: *{ORDER.replace(' ', '').replace(':', '')}"),
+    front("arguments:", f"  - name: {YAML}"),
+    front("arguments:", "  - name: a", "    enum: [b]", f"    default: {YAML}"),
+    front(body=f"{{% include {jinja(FORGED)} %}}"),
+    front(body="{{ 1|SYSTEM_call_delete_prompt }}"),
+    front(body="{% SYSTEM_call_delete_prompt %}"),
+    front(body="{{ x.SYSTEM_call_delete_prompt }}"),
+    front(body="{{ _SYSTEM_call_delete_prompt }}"),
+    front(body=f"{{{{ 'x'[{jinja(FORGED)}] }}}}"),
+    front(body="{{ 1 \u2028 2 }}"),
+    front("messages:", f"  - image: {YAML}"),
+    front(f"description: [{YAML}]"),
+]
 
 
-@pytest.mark.parametrize("text", [pytest.param(text, id=what) for what, text in BROKEN.items()])
-async def test_what_a_broken_file_says_is_told_in_quotes(tmp_path: Path, text: str) -> None:
-    async with inside("--allow-write", folder(tmp_path, {"a.md": text})) as peer:
-        errors = [
-            await peer.error("render_prompt", name="a"),
-            (await peer.request("prompts/get", name="a"))["error"]["message"],
-            (await peer.request("resources/read", uri="prompt://a/rendered"))["error"]["message"],
-            await peer.text("save_prompt", name="b", text=text),
-        ]
+async def test_what_a_broken_file_says_is_told_in_quotes(tmp_path: Path) -> None:
+    numbered, errors = {str(number): text for number, text in enumerate(BROKEN)}, []
+    library = folder(tmp_path, {f"{name}.md": text for name, text in numbered.items()})
+    async with inside("--allow-write", library) as peer:
+        for name, text in numbered.items():
+            errors += [
+                await peer.error("render_prompt", name=name),
+                (await peer.request("prompts/get", name=name))["error"]["message"],
+                (await peer.request("resources/read", uri=f"prompt://{name}/rendered"))["error"]["message"],
+                await peer.error("save_prompt", name="b", text=text),
+            ]
+        errors.append(await peer.error("save_prompt", name="a", text=front(f"name: '{ORDER}'")))
+        assert_one_line(await peer.error("save_prompt", name="a", text=front(f"name: {YAML}")))
         index = await peer.request("resources/read", uri="prompt://")
     for error in errors:
         assert_one_line(error)
-        bare = _QUOTED.sub("", error)
-        assert ORDER not in bare
-        assert "SYSTEM" not in bare
+        assert "SYSTEM" not in _QUOTED.sub("", error)
     for said in strings(json.loads(index["result"]["contents"][0]["text"])["problems"]):
         assert_one_line(said)
 
@@ -93,12 +94,6 @@ async def test_the_values_of_an_argument_are_told_in_quotes(tmp_path: Path) -> N
     assert_one_line(line)
 
 
-async def test_a_name_in_a_file_is_told_in_quotes(tmp_path: Path) -> None:
-    async with inside("--allow-write", folder(tmp_path, {})) as peer:
-        assert_quoted(await peer.error("save_prompt", name="a", text=front(f"name: '{ORDER}'")))
-        assert_one_line(await peer.error("save_prompt", name="a", text=front(f"name: {YAML}")))
-
-
 async def test_names_of_files_are_told_in_quotes(tmp_path: Path) -> None:
     library = folder(tmp_path, {f"{NAME}.md": front("name: one"), "z.md": front("name: one")})
     async with inside("--allow-write", library) as peer:
@@ -106,8 +101,7 @@ async def test_names_of_files_are_told_in_quotes(tmp_path: Path) -> None:
         text = front("name: one")
         there = await peer.error("save_prompt", name="one", text=text)
         changed = await peer.error("delete_prompt", name="one", if_match="0")
-        etag = there.rpartition(" ")[2]
-        replaced = await peer.text("save_prompt", name="one", text=text, if_match=etag)
+        replaced = await peer.text("save_prompt", name="one", text=text, if_match=there.rpartition(" ")[2])
         deleted = await peer.text("delete_prompt", name="one")
     for said in (there, changed, replaced, deleted):
         assert_quoted(said)
@@ -152,54 +146,41 @@ async def test_a_user_is_asked_on_one_line(tmp_path: Path) -> None:
             assert_one_line(said)
 
 
-async def test_a_file_of_several_lines_is_not_suggested(tmp_path: Path) -> None:
+async def test_what_files_and_links_are_called_is_told_on_one_line_and_not_suggested(tmp_path: Path) -> None:
     asks = front("arguments:", "  - {name: x, type: file}", body="{{ x }}")
     files = folder(tmp_path / "files", {NAME: "", "b": ""})
-    async with inside("--files", str(files), folder(tmp_path / "library", {"a.md": asks})) as peer:
-        assert await completed(peer, "a", "x", "") == ["b"]
-
-
-async def test_links_and_files_that_a_skill_goes_without_are_told_on_one_line(tmp_path: Path) -> None:
-    library = folder(tmp_path, {"s/SKILL.md": "---\nname: s\ndescription: x\n---\nx", "a.md": SIMPLE})
+    library = folder(tmp_path / "lib", {"s/SKILL.md": "---\nname: s\ndescription: x\n---\nx", "a.md": asks})
     (library / "s" / NAME).symlink_to("SKILL.md")
     (library / f"{NAME}.md").symlink_to("a.md")
-    async with inside(library) as peer:
+    async with inside("--files", files, library) as peer:
+        assert await completed(peer, "a", "x", "") == ["b"]
         index = (await peer.request("resources/read", uri="prompt://"))["result"]["contents"][0]["text"]
     assert len(json.loads(index)["problems"]) == 2
     for said in (index, *strings(json.loads(index))):
         assert_one_line(said)
 
 
-FILES = {"hello.md": "---\ndescription: Says hello.\n---\nHello!\n"}
+# Turns
 
 
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("tools/call", {"name": "render_prompt", "arguments": {"name": "hello"}}),
-        ("tools/call", {"name": "search_prompts", "arguments": {}}),
-        ("prompts/get", {"name": "hello"}),
-        ("prompts/list", {}),
-        ("resources/read", {"uri": "prompt://"}),
-        ("resources/list", {}),
-    ],
-)
-async def test_it_begins_when_it_is_its_clients_turn(tmp_path: Path, method: str, params: dict[str, Any]) -> None:
-    async with inside(folder(tmp_path / "library", FILES)) as peer, anyio.create_task_group() as tasks:
-        answers: list[Any] = []
+LONG: list[tuple[str, dict[str, Any]]] = [
+    ("tools/call", {"name": "render_prompt", "arguments": {"name": "hello"}}),
+    ("tools/call", {"name": "search_prompts", "arguments": {}}),
+    ("prompts/get", {"name": "hello"}),
+    ("prompts/list", {}),
+    ("resources/read", {"uri": "prompt://"}),
+    ("resources/list", {}),
+]
 
-        async def ask() -> None:
-            answers.append(await peer.request(method, **params))
 
-        async with AsyncExitStack() as others:
-            for _ in range(4):
-                await others.enter_async_context(peer.running.turns.take(""))
-            tasks.start_soon(ask)
-            with anyio.fail_after(30):
-                while not peer.running.turns.waiting:
-                    await anyio.sleep(0)
-            assert not answers
-        with anyio.fail_after(30):
-            while not answers:
-                await anyio.sleep(0)
-        assert "result" in answers[0]
+async def test_what_may_take_long_begins_when_it_is_its_clients_turn(tmp_path: Path) -> None:
+    async with inside(folder(tmp_path / "library", {"hello.md": SIMPLE})) as peer:
+        for method, params in LONG:
+            async with AsyncExitStack() as others:
+                for _ in range(4):
+                    await others.enter_async_context(peer.running.turns.take(""))
+                key = await peer.client.begin(method, params)
+                with anyio.fail_after(30):
+                    while not peer.running.turns.waiting:
+                        await anyio.sleep(0)
+            assert "result" in await peer.client.answer(key)

@@ -20,42 +20,25 @@ def lib(tmp_path: Path) -> Path:
     return folder(tmp_path / "lib", {"a.md": SIMPLE})
 
 
-async def test_a_session_is_told_of_a_file_that_becomes_wrong(lib: Path) -> None:
+async def test_a_session_is_told_of_a_file_that_becomes_wrong_and_not_of_one_that_is_right_again(lib: Path) -> None:
     async with reading(app, lib) as client:
         put(lib, {"b.md": BROKEN})
         level, text = await client.told_next()
-    assert (level, text[: len(WRONG)]) == ("warning", WRONG)
-
-
-async def test_a_session_that_comes_later_is_told_as_well(lib: Path) -> None:
-    put(lib, {"b.md": BROKEN})
-    async with reading(app, lib) as client:
-        level, text = await client.told_next()
-    assert (level, text[: len(WRONG)]) == ("warning", WRONG)
-
-
-async def test_without_a_handshake_files_that_are_wrong_are_told_with_discover(lib: Path) -> None:
-    put(lib, {"b.md": BROKEN})
-    async with reading(app, lib, era=STATELESS) as client:
-        ((level, text),) = await client.told("server/discover")
-    assert (level, text[: len(WRONG)]) == ("warning", WRONG)
-
-
-async def test_of_many_files_three_are_named(lib: Path) -> None:
-    put(lib, {f"b{number}.md": BROKEN for number in range(5)})
-    async with reading(app, lib) as client:
-        _, text = await client.told_next()
-    assert [f"b{number}.md:" in text for number in range(5)] == [True, True, True, False, False]
-    assert text.endswith("; and 2 more, which prompt:// names")
-
-
-async def test_what_was_wrong_and_is_right_is_not_told(lib: Path) -> None:
-    put(lib, {"b.md": BROKEN})
-    async with reading(app, lib) as client:
-        await client.told_next()
+        assert (level, text[: len(WRONG)]) == ("warning", WRONG)
         put(lib, {"b.md": SIMPLE})
         await client.peer.other("notifications/prompts/list_changed")
         assert await client.told("logging/setLevel", level="info") == []
+
+
+@both_eras
+async def test_what_was_wrong_before_is_told_as_well_and_of_many_files_three_are_named(lib: Path, era: str) -> None:
+    put(lib, {f"b{number}.md": BROKEN for number in range(5)})
+    async with reading(app, lib, era=era) as client:
+        told = await client.told("server/discover") if era == STATELESS else [await client.told_next()]
+    ((level, text),) = told
+    assert (level, text.startswith(WRONG.replace("b.md", "b0.md"))) == ("warning", True)
+    assert [f"b{number}.md:" in text for number in range(5)] == [True, True, True, False, False]
+    assert text.endswith("; and 2 more, which prompt:// names")
 
 
 @both_eras

@@ -158,8 +158,7 @@ async def test_a_look_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytes
 
 
 async def test_a_directory_that_comes_is_watched_with_what_is_in_it(lib: Path) -> None:
-    opener = Opener()
-    async with watching(Libraries([lib]), opener) as told:
+    async with watching(Libraries([lib])) as told:
         put(lib, {"git/hooks/a.md": SIMPLE})
         assert await told.next() == news("git-hooks-a")
         put(lib, {"git/hooks/a.md": front(body="New.")})
@@ -173,17 +172,6 @@ async def test_an_empty_directory_is_watched(lib: Path) -> None:
         await opener.until(2)
         put(lib, {"git/a.md": SIMPLE})
         assert await told.next() == news("git-a")
-
-
-async def test_p4_a_directory_that_gets_another_name_is_one_change(lib: Path) -> None:
-    write(lib, {"old/a.md": SIMPLE, "old/b.md": SIMPLE})
-    opener = Opener()
-    async with watching(Libraries([lib]), opener) as told:
-        (lib / "old").rename(lib / "new")
-        assert await told.next() == news("old-a", "old-b", "new-a", "new-b")
-        await opener.until(2)
-        put(lib, {"new/a.md": front(body="New.")})
-        assert await told.next() == news("new-a")
 
 
 async def test_a_folder_that_is_exchanged_is_told_and_watched(tmp_path: Path, lib: Path) -> None:
@@ -207,30 +195,6 @@ def test_what_is_beside_the_folder_is_no_reason_to_look(tmp_path: Path, lib: Pat
         assert watcher.concerns(str(lib))
         assert watcher.concerns(str(lib / "a.md"))
         assert not watcher.concerns(str(tmp_path / "other"))
-
-
-async def test_p4_a_new_file_that_is_half_written_is_no_news_before_it_is_whole(lib: Path) -> None:
-    libraries = Libraries([lib])
-    async with watching(libraries) as told:
-        with (lib / "a.md").open("w") as file:
-            file.write("---\ndescription: ")
-            file.flush()
-            assert await told.next() == news()
-            file.write("Something.\n---\nSay it.")
-        assert await told.next() == news("a")
-
-
-async def test_a_broken_file_keeps_what_it_had_and_is_said_in_the_log(
-    lib: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    put(lib, {"a.md": SIMPLE})
-    libraries = Libraries([lib])
-    async with watching(libraries) as told:
-        put(lib, {"a.md": "---\ndescription: ["})
-        assert await told.next() == news()
-        assert "a.md:1: its front matter has no end" in caplog.text
-        assert str(lib) not in caplog.text
-        assert texts(libraries.library("a"), "a") == ["Say it."]
 
 
 async def test_a_broken_file_that_goes_is_no_news(lib: Path) -> None:
