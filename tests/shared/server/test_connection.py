@@ -15,7 +15,7 @@ from shared.server.limits import Limits
 from shared.testing import connected
 from shared.transports.memory import memory_pair
 from tests.quiet import quiet
-from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, PATIENCE, STATELESS, server, talking
+from tests.shared.server.peer import ERAS, PATIENCE, server, talking
 from tests.wire import with_envelope
 
 
@@ -165,18 +165,6 @@ async def test_ten_thousand_cancellations_leave_nothing():
         assert len(asyncio.all_tasks()) <= 4
 
 
-async def test_an_id_in_use_is_refused_and_its_call_goes_on():
-    work = Work()
-    async with talking(work.app) as peer:
-        await peer.begin("tools/call", {"name": "wait", "arguments": {"name": "first"}}, id=1)
-        await peer.begin("ping", id=1)
-        assert (await peer.receive())["error"]["code"] == -32600
-        await peer.begin("tools/call", {"name": "quick"}, id=1)
-        assert (await peer.receive())["error"]["code"] == -32600
-        work.go.set()
-        assert (await peer.receive())["result"]["content"][0]["text"] == "first"
-
-
 # The end
 
 
@@ -233,32 +221,6 @@ async def test_a_broken_connection_cancels_what_is_under_way():
         async with work.app.open() as running:
             await serve(running, Broken([call]))
     assert work.log == ["+a", "-a"]
-
-
-async def test_streams_end_with_a_result_and_a_notice():
-    async with talking(Work().app, STATELESS) as peer:
-        id_ = await peer.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
-        await peer.other("notifications/subscriptions/acknowledged")
-        peer.end.close_sending()
-        mark = "io.modelcontextprotocol/subscriptionId"
-        assert (await peer.answer(id_))["result"]["_meta"][mark] == id_
-        notice = await peer.other("notifications/cancelled")
-        assert notice["params"] == {"_meta": {mark: id_}, "requestId": id_}
-
-
-async def test_a_question_under_way_fails_when_the_client_ends_its_side():
-    app = server()
-
-    @app.tool()
-    async def where(ctx: Context[None]) -> str:
-        """Asks."""
-        return str(await ctx.roots())
-
-    async with talking(app, NEWEST_HANDSHAKE, {"roots": {}}) as peer:
-        id_ = await peer.start("where")
-        await peer.receive()
-        peer.end.close_sending()
-        assert (await peer.answer(id_))["error"]["code"] == -32603
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import datetime as dt
 import re
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,10 +14,6 @@ from typing_extensions import TypedDict
 from shared import CallToolResult, Context, ImageContent, TextContent
 from shared.errors import DeclarationError, InvalidArguments
 from shared.server.functions import Function, is_data, output_schema
-
-
-class Colour(Enum):
-    RED = "red"
 
 
 class Point(BaseModel):

@@ -64,32 +64,6 @@ def test_an_unknown_prompt_is_an_error():
         server().prompts.find("none")
 
 
-@pytest.mark.parametrize("version", ERAS)
-async def test_text_becomes_a_message_of_the_user(version):
-    async with talking(app_with(greet), version) as peer:
-        answer = await peer.request("prompts/get", {"name": "greet", "arguments": {"name": "Ada"}})
-    message = {"role": "user", "content": {"type": "text", "text": "hello Ada"}}
-    assert answer["result"]["messages"] == [message]
-    assert answer["result"]["description"] == "Greets somebody."
-
-
-async def test_arguments_are_texts_that_may_stand_for_other_types():
-    answer = await rendered(greet, name="a", times="2")
-    assert answer["result"]["messages"][0]["content"]["text"] == "hello ahello a"
-
-
-async def test_arguments_that_do_not_fit_are_named():
-    async with talking(app_with(greet)) as peer:
-        for arguments, text in (
-            ({}, "name: Field required"),
-            ({"name": "a", "times": "two"}, "times: "),
-            ({"name": "a", "tmies": "2"}, "did you mean 'times'?"),
-        ):
-            error = (await peer.request("prompts/get", {"name": "greet", "arguments": arguments}))["error"]
-            assert error["code"] == -32602
-            assert text in error["message"]
-
-
 async def test_a_conversation_keeps_its_roles():
     async def talk(ctx: Context[None]) -> list[PromptMessage | str | ImageContent]:
         """Talks."""
@@ -199,19 +173,6 @@ async def test_a_cursor_stays_good_while_prompts_come_and_go():
     assert "nextCursor" not in second
 
 
-async def test_a_cursor_that_was_not_issued_is_an_error():
-    async with talking(app_from(Names("b c d"))) as peer:
-        for cursor in ("", "b", "MQ"):
-            assert (await peer.request("prompts/list", {"cursor": cursor}))["error"]["code"] == -32602
-
-
-@pytest.mark.parametrize(("version", "titles"), [("2025-03-26", [None]), *((era, ["B"]) for era in ERAS)])
-async def test_what_a_version_does_not_know_is_left_out(version, titles):
-    async with talking(app_from(Names("b")), version) as peer:
-        listed = (await peer.request("prompts/list"))["result"]["prompts"]
-    assert [prompt.get("title") for prompt in listed] == titles
-
-
 @pytest.mark.parametrize("version", ERAS)
 async def test_a_source_renders_its_prompts(version):
     async with talking(app_from(Names("b a"), a), version) as peer:
@@ -222,18 +183,6 @@ async def test_a_source_renders_its_prompts(version):
         assert answer["result"]["messages"][0]["content"]["text"] == "declared"
         error = (await peer.request("prompts/get", {"name": "b", "arguments": {"bad": ""}}))["error"]
         assert (error["code"], error["message"]) == (-32602, "bad is no argument")
-
-
-@pytest.mark.parametrize("version", ERAS)
-async def test_a_prompt_that_no_source_has_is_unknown(version):
-    ref = {"type": "ref/prompt", "name": "none"}
-    async with talking(app_from(Names("b"), a), version) as peer:
-        for method, params in [
-            ("prompts/get", {"name": "none"}),
-            ("completion/complete", {"ref": ref, "argument": {"name": "x", "value": ""}}),
-        ]:
-            error = (await peer.request(method, params))["error"]
-            assert (error["code"], error["message"]) == (-32602, "unknown prompt: none")
 
 
 @pytest.mark.parametrize("version", ERAS)

@@ -5,7 +5,7 @@ import pytest
 from shared import Annotations, Context, ResourceNotFound, TextResourceContents
 from shared.errors import DeclarationError
 from shared.protocol.types.resources import Resource
-from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, server, talking
+from tests.shared.server.peer import NEWEST_HANDSHAKE, server, talking
 
 
 async def note() -> str:
@@ -77,14 +77,6 @@ async def test_variables_reach_the_function_as_its_types_and_a_fixed_resource_co
     app = app_with(("a:{number}{?mode}", page), ("a:7", note))
     assert [one["text"] for one in await contents(app, "a:8?mode=bold")] == ["8 bold"]
     assert [one["text"] for one in await contents(app, "a:7")] == ["hello"]
-
-
-@pytest.mark.parametrize(("version", "code"), [(ERAS[0], -32002), (ERAS[1], -32602)])
-async def test_what_is_not_there_has_the_code_of_its_version(version, code):
-    async with talking(app_with(("a:note", note)), version) as peer:
-        for uri in ("a:none", "", "a:note/", "A:note", "a:{number}"):
-            error = (await peer.request("resources/read", {"uri": uri}))["error"]
-            assert (error["code"], error["data"]) == (code, {"uri": uri})
 
 
 async def test_a_function_may_say_that_something_is_not_there():

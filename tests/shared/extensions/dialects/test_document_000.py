@@ -224,43 +224,7 @@ async def test_a_query_fills_the_template_or_joins_the_uri():
 # Methods of the specification
 
 
-async def test_any_method_of_the_specification_is_there_with_its_own_params():
-    async with talking(app()) as talk:
-        page = await talk.ask("mcp/tools/list", {})
-        assert [one["name"] for one in page["tools"]] == ["read_file", "count"]
-        prompt = await talk.ask("mcp/prompts/get", {"name": "hello"})
-        assert prompt["messages"][0]["content"]["text"] == "hello"
-        assert (await talk.ask("mcp/tools/call", {"toolId": "both", "inputs": {}}))["code"] == -32602
-        assert await talk.ask("mcp/none") == {"code": -32601, "message": "method not found: mcp/none"}
-
-
-async def test_ping_needs_no_handshake_and_a_subscription_does():
-    async with talking(app()) as talk:
-        assert await talk.ask("mcp/ping") == {}
-        error = await talk.ask("mcp/logging/setLevel", {"level": "info"})
-    assert error == {"code": -32600, "message": 'send "mcp/initialize" first'}
-
-
-async def test_progress_comes_under_the_name_of_the_dialect():
-    async with talking(app()) as talk:
-        params = {"toolId": "readFile", "inputs": {"path": "x"}, "_meta": {"progressToken": "t"}}
-        await talk.send(id=None, method="mcp/tool/execute", params=params)
-        told, answer = await talk.receive(), await talk.receive()
-    assert told["method"] == "mcp/notifications/progress"
-    assert told["params"] == {"progressToken": "t", "progress": 1, "total": 2}
-    assert answer == {"jsonrpc": "2.0", "id": None, "result": "what is in x"}
-
-
 # What goes wrong
-
-
-async def test_two_requests_without_an_id_at_once():
-    async with talking(app()) as talk:
-        await talk.send(id=None, method="mcp/tool/execute", params=["wait", {}])
-        error = await talk.ask("mcp/listTools", id=None)
-        assert error["code"] == -32600
-        await talk.send(method="mcp/notifications/cancelled", params={"requestId": None})
-        assert len(await talk.ask("mcp/listTools", id=None)) == 5
 
 
 async def test_a_standard_client_does_not_hear_of_the_methods():
@@ -268,10 +232,3 @@ async def test_a_standard_client_does_not_hear_of_the_methods():
         await talk.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT_INFO})
         for method in ("mcp/listTools", "dialects/000/listTools"):
             assert await talk.ask(method, {}) == {"code": -32601, "message": f"method not found: {method}"}
-
-
-async def test_where_dialects_are_off_their_methods_need_a_handshake_like_all_others():
-    async with talking(app(), dialects=False) as talk:
-        error = await talk.ask("mcp/listTools", {})
-    assert error["code"] == -32600
-    assert "initialize" in error["message"]

@@ -1,15 +1,17 @@
-"""Tasks as they are a part of 2025-11-25 (2025-11-25, Utilities, Tasks), by messages in memory."""
+"""Tasks as they are a part of 2025-11-25 (2025-11-25, Utilities, Tasks): between clients, in time, and over HTTP.
+
+How each message of them reads is in tests/transcripts/tasks-experimental.
+"""
 
 import pytest
 
-from shared import Server
 from shared.extensions.tasks import runner
 from shared.protocol.identity import Principal
 from shared.protocol.types.tasks import RELATED_TASK, TASKS
 from shared.protocol.versions import V2025_11_25, VERSIONS
 from tests.clock import forward
 from tests.shared.extensions.tasks.app import ACCEPTED, app, opened, status, until
-from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, server, talking
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, talking
 from tests.shared.transports.http.http_wire import Json, Site, events, merged, served
 
 ASKED = {"elicitation": {"form": {}}}
@@ -65,48 +67,6 @@ async def test_a_tool_says_whether_it_has_tasks_in_the_one_version(version):
 # Creating
 
 
-async def test_a_call_becomes_a_task_where_that_is_asked_for():
-    async with opened() as running, speaking(running) as peer:
-        result = (await run(peer, "wait", {"ttl": 60_000}))["result"]
-        assert result.keys() == {"task"}
-        task = result["task"]
-        assert (task["status"], task["ttl"], task["pollInterval"]) == ("working", 60_000, runner.POLL_MS)
-
-
-async def test_a_call_that_does_not_ask_for_one_is_answered_as_ever():
-    async with opened() as running, speaking(running) as peer:
-        running.state.opened.set()
-        assert (await peer.call("wait"))["result"] == {"content": [{"type": "text", "text": "done"}]}
-
-
-async def test_its_time_is_the_servers_to_say():
-    async with opened() as running, speaking(running) as peer:
-        for asked, kept in (({}, 3_600_000), ({"ttl": 1e15}, 3_600_000), ({"ttl": 0}, 1_000)):
-            assert (await run(peer, "wait", asked))["result"]["task"]["ttl"] == kept
-
-
-async def test_what_can_not_be_a_task_is_refused():
-    async with opened() as running, speaking(running) as peer:
-        for task in (1, "a", [1], {"ttl": -1}, {"ttl": "a"}):
-            assert (await run(peer, "wait", task))["error"]["code"] == -32602
-        assert (await run(peer, "plain"))["error"]["code"] == -32601  # a tool without tasks
-        assert (await peer.call("fail"))["error"]["code"] == -32601  # one that runs as a task only
-        for method in ("tasks/get", "tasks/result", "tasks/cancel"):
-            assert (await peer.request(method, {"taskId": "forged"}))["error"]["code"] == -32602
-
-
-async def test_a_server_that_declares_no_tasks_ignores_it():
-    async with Server(server().implementation, extensions=app().extensions).open() as running:
-
-        @running.features.tool()
-        async def plain() -> str:
-            """Answer."""
-            return "plain"
-
-        async with speaking(running) as peer:
-            assert "content" in (await run(peer, "plain"))["result"]
-
-
 # Following
 
 
@@ -121,23 +81,6 @@ async def test_its_result_is_that_of_the_call_and_says_whose_it_is():
         # How it is says nothing of its result.
         task = await until(peer, id_, "completed")
         assert task.keys() == {"taskId", "status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"}
-
-
-async def test_what_fails_in_a_tool_is_a_failure_whose_result_is_one():
-    async with opened() as running, speaking(running) as peer:
-        running.state.opened.set()
-        id_ = await begin(peer, "fail")
-        assert (await until(peer, id_, "failed"))["statusMessage"] == "it can't be done"
-        assert (await peer.request("tasks/result", {"taskId": id_}))["result"]["isError"] is True
-
-
-async def test_an_error_of_the_protocol_is_what_its_result_ends_with():
-    async with opened() as running, speaking(running) as peer:
-        running.state.opened.set()
-        id_ = await begin(peer, "fail", how="protocol")
-        assert (await until(peer, id_, "failed"))["statusMessage"] == "it broke"
-        error = (await peer.request("tasks/result", {"taskId": id_}))["error"]
-        assert error == {"code": -31_000, "message": "it broke", "data": {"a": 1}}
 
 
 async def test_a_task_belongs_to_its_principal():
@@ -167,14 +110,6 @@ async def test_cancelling_ends_the_work_and_says_so_at_once():
         assert (await peer.answer(waiting))["error"] == {"code": -32603, "message": "the task was cancelled"}
         await running.state.stopped.wait()
         assert (await peer.request("tasks/cancel", {"taskId": id_}))["error"]["code"] == -32602  # it is over
-
-
-async def test_waiting_for_a_result_takes_no_place_of_a_call():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
-        waiting = await peer.begin("tasks/result", {"taskId": id_})
-        await peer.cancel(waiting)
-        assert (await status(peer, id_))["status"] == "working"
 
 
 async def test_a_server_that_stops_says_so_to_who_waits():
@@ -211,47 +146,7 @@ async def test_they_are_listed_in_pages():
         assert (await peer.request("tasks/list", {"cursor": "forged"}))["error"]["code"] == -32602
 
 
-async def test_nobody_in_particular_lists_none():
-    async with opened() as running, speaking(running) as peer:
-        assert (await peer.request("tasks/list"))["error"]["code"] == -32601
-
-
 # Questions
-
-
-async def test_what_it_asks_is_put_to_who_waits_for_its_result():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "ask")
-        await until(peer, id_, "input_required")
-        waiting = await peer.begin("tasks/result", {"taskId": id_})
-        for question in ("Who?", "Who?", "a?", "b?"):
-            asked = await peer.other("elicitation/create")
-            assert (asked["params"]["message"], asked["params"]["_meta"]) == (question, of(id_))
-            await peer.reply(asked["id"], ACCEPTED)
-        text = (await peer.answer(waiting))["result"]["content"][0]["text"]
-        assert text == "accept, accept, accept, accept"
-
-
-async def test_who_goes_away_leaves_the_question_to_the_next():
-    async with opened() as running:
-        async with speaking(running) as first:
-            id_ = await begin(first, "ask")
-            await first.begin("tasks/result", {"taskId": id_})
-            await first.other("elicitation/create")
-        async with speaking(running) as second:
-            await second.begin("tasks/result", {"taskId": id_})
-            assert (await second.other("elicitation/create"))["params"]["message"] == "Who?"
-
-
-async def test_of_two_who_are_asked_the_first_answer_counts():
-    async with opened() as running, speaking(running) as first, speaking(running) as second:
-        id_ = await begin(first, "ask")
-        for peer in (first, second):
-            await peer.begin("tasks/result", {"taskId": id_})
-        asked = [await peer.other("elicitation/create") for peer in (first, second)]
-        await first.reply(asked[0]["id"], ACCEPTED)
-        taken_back = await second.other("notifications/cancelled")
-        assert taken_back["params"]["requestId"] == asked[1]["id"]
 
 
 async def test_a_client_that_can_not_be_asked_waits_for_one_that_can():
@@ -263,29 +158,7 @@ async def test_a_client_that_can_not_be_asked_waits_for_one_that_can():
         await first.other("elicitation/create")
 
 
-async def test_a_refusal_ends_the_task():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "ask")
-        waiting = await peer.begin("tasks/result", {"taskId": id_})
-        asked = await peer.other("elicitation/create")
-        await peer.send({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -1, "message": "no"}})
-        assert "no" in (await peer.answer(waiting))["error"]["message"]
-
-
 AS_TASKS = {**ASKED, "tasks": {"cancel": {}, "requests": {"elicitation": {"create": {}}}}}
-
-
-async def test_a_client_may_run_what_it_is_asked_as_a_task():
-    async with opened() as running, speaking(running, capabilities=AS_TASKS) as peer:
-        id_ = await begin(peer, "ask")
-        await peer.begin("tasks/result", {"taskId": id_})
-        asked = await peer.other("elicitation/create")
-        assert asked["params"]["task"] == {}
-        await peer.reply(asked["id"], {"task": {"taskId": "theirs", "status": "working"}})
-        wanted = await peer.other("tasks/result")
-        assert wanted["params"] == {"taskId": "theirs"}
-        await peer.reply(wanted["id"], ACCEPTED)
-        assert (await peer.other("elicitation/create"))["params"]["message"] == "Who?"
 
 
 async def test_a_task_of_the_clients_that_nobody_wants_is_cancelled():
@@ -300,31 +173,6 @@ async def test_a_task_of_the_clients_that_nobody_wants_is_cancelled():
 
 
 # What the client is told
-
-
-async def test_the_client_that_began_it_is_told_how_it_is():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
-        running.state.opened.set()
-        told = (await peer.other("notifications/tasks/status"))["params"]
-        assert told == await status(peer, id_)
-        assert told["status"] == "completed"
-
-
-async def test_its_progress_goes_on_with_the_token_of_the_call():
-    async with opened() as running, speaking(running) as peer:
-        answer = await run(peer, "wait", meta={"progressToken": "token"})
-        id_ = answer["result"]["task"]["taskId"]
-        running.state.opened.set()
-        await until(peer, id_, "completed")
-        reports = [message["params"] for message in peer.others if message["method"] == "notifications/progress"]
-        assert reports[-1] == {
-            "progressToken": "token",
-            "progress": 2,
-            "total": 4,
-            "message": "going on",
-            "_meta": of(id_),
-        }
 
 
 async def test_nobody_is_told_who_is_gone():

@@ -1,4 +1,7 @@
-"""Tasks as the extension io.modelcontextprotocol/tasks has them (SEP-2663), by messages in memory."""
+"""Tasks as the extension io.modelcontextprotocol/tasks has them (SEP-2663): between clients, in time, and over HTTP.
+
+How each message of them reads is in tests/transcripts/tasks-extension.
+"""
 
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
@@ -18,7 +21,6 @@ from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, server, talkin
 from tests.shared.transports.http.http_wire import Json, Site, events, served_meanwhile, visited
 
 NEEDED = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
-WITHOUT = {"elicitation": {"form": {}}}
 ACK = {"resultType", "_meta"}
 ABOUT_TASKS = pytest.mark.parametrize("method", ["tasks/get", "tasks/update", "tasks/cancel"])
 
@@ -55,45 +57,6 @@ async def test_a_call_that_ends_in_time_is_answered_as_ever():
         assert (await peer.call("wait"))["result"]["content"][0]["text"] == "done"
 
 
-async def test_a_client_without_tasks_gets_a_result_and_no_tool_that_runs_as_a_task_only():
-    async with opened() as running, speaking(running, WITHOUT) as peer:
-        running.state.opened.set()
-        for tool in ("wait", "plain"):
-            assert (await peer.call(tool))["result"]["resultType"] == "complete"
-        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
-            error = (await peer.request(method, {"taskId": "a", "inputResponses": {}}))["error"]
-            assert (error["code"], error["data"]) == (-32021, NEEDED)
-        error = (await peer.call("fail"))["error"]
-        assert (error["code"], error["data"]) == (-32021, NEEDED)
-        error = (await peer.request("subscriptions/listen", {"notifications": {"taskIds": ["a"]}}))["error"]
-        assert (error["code"], error["data"]) == (-32021, NEEDED)
-
-
-async def test_what_fails_in_a_tool_is_its_result():
-    async with opened() as running, speaking(running) as peer:
-        running.state.opened.set()
-        task = await until(peer, await begin(peer, "fail"), "completed")
-        failure = {"content": [{"type": "text", "text": "it can't be done"}], "isError": True}
-        assert task["result"] == {"resultType": "complete", **failure}
-
-
-async def test_an_error_of_the_protocol_is_a_failure():
-    async with opened() as running, speaking(running) as peer:
-        running.state.opened.set()
-        task = await until(peer, await begin(peer, "fail", how="protocol"), "failed")
-        assert task["error"] == {"code": -31_000, "message": "it broke", "data": {"a": 1}}
-        assert task["statusMessage"] == "it broke"
-        assert "result" not in task
-
-
-async def test_each_request_declares_it_anew():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
-        peer.capabilities = WITHOUT
-        assert (await peer.call("fail"))["error"]["code"] == -32021
-        assert (await peer.request("tasks/get", {"taskId": id_}))["error"]["code"] == -32021
-
-
 async def test_the_tasks_of_2025_11_25_do_not_declare_it():
     for tasks in ({}, {"requests": {"tools": {"call": {}}}}):
         async with opened() as running, speaking(running, {"tasks": tasks}) as peer:
@@ -106,16 +69,6 @@ async def test_it_means_nothing_in_a_version_with_a_handshake():
     async with opened() as running, talking(running, NEWEST_HANDSHAKE, CAPABILITIES) as peer:
         running.state.opened.set()
         assert "content" in (await peer.call("wait"))["result"]
-
-
-async def test_an_unknown_task_is_refused_and_the_methods_of_the_other_form_do_not_exist():
-    async with opened() as running, speaking(running) as peer:
-        for method in ("tasks/get", "tasks/update", "tasks/cancel"):
-            error = (await peer.request(method, {"taskId": "forged", "inputResponses": {}}))["error"]
-            assert error["code"] == -32602
-        id_ = await begin(peer, "wait")
-        for method in ("tasks/result", "tasks/list"):
-            assert (await peer.request(method, {"taskId": id_}))["error"]["code"] == -32601
 
 
 async def test_a_task_belongs_to_its_principal():
@@ -136,14 +89,6 @@ async def test_another_connection_of_its_owner_finds_it_after_the_first_is_gone(
             assert (await until(second, id_, "completed"))["result"]["content"][0]["text"] == "done"
 
 
-async def test_cancelling_the_request_does_not_cancel_the_task():
-    async with opened() as running, speaking(running) as peer:
-        call = await peer.start("wait")
-        id_ = (await peer.answer(call))["result"]["taskId"]
-        await peer.cancel(call)
-        assert (await status(peer, id_))["status"] == "working"
-
-
 async def test_cancelling_it_ends_the_work():
     async with opened() as running, speaking(running) as peer:
         id_ = await begin(peer, "wait")
@@ -152,47 +97,11 @@ async def test_cancelling_it_ends_the_work():
         await running.state.stopped.wait()
 
 
-async def test_cancelling_what_is_over_changes_nothing():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
-        running.state.opened.set()
-        before = await until(peer, id_, "completed")
-        assert (await peer.request("tasks/cancel", {"taskId": id_}))["result"].keys() == ACK
-        assert await status(peer, id_) == before
-
-
-async def test_the_param_task_of_the_other_form_is_ignored():
-    async with opened(app(after_seconds=60)) as running, speaking(running) as peer:
-        running.state.opened.set()
-        answer = await peer.request("tools/call", {"name": "wait", "arguments": {}, "task": {"ttl": 60_000}})
-        assert answer["result"]["resultType"] == "complete"
-
-
 # Questions
 
 
 async def answer(peer, id_, **answers):
     assert (await peer.request("tasks/update", {"taskId": id_, "inputResponses": answers}))["result"].keys() == ACK
-
-
-async def test_what_it_asks_is_found_in_it_and_answered_by_updates_one_by_one():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "ask")
-        before = await until(peer, id_, "input_required")
-        asked = before["inputRequests"]["name"]
-        assert (asked["method"], asked["params"]["message"]) == ("elicitation/create", "Who?")
-        await answer(peer, id_, unknown={"ignored": True})  # an answer to nothing changes nothing
-        assert await status(peer, id_) == before
-        await answer(peer, id_, name=ACCEPTED)
-        assert list((await until(peer, id_, "input_required"))["inputRequests"]) == ["name-2"]
-        await answer(peer, id_, **{"name-2": ACCEPTED})
-        await until(peer, id_, "input_required")
-        await answer(peer, id_, b=ACCEPTED)
-        task = await status(peer, id_)
-        assert (task["status"], list(task["inputRequests"])) == ("input_required", ["a"])
-        await answer(peer, id_, a={"action": "decline"})
-        task = await until(peer, id_, "completed")
-        assert task["result"]["content"][0]["text"] == "accept, accept, decline, accept"
 
 
 async def test_what_the_client_can_not_be_asked_fails_the_task():
@@ -226,21 +135,6 @@ def asking_first():
 
 
 # Listening
-
-
-async def test_a_listen_stream_tells_of_its_tasks_to_their_end():
-    async with opened() as running, speaking(running) as peer:
-        id_ = await begin(peer, "wait")
-        listen = await peer.begin("subscriptions/listen", {"notifications": {"taskIds": [id_, "unknown"]}})
-        acknowledged = await peer.other("notifications/subscriptions/acknowledged")
-        assert acknowledged["params"]["notifications"] == {"taskIds": [id_]}
-        first = (await peer.other("notifications/tasks"))["params"]
-        assert (first["taskId"], first["status"]) == (id_, "working")
-        assert first["_meta"]["io.modelcontextprotocol/subscriptionId"] == listen
-        running.state.opened.set()
-        while (last := (await peer.other("notifications/tasks"))["params"])["status"] == "working":
-            pass
-        assert last["result"]["content"][0]["text"] == "done"
 
 
 async def test_a_server_that_stops_says_so_to_who_listens():
@@ -291,12 +185,6 @@ async def test_nothing_is_left_of_what_is_over():
 
 
 # Declaring
-
-
-async def test_it_is_declared_to_clients_that_may_have_it():
-    async with opened() as running, speaking(running) as peer:
-        capabilities = (await peer.request("server/discover"))["result"]["capabilities"]
-        assert capabilities == {"tools": {"listChanged": True}, "extensions": {TASKS: {}}}
 
 
 async def test_a_tool_that_may_run_as_a_task_needs_the_extension():
