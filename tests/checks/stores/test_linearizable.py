@@ -69,11 +69,6 @@ def plans(draw: st.DrawFn, operations: Steps) -> Plan:
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate]
 
 
-def few(examples: int) -> settings:
-    """The same so many examples each time."""
-    return settings(max_examples=examples, derandomize=True, phases=PHASES)
-
-
 def many(examples: int) -> settings:
     """So many others each time."""
     return settings(max_examples=examples, phases=PHASES)
@@ -89,30 +84,16 @@ def check_tasks(history: History) -> None:
         assert is_linearizable(seen, Tasks(), after_task), history.text(key)
 
 
-@few(24)
-@given(plan=st.one_of(plans(CLAIMING), plans(CHANGING), plans(ENDING)))
-def test_sessions_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
-    check_sessions(asyncio.run(run(SessionsAtWork, redis_server, plan)))
-
-
-@few(12)
-@given(plan=plans(OF_TASKS))
-def test_tasks_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
-    check_tasks(asyncio.run(run(TasksAtWork, redis_server, plan)))
-
-
 @pytest.mark.parametrize("operations", [CLAIMING, CHANGING, ENDING], ids=["claiming", "changing", "ending"])
 @many(60)
 @given(data=st.data())
-def test_sessions_are_linearizable_at_length(
-    redis_server: RedisServer, operations: Steps, data: st.DataObject
-) -> None:
+def test_sessions_are_linearizable(redis_server: RedisServer, operations: Steps, data: st.DataObject) -> None:
     check_sessions(asyncio.run(run(SessionsAtWork, redis_server, data.draw(plans(operations)))))
 
 
 @many(60)
 @given(plan=plans(OF_TASKS))
-def test_tasks_are_linearizable_at_length(redis_server: RedisServer, plan: Plan) -> None:
+def test_tasks_are_linearizable(redis_server: RedisServer, plan: Plan) -> None:
     check_tasks(asyncio.run(run(TasksAtWork, redis_server, plan)))
 
 

@@ -15,12 +15,14 @@ from shared.protocol.session.handshake import NEW
 from shared.stores.redis.stores import RedisReplica
 from shared.transports.http.limits import SessionLimits
 from tests.checks.stores.histories import AtWork, Plan, run
-from tests.checks.stores.test_linearizable import WRONG, few, many
+from tests.checks.stores.test_linearizable import WRONG, many
 from tests.redis_server import RedisServer
 from tests.shared.stores.conftest import rest
 from tests.shared.stores.redis.breaking import Proxy, plain
 
 KEPT = 5
+
+
 WIDE, NARROW = SessionLimits(), SessionLimits(replay_events=KEPT)
 
 
@@ -190,18 +192,9 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@few(3)
-@given(plan=plans())
-def test_a_client_gets_every_message_once_and_in_order(
-    redis_server: RedisServer, kind: type[Reading], plan: Plan
-) -> None:
-    asyncio.run(run(kind, redis_server, plan))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @many(25)
 @given(plan=plans())
-def test_a_client_gets_every_message_once_and_in_order_at_length(
+def test_a_client_gets_every_message_once_and_in_order(
     redis_server: RedisServer, kind: type[Reading], plan: Plan
 ) -> None:
     asyncio.run(run(kind, redis_server, plan))

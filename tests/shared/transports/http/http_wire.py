@@ -338,3 +338,19 @@ async def stopped(site: Site) -> None:
     for _ in range(2):  # a moment for connections that come just now, and then those that there are
         await quiet()
         forward(LINGER_SECONDS)
+
+
+@asynccontextmanager
+async def calling(site: Site, *requests: tuple[Json, Json]) -> AsyncIterator[list[httpx.Response]]:
+    """These calls, which wait to be released, are under way within the block; after it the list has their answers."""
+    answers: list[httpx.Response] = []
+
+    async def call(message: Json, headers: Json) -> None:
+        answers.append(await site.post(message, headers))
+
+    async with anyio.create_task_group() as tasks:
+        for request in requests:
+            tasks.start_soon(call, *request)
+        while (await site.health())["streams"] < len(requests):
+            await anyio.lowlevel.checkpoint()
+        yield answers

@@ -250,16 +250,6 @@ async def test_a_token_in_the_address_is_no_token() -> None:
     assert token not in answer.text
 
 
-@pytest.mark.parametrize("names", [("Authorization",) * 2, ("Authorization", "AUTHORIZATION")], ids=["same", "case"])
-async def test_two_authorization_headers_are_refused(names: tuple[str, str]) -> None:
-    """Though either is good by itself."""
-    async with protected() as door:
-        message, routed = door.site.stateless("tools/call", ECHO)
-        headers = [(name, door.bearer()["Authorization"]) for name in names]
-        answer = await door.site.client.post("/mcp", json=message, headers=[*merged(routed), *headers])
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
-
-
 async def test_a_bound_token_needs_proofs_with_the_nonce_of_the_server() -> None:
     async with protected(possession=Possession("nonce")) as door:
         key, url = new_key(), f"{door.url}/mcp"

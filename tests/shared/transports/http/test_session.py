@@ -29,6 +29,7 @@ from tests.shared.transports.http.http_wire import (
     Json,
     Probe,
     Site,
+    calling,
     events,
     first_events,
     listening,
@@ -113,20 +114,6 @@ async def resume(site: Site, session: Json, event_id: str | None) -> list[Server
 def said(event: ServerSentEvent) -> Any:
     message: Any = decode(event.data)
     return message.params["data"] if hasattr(message, "params") else message.result["content"][0]["text"]
-
-
-@asynccontextmanager
-async def waiting(site: Site, session: dict[str, str]) -> AsyncIterator[list[httpx.Response]]:
-    """A call to `wait` goes on within the block; after it the list has the answer."""
-    answers: list[httpx.Response] = []
-
-    async def wait() -> None:
-        answers.append(await site.post(call(site, "wait", "w"), session))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wait)
-        await site.probe.started.wait()
-        yield answers
 
 
 async def test_a_session_goes_on_at_another_replica(two: Two) -> None:
@@ -316,7 +303,7 @@ async def test_the_questions_of_a_replica_are_numbered_over_all_sessions(two: Tw
 async def test_a_cancellation_reaches_the_call_at_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
-        async with waiting(here, session) as answers:
+        async with calling(here, (call(here, "wait", "w"), session)) as answers:
             cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "w"}}
             assert (await there.post(cancel, session)).status_code == 202
             await here.probe.cancelled.wait()
@@ -368,7 +355,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 async def test_a_session_ends_everywhere(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
-        async with waiting(here, session) as answers:
+        async with calling(here, (call(here, "wait", "w"), session)) as answers:
             assert (await there.client.delete("/mcp", headers=merged(session))).status_code == 200
             await here.probe.cancelled.wait()
         assert answers[0].status_code == 404
@@ -396,7 +383,7 @@ async def test_a_call_at_a_replica_that_stops_is_refused_when_its_time_is_up() -
     async with replicas(server, 2) as (one, other), listening(other) as there:
         async with listening(one) as here:
             session = await here.initialize()
-            async with waiting(here, session) as answers:
+            async with calling(here, (call(here, "wait", "w"), session)) as answers:
                 await stopped(here)
         assert answers[0].status_code == 503
         assert (await there.post(there.message("ping", id="w"), session)).status_code == 200

@@ -1,7 +1,6 @@
 """The handshake era over real sockets: sessions of many POSTs and one GET."""
 
 import anyio
-import httpx
 import pytest
 
 from shared.protocol.http.rules import Refusal
@@ -11,7 +10,7 @@ from shared.transports.http.session import HttpSession
 from shared.transports.http.sessions import Sessions
 from tests.clock import forward
 from tests.quiet import quiet
-from tests.shared.transports.http.http_wire import Json, Site, events, make_server, merged, served, visited
+from tests.shared.transports.http.http_wire import Json, Site, calling, events, make_server, merged, served, visited
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 FORMS = {"elicitation": {}}
@@ -232,14 +231,7 @@ async def test_cancelling_ends_the_post() -> None:
     async with served() as site:
         session = await site.initialize()
         message = call(site, "wait")
-        answers: list[httpx.Response] = []
-
-        async def wait() -> None:
-            answers.append(await site.post(message, session))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
-            await site.probe.started.wait()
+        async with calling(site, (message, session)) as answers:
             cancel = {"method": "notifications/cancelled", "params": {"requestId": message["id"]}}
             assert (await site.post({"jsonrpc": "2.0", **cancel}, session)).status_code == 202
         await site.probe.cancelled.wait()
@@ -334,15 +326,7 @@ async def test_there_may_be_so_many_sessions() -> None:
 
 
 async def test_a_stop_finishes_what_is_under_way() -> None:
-    async with served() as site, anyio.create_task_group() as tasks:
-        session = await site.initialize()
-        answers: list[httpx.Response] = []
-
-        async def wait() -> None:
-            answers.append(await site.post(call(site, "wait"), session))
-
-        tasks.start_soon(wait)
-        await site.probe.started.wait()
+    async with served() as site, calling(site, (call(site, "wait"), await site.initialize())) as answers:
         site.stop.set()
         site.probe.release.set()
     assert answers[0].json()["result"]["content"][0]["text"] == "released"
@@ -368,19 +352,10 @@ async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptu
 async def test_a_stop_has_its_limit() -> None:
     app = make_server()
     app.limits = Limits(drain_seconds=0.02)
-    answers: list[httpx.Response] = []
-
-    async with served(app) as site, anyio.create_task_group() as tasks:
-        session = await site.initialize()
-
-        async def wait(message: Json, headers: Json) -> None:
-            answers.append(await site.post(message, headers))
-
-        tasks.start_soon(wait, *site.stateless("tools/call", {"name": "wait", "arguments": {}}))
-        tasks.start_soon(wait, call(site, "wait"), session)
-        while (await site.health())["streams"] < 2:
-            await anyio.lowlevel.checkpoint()
-        site.stop.set()
+    async with served(app) as site:
+        session, stateless = await site.initialize(), site.stateless("tools/call", {"name": "wait", "arguments": {}})
+        async with calling(site, stateless, (call(site, "wait"), session)) as answers:
+            site.stop.set()
     assert [one.status_code for one in answers] == [503, 503]
 
 

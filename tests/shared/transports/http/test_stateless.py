@@ -493,12 +493,6 @@ async def test_each_post_stands_for_itself() -> None:
     assert read.json().keys() == {"id", "result"}
 
 
-async def test_an_answer_may_be_an_event() -> None:
-    async with document() as site, site.stream(INITIALIZE, AS_STREAM) as answer:
-        (only,) = [one async for one in events(answer)]
-    assert only["result"]["version"] == "0.7.0"
-
-
 async def test_errors_are_those_of_the_document() -> None:
     async with document() as site:
         for message, status, code in (
@@ -511,17 +505,13 @@ async def test_errors_are_those_of_the_document() -> None:
             assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), message
 
 
-async def test_its_example_of_sse_is_answered_as_printed() -> None:
-    async with document() as site, streaming(site) as client:
+async def test_the_first_message_settles_what_is_spoken_over_http_sse_and_on_a_web_socket() -> None:
+    async with document() as site, streaming(site) as client, web_socket(site) as socket:
         await client.send(INITIALIZE)
         assert (await client.next())["result"]["version"] == "0.7.0"
         await client.send(READ)
         assert (await client.next()).keys() == {"id", "result"}
         assert (await client.ask("tools/list"))["error"]["code"] == -32600
-
-
-async def test_the_first_message_settles_what_a_web_socket_speaks() -> None:
-    async with document() as site, web_socket(site) as socket:
         await socket.send(INITIALIZE)
         assert (await socket.receive())["result"]["version"] == "0.7.0"
         await socket.send({"method": "notifications/initialized"})
