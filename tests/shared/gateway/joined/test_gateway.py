@@ -86,9 +86,6 @@ async def test_what_begins_to_hold_at_a_member_is_told_to_all_who_want_it() -> N
         assert (await peer.other("notifications/message"))["params"]["logger"] == "a"
 
 
-# Methods of their own
-
-
 async def test_members_hear_of_each_client_that_has_shaken_hands() -> None:
     server, met = small("a"), []
 
@@ -105,33 +102,32 @@ async def test_members_hear_of_each_client_that_has_shaken_hands() -> None:
 # Tasks: the outermost server has them, whichever works on them
 
 
-both_forms = pytest.mark.parametrize("version", FORMS)
-
-
-@both_forms
-async def test_a_task_of_one_of_them_comes_to_its_result(version: str) -> None:
-    work, other = Working(), with_tools("other", "add")
-    async with joined(other, Door("working", work.app)) as running, talking(running, version, OURS) as peer:
-        id_ = await started(peer, "work")
+@pytest.mark.parametrize("version", FORMS)
+async def test_a_task_of_one_of_them_comes_to_its_result_or_is_cancelled(version: str) -> None:
+    """By whichever name its tool is known."""
+    work, other = Working("a", rules(Rules(rename={"work": "toil"}))), Working("b")
+    async with joined(Door("a", work.app), Door("b", other.app)) as running, talking(running, version, OURS) as peer:
+        id_ = await started(peer, "toil")
         await work.began.wait()
         assert (await until(peer, id_, "working"))["statusMessage"] == "working, 25%"
         work.go_on.set()
         assert text_in(await outcome(peer, id_)) == "done"
+        id_ = await started(peer, "b__work")
+        await other.began.wait()
+        await peer.request("tasks/cancel", {"taskId": id_})
+        await other.was_cancelled.wait()
+        assert (await until(peer, id_, "cancelled"))["taskId"] == id_
 
 
-async def test_a_task_that_is_known_by_its_full_name_only() -> None:
-    a, b = Working("a"), Working("b")
-    b.go_on.set()
-    async with joined(Door("a", a.app), Door("b", b.app)) as running, talking(running, STATELESS, OURS) as peer:
-        assert text_in(await outcome(peer, await started(peer, "b__work"))) == "done"
-        assert not a.began.is_set()
-
-
-async def test_a_task_that_was_renamed() -> None:
-    work = Working("working", rules(Rules(rename={"work": "toil"})))
-    work.go_on.set()
-    async with joined(Door("working", work.app)) as running, talking(running, STATELESS, OURS) as peer:
-        assert text_in(await outcome(peer, await started(peer, "toil"))) == "done"
+async def test_tasks_are_declared_where_one_of_them_has_some() -> None:
+    work = Door("working", Working().app)
+    async with joined(with_tools("other", "add"), closed=(work,)) as running:
+        await work.open()
+        async with talking(running, STATELESS) as peer:
+            told = (await peer.request("server/discover"))["result"]["capabilities"]
+            assert (TASKS in told["extensions"], "tasks" in told) == (True, False)
+            error = (await peer.call("work"))["error"]
+            assert error["data"] == {"requiredCapabilities": OURS}
 
 
 async def test_a_question_of_a_task_is_asked_of_its_client() -> None:
@@ -142,16 +138,6 @@ async def test_a_question_of_a_task_is_asked_of_its_client() -> None:
         answers = {key: {"action": "accept", "content": {"colour": "red"}} for key in asked}
         await peer.request("tasks/update", {"taskId": id_, "inputResponses": answers})
         assert text_in(await outcome(peer, id_)) == "painted red"
-
-
-async def test_a_task_is_cancelled() -> None:
-    work = Working()
-    async with joined(Door("working", work.app)) as running, talking(running, STATELESS, OURS) as peer:
-        id_ = await started(peer, "work")
-        await work.began.wait()
-        await peer.request("tasks/cancel", {"taskId": id_})
-        await work.was_cancelled.wait()
-        assert (await until(peer, id_, "cancelled"))["taskId"] == id_
 
 
 async def test_a_task_whose_server_closes_ends_and_says_so() -> None:
@@ -165,30 +151,9 @@ async def test_a_task_whose_server_closes_ends_and_says_so() -> None:
         assert (result["isError"], text_in(result)) == (True, "the server working is not available: it was closed")
 
 
-async def test_tasks_are_declared_where_one_of_them_has_some() -> None:
-    async with joined(with_tools("other", "add"), Door("working", Working().app)) as running:
-        assert TASKS in running.identity.capabilities["extensions"]
-        async with talking(running, STATELESS) as peer:
-            told = (await peer.request("server/discover"))["result"]["capabilities"]
-            assert (TASKS in told["extensions"], "tasks" in told) == (True, False)
-
-
 async def test_where_none_of_them_has_tasks_none_are_declared_and_none_made() -> None:
     async with joined(with_tools("other", "say")) as running, talking(running, NEWEST_HANDSHAKE) as peer:
         assert "tasks" not in running.identity.capabilities
         answer = await peer.request("tools/call", {"name": "say", "arguments": {}, "task": {}})
         assert text_in(answer["result"]) == "other say"
         assert (await peer.request("tasks/get", {"taskId": "1"}))["error"]["code"] == -32601
-
-
-async def test_a_server_that_comes_brings_its_tasks_along() -> None:
-    work = Door("working", Working().app)
-    async with joined(Door("other", small("other")), closed=(work,)) as running:
-        await work.open()
-        assert TASKS in running.identity.capabilities["extensions"]
-
-
-async def test_a_client_without_tasks_is_told_what_a_tool_needs() -> None:
-    async with joined(Door("working", Working().app)) as running, talking(running, STATELESS) as peer:
-        error = (await peer.call("work"))["error"]
-        assert error["data"] == {"requiredCapabilities": OURS}

@@ -159,26 +159,14 @@ async def test_templates_of_a_member_that_comes_later_are_known() -> None:
         assert await text(peer, "y://1") == "b 1"
 
 
-async def test_what_a_page_says_wrong_of_itself_harms_no_list() -> None:
+async def test_what_is_no_entry_is_left_out_and_what_a_page_says_wrong_of_itself_harms_no_list() -> None:
     a, b, c = (with_resources(name, f"{name}://1") for name in "abc")
-
-    async def listed(*_: Any) -> dict[str, Any]:
-        return {"resources": [{"uri": "b://1", "name": "one"}], **said}
-
+    odd = ["b://1", None, {"uri": 5, "name": "x"}, {"uri": "b://2"}]
     async with joined(a, b, c) as running, talking(running) as peer:
-        opened(b).handlers["resources/list"] = listed
         for said in ODD:
+
+            async def listed(*_: Any, said: dict[str, Any] = said) -> dict[str, Any]:
+                return {"resources": [*odd, {"uri": "b://1", "name": "one"}], **said}
+
+            opened(b).handlers["resources/list"] = listed
             assert await uris(peer) == ["a://1", "b://1", "c://1"], said
-
-
-async def test_an_entry_that_is_none_is_left_out() -> None:
-    a, b = (with_resources(name, f"{name}://1") for name in "ab")
-
-    async def listed(*_: Any) -> dict[str, Any]:
-        return {
-            "resources": ["b://1", None, {"uri": 5, "name": "x"}, {"uri": "b://2"}, {"uri": "b://1", "name": "1"}]
-        }
-
-    async with joined(a, b) as running, talking(running) as peer:
-        opened(b).handlers["resources/list"] = listed
-        assert await uris(peer) == ["a://1", "b://1"]

@@ -4,10 +4,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
-import pytest
 
 from shared import Context, RpcError, Running
-from shared.gateway.joined import roll
+from shared.gateway.joined.roll import LISTING_SECONDS
+from tests.clock import forward
+from tests.quiet import quiet
 from tests.shared.gateway.joined.members import (
     Door,
     joined,
@@ -15,7 +16,7 @@ from tests.shared.gateway.joined.members import (
     opened,
     small,
 )
-from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, talking
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer, talking
 
 ODD: list[dict[str, Any]] = [{"nextCursor": 5}, {"nextCursor": {"a": [1]}}, {"ttlMs": "long"}, {"ttlMs": None}]
 """What no page says of itself."""
@@ -53,48 +54,53 @@ class Lists:
         return await self._handler(running, context, params)
 
 
-async def test_one_that_takes_its_time_is_left_out_and_not_asked_again_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(roll, "LISTING_SECONDS", 0.01)
+async def names_in_vain(peer: Peer) -> list[str]:
+    """The names, once nobody waits any longer for lists that do not come."""
+    id_ = await peer.begin("tools/list")
+    await quiet()
+    forward(LISTING_SECONDS)
+    return [tool["name"] for tool in (await peer.answer(id_))["result"]["tools"]]
+
+
+async def test_one_that_takes_its_time_is_left_out_until_it_says_that_its_list_has_changed() -> None:
     a, b = member("a", "read"), member("b", "load")
     async with joined(a, b) as running, talking(running) as peer:
         slow = Lists(b)
-        assert await names(peer) == ["read"]
+        assert await names_in_vain(peer) == ["read"]
         assert await names(peer) == ["read"]
         assert slow.asked == 1
-
-
-async def test_it_is_asked_again_once_it_says_that_its_list_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = member("a", "read"), member("b", "load")
-    async with joined(a, b) as running, talking(running) as peer:
-        slow = Lists(b)
-        with monkeypatch.context() as brief:
-            brief.setattr(roll, "LISTING_SECONDS", 0.01)
-            assert await names(peer) == ["read"]
         slow.may.set()
         opened(b).changes.tools()
         assert await names(peer) == ["read", "load"]
-
-
-async def test_what_was_listed_last_stands_while_a_new_list_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = member("a", "read"), member("b", "load")
-    async with joined(a, b) as running, talking(running) as peer:
-        assert await names(peer) == ["read", "load"]
-        Lists(b)
-        opened(b).changes.tools()
-        monkeypatch.setattr(roll, "LISTING_SECONDS", 0.01)
-        assert await names(peer) == ["read", "load"]
-
-
-async def test_a_call_waits_for_no_list_where_its_tool_is_known() -> None:
-    a, b = member("a", "read"), member("b", "load")
-    async with joined(a, b) as running, talking(running) as peer:
-        assert await names(peer) == ["read", "load"]
-        slow = Lists(b)
+        # What was listed last stands while a new list does not come, and who calls what is known waits for none.
+        slow.may = anyio.Event()
         opened(b).changes.tools()
         assert await peer.text("read") == "a"
-        assert slow.asked == 0
+        assert slow.asked == 2
+        assert await names_in_vain(peer) == ["read", "load"]
+
+
+async def test_what_is_no_page_or_no_entry_is_left_out_and_harms_no_other() -> None:
+    a, b, c = member("a", "read"), member("b", "load"), member("c", "save")
+    load = {"name": "load", "inputSchema": {"type": "object"}}
+    odd = [
+        *("load", None, {**load, "name": 5}, {"name": "write"}, {"name": "write", "inputSchema": [1]}),
+        {**load, "name": "write", "description": {}},
+    ]
+    pages: list[tuple[dict[str, Any], list[str]]] = [
+        *(({"tools": [load], **said}, ["read", "load", "save"]) for said in ODD),
+        ({"tools": [*odd, load]}, ["read", "load", "save"]),
+        ({"tools": "none"}, ["read", "save"]),
+    ]
+    async with joined(a, b, c) as running, talking(running) as peer:
+        for page, expected in pages:
+
+            async def tools(*_: Any, page: dict[str, Any] = page) -> dict[str, Any]:
+                return page
+
+            opened(b).handlers["tools/list"] = tools
+            opened(b).changes.tools()
+            assert await names(peer) == expected, page
 
 
 async def test_many_clients_have_it_listed_once() -> None:
@@ -156,17 +162,6 @@ async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
         assert len(asked) == 3
 
 
-async def test_a_page_that_is_none_leaves_the_server_out() -> None:
-    a, b = member("a", "read"), member("b", "load")
-
-    async def listed(*_: Any) -> dict[str, Any]:
-        return {"tools": "none"}
-
-    async with joined(a, b) as running, talking(running) as peer:
-        opened(b).handlers["tools/list"] = listed
-        assert await names(peer) == ["read"]
-
-
 async def test_what_fails_to_list_disappears_and_returns_with_word_of_it() -> None:
     a, b = member("a", "read"), member("b", "load")
 
@@ -201,19 +196,6 @@ async def test_a_list_is_asked_for_without_a_word_of_progress() -> None:
         ((method, token, meta),) = heard
         assert (method, token) == ("tools/list", None)
         assert "progressToken" not in meta
-
-
-async def test_what_a_page_says_wrong_of_itself_harms_no_list() -> None:
-    a, b, c = member("a", "read"), member("b", "load"), member("c", "save")
-
-    async def tools(*_: Any) -> dict[str, Any]:
-        return {"tools": [{"name": "load", "inputSchema": {"type": "object"}}], **said}
-
-    async with joined(a, b, c) as running, talking(running) as peer:
-        opened(b).handlers["tools/list"] = tools
-        for said in ODD:
-            opened(b).changes.tools()
-            assert await names(peer) == ["read", "load", "save"], said
 
 
 async def test_a_list_whose_cursor_comes_twice_ends_there() -> None:
@@ -253,38 +235,16 @@ async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() ->
         assert len(asked) == 2
 
 
-async def test_an_entry_that_is_none_is_left_out() -> None:
-    a, b = member("a", "read"), member("b", "load")
-    schema = {"type": "object"}
-    entries = [
-        *("load", None, {"name": 5, "inputSchema": schema}, {"name": "save"}, {"name": "save", "inputSchema": [1]}),
-        *({"name": "save", "inputSchema": schema, "description": {}}, {"name": "load", "inputSchema": schema}),
-    ]
-
-    async def listed(*_: Any) -> dict[str, Any]:
-        return {"tools": entries}
-
-    async with joined(a, b) as running, talking(running) as peer:
-        opened(b).handlers["tools/list"] = listed
-        assert await names(peer) == ["read", "load"]
-
-
-async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another() -> None:
     door = member("a", "read", SimpleNamespace(differs_by_client=True))
-    async with (
-        joined(door) as running,
-        talking(running, NEWEST_HANDSHAKE) as first,
-        talking(running) as second,
-    ):
+    async with joined(door) as running, talking(running) as first, talking(running) as second:
         assert await names(first) == ["read"]
         slow = Lists(door)
-        with monkeypatch.context() as brief:
-            brief.setattr(roll, "LISTING_SECONDS", 0.01)
-            for _ in range(2):
-                assert await names(second) == []
-            assert slow.asked == 1
-            # What it knows from elsewhere it can call.
-            assert await second.text("read") == "a"
+        for _ in range(2):
+            assert await names_in_vain(second) == []
+        assert slow.asked == 1
+        # What it knows from elsewhere it can call.
+        assert await second.text("read") == "a"
         # That one client has to wait is nothing to the other.
         slow.may.set()
         assert await names(first) == ["read"]

@@ -102,16 +102,14 @@ async def test_what_is_called_is_checked_where_nobody_has_listed(path):
         assert await other.text("a") == "a"
 
 
-async def test_all_pages_are_pinned_at_first_sight(path):
-    async with serving(pinned(path, "a", "b", "c", page_size=1)) as other:
+async def test_all_pages_are_pinned_at_first_sight_and_what_is_not_allowed_too(path, caplog):
+    async with serving(pinned(path, "a", "b", "c", page_size=1, deny=("c",))) as other:
         await other.names()
-    assert Pins(path).names == ["a", "b", "c"]
-
-
-async def test_tools_that_are_not_allowed_are_pinned_too(path):
-    async with serving(pinned(path, "a", "b", deny=("b",))) as other:
-        assert await other.names() == ["a"]
-    assert Pins(path).names == ["a", "b"]
+        assert Pins(path).names == ["a", "b", "c"]
+        # Of changes of tools that are not allowed nobody is told.
+        other.change("c")
+        assert await other.text("a") == "a"
+    assert lines(caplog) == []
 
 
 async def test_no_tools_at_all_are_no_first_sight(path):
@@ -131,11 +129,6 @@ async def test_a_tool_that_is_new_is_withheld(path):
         other.running.changes.tools()
         assert await other.names() == ["a"]
         assert "the definition of z is not pinned; its operator can accept" in await other.text("z")
-
-
-async def test_a_tool_that_nobody_lists_is_unknown(path):
-    async with serving(pinned(path, "a")) as other:
-        assert (await other.peer.call("none"))["error"]["message"] == "unknown tool: none"
 
 
 async def test_pins_outlive_the_run(path):
@@ -221,7 +214,7 @@ async def test_that_something_is_withheld_is_told_once(path, caplog):
         other.change()
         for _ in range(2):
             await other.names()
-            await other.peer.call("x")
+            assert "the definition of x changed" in await other.text("x")  # as its client knows it
             other.running.changes.tools()
         message = await other.peer.other("notifications/message")
     said = "other: withheld, because their definitions are not the pinned ones: a"
@@ -243,13 +236,6 @@ async def test_what_servers_call_their_tools_can_not_forge_lines(path, caplog):
         "other: withheld, because their definitions are not the pinned ones: x ERROR forged\\x1b[2J, t0, t1, t2, t3 "
         "and 5 more; accept with"
     )
-
-
-async def test_a_message_names_the_tool_as_its_client_knows_it(path):
-    async with serving(pinned(path, "a", rename={"a": "x"})) as other:
-        await other.names()
-        other.change()
-        assert "the definition of x changed" in await other.text("x")
 
 
 async def test_pins_that_can_not_be_written_hold_in_this_process(path, caplog):
@@ -295,17 +281,8 @@ async def test_tools_that_nobody_lists_are_looked_for_once(path):
         other.running.changes.tools()
         listed = other.count_lists()
         for name in ("none", "none", "neither"):
-            assert "error" in await other.peer.call(name)
+            assert (await other.peer.call(name))["error"]["message"] == f"unknown tool: {name}"
     assert len(listed) == 1
-
-
-async def test_of_changes_of_tools_that_are_not_allowed_nobody_is_told(path, caplog):
-    async with serving(pinned(path, "a", "b", deny=("b",))) as other:
-        await other.names()
-        other.change("b")
-        assert await other.text("a") == "a"
-        assert await other.names() == ["a"]
-    assert lines(caplog) == []
 
 
 async def test_a_later_round_of_a_call_that_was_let_pass_goes_on(path):
