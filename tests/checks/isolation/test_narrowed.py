@@ -128,15 +128,13 @@ async def test_changes_of_files(folder: Path, lasts: bool) -> None:
             assert "fresh" not in await bob.text("changes", cursor=cursor)
 
 
-async def test_subscriptions_to_files(folder: Path) -> None:
+@every_era
+async def test_subscriptions_to_files(folder: Path, lasts: bool) -> None:
     note = (folder / "all" / "alice" / "note.md").as_uri()
-    async with of_files(folder, True) as (_, bob):
-        assert "error" in await bob.ask("resources/subscribe", {"uri": note})
-
-
-async def test_files_that_are_listened_to(folder: Path) -> None:
-    note = (folder / "all" / "alice" / "note.md").as_uri()
-    async with of_files(folder, False) as (_, bob):
+    async with of_files(folder, lasts) as (_, bob):
+        if lasts:
+            assert "error" in await bob.ask("resources/subscribe", {"uri": note})
+            return
         message, headers = bob.message("subscriptions/listen", {"notifications": {"resourceSubscriptions": [note]}})
         async with bob.site.stream(message, headers) as response:
             assert note not in str(await anext(events(response)))
