@@ -13,36 +13,28 @@ from tests.checks.replicas.conftest import Row
 from tests.checks.replicas.figures import Figures
 from tests.checks.replicas.havoc import Havoc
 
-LEASE = 2.0
+CLIENTS, SECONDS, LEASE = 300, 60.0, 2.0
 
 
-@pytest.mark.parametrize(
-    ("clients", "seconds"),
-    [
-        pytest.param(60, 8.0, id="short"),
-        pytest.param(300, 60.0, id="long", marks=[pytest.mark.timeout(240)]),
-    ],
-)
+@pytest.mark.timeout(240)
 async def test_nothing_is_lost_while_replicas_are_killed(
-    tmp_path: Path, record: Callable[[str, list[Row]], None], clients: int, seconds: float
+    tmp_path: Path, record: Callable[[str, list[Row]], None]
 ) -> None:
     async with cluster(tmp_path, lease=LEASE) as three:
         figures, havoc = Figures(), Havoc(three)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True)) as http:
             try:
-                await work(three, http, figures, havoc, clients, seconds)
+                await work(three, http, figures, havoc)
             finally:
                 print(three.replicas.said()[-20_000:])
                 done = [(name, f"{count:,}") for name, count in havoc.done.items()]
-                title = f"{clients} clients of three replicas, for {seconds:g} seconds"
+                title = f"{CLIENTS} clients of three replicas, for {SECONDS:g} seconds"
                 record(title, [*done, *figures.rows()])
 
 
-async def work(
-    three: Cluster, http: aiohttp.ClientSession, figures: Figures, havoc: Havoc, clients: int, seconds: float
-) -> None:
-    """Has so many clients at work, until what befalls the replicas is over."""
-    busy = [BusyClient(http, three.url, f"client{number}", figures) for number in range(clients)]
+async def work(three: Cluster, http: aiohttp.ClientSession, figures: Figures, havoc: Havoc) -> None:
+    """Has all clients at work, until what befalls the replicas is over."""
+    busy = [BusyClient(http, three.url, f"client{number}", figures) for number in range(CLIENTS)]
     is_over = False
     async with anyio.create_task_group() as listening:
         async with anyio.create_task_group() as opening:
@@ -53,7 +45,7 @@ async def work(
         async with anyio.create_task_group() as working:
             for one in busy:
                 working.start_soon(one.run, lambda: not is_over)
-            await havoc.rage(seconds)
+            await havoc.rage(SECONDS)
             is_over = True
         listening.cancel_scope.cancel()
     async with anyio.create_task_group() as ending:

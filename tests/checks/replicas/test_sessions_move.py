@@ -1,7 +1,11 @@
-"""Small precise scenes: a session, its streams and its calls, while the replicas that serve it come and go."""
+"""Small precise scenes: a session, its streams and its calls, while the replicas that serve it come and go.
+
+That each request of a session may go to another replica is what all the clients of `test_rolling_restart` live by.
+"""
 
 import signal
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 
 import aiohttp
 import anyio
@@ -9,7 +13,7 @@ import pytest
 
 from tests.checks.replicas.clients import Call, SessionClient, connected, stateless
 from tests.checks.replicas.cluster import PATIENCE, Cluster, until
-from tests.checks.replicas.failures import Lost, MayHaveRun, NotRun, PeerError, TooOld
+from tests.checks.replicas.failures import MayHaveRun, NotRun, PeerError, TooOld
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
@@ -32,49 +36,6 @@ def move(client: SessionClient, three: Cluster, to: int) -> None:
 async def pid(client: SessionClient) -> int:
     """The process that serves it."""
     return int(await client.tool("where"))
-
-
-async def test_a_session_goes_on_at_another_replica(three: Cluster, http: Http) -> None:
-    client = await opened(http, three, 0)
-    for at in (0, 1, 2, 1):
-        move(client, three, at)
-        assert await pid(client) == three[at].pid
-
-
-async def test_what_a_client_has_set_holds_at_once_at_all_replicas(three: Cluster, http: Http) -> None:
-    client = await opened(http, three, 0)
-    for turn in range(9):
-        move(client, three, turn % 3)
-        level = "error" if turn % 2 else "info"
-        assert await client.request("logging/setLevel", {"level": level}) == {}
-        move(client, three, (turn + 1) % 3)
-        call = client.new_call()
-        await client.tool("count", call, n=2)
-        assert call.logs == ([] if level == "error" else [1, 2])
-
-
-async def test_a_session_that_was_ended_is_gone_everywhere(three: Cluster, http: Http) -> None:
-    client = await opened(http, three, 0)
-    move(client, three, 1)
-    assert await pid(client) == three[1].pid
-    move(client, three, 2)
-    await client.close()
-    for at in (0, 1, 2):
-        move(client, three, at)
-        with pytest.raises(Lost):
-            await client.tool("echo", text="hello")
-
-
-async def test_a_question_is_answered_through_another_replica(three: Cluster, http: Http) -> None:
-    client = await opened(http, three, 0)
-
-    async def answer(params: dict) -> dict:
-        move(client, three, 1)
-        return {"action": "accept", "content": {"word": f"{params['message']}!"}}
-
-    client.answers = answer
-    assert await client.tool("ask", question="which") == "accept: which!"
-    assert len(client.questions) == 1
 
 
 async def test_a_call_is_cancelled_through_another_replica(three: Cluster, http: Http) -> None:
@@ -118,36 +79,6 @@ async def read(client: SessionClient, uri: str) -> int:
     return int(result["contents"][0]["text"])
 
 
-async def test_a_list_goes_on_at_another_replica(three: Cluster, http: Http) -> None:
-    client = await opened(http, three, 0)
-    found, cursor = [], None
-    for turn in range(100):
-        move(client, three, turn % 3)
-        page = await client.request("resources/list", {"cursor": cursor} if cursor else {})
-        found += [one["uri"] for one in page["resources"]]
-        cursor = page.get("nextCursor")
-        if cursor is None:
-            break
-    assert [one for one in found if one.startswith("page:")] == [f"page://{number}" for number in range(200)]
-
-
-async def test_a_task_is_followed_at_other_replicas(three: Cluster, http: Http) -> None:
-    client = await opened(http, three, 0)
-    task = await begin_job(client, 300)
-    move(client, three, 1)
-    result = await client.request("tasks/result", {"taskId": task})
-    assert result["content"][0]["text"] == "moved is done"
-    move(client, three, 2)
-    assert (await client.request("tasks/get", {"taskId": task}))["status"] == "completed"
-
-
-async def begin_job(client: SessionClient, pause_ms: int) -> str:
-    arguments = {"label": "moved", "pause_ms": pause_ms}
-    made = await client.request("tools/call", {"name": "job", "arguments": arguments, "task": {"ttl": 60_000}})
-    task: str = made["task"]["taskId"]
-    return task
-
-
 # Replicas that die
 
 
@@ -175,7 +106,7 @@ async def test_a_stream_is_taken_up_where_it_was_left(three: Cluster, http: Http
     call = client.new_call()
     with anyio.move_on_after(PATIENCE) as cut:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(counted, client, call)
+            tasks.start_soon(partial(client.tool, "count", call, n=40, pause_ms=20))
             await until(lambda: len(call.logs) > 3, "nothing was counted")
             tasks.cancel_scope.cancel()
     assert not cut.cancelled_caught
@@ -183,10 +114,6 @@ async def test_a_stream_is_taken_up_where_it_was_left(three: Cluster, http: Http
     result = await client.follow(call)
     assert result["content"][0]["text"] == "counted to 40"
     assert call.logs == list(range(1, 41))
-
-
-async def counted(client: SessionClient, call: Call) -> None:
-    await client.tool("count", call, n=40, pause_ms=20)
 
 
 async def test_a_subscription_of_one_that_was_killed_is_taken_over(three: Cluster, http: Http) -> None:
@@ -207,7 +134,8 @@ async def test_a_subscription_of_one_that_was_killed_is_taken_over(three: Cluste
 
 async def test_a_task_of_one_that_was_killed_fails(three: Cluster, http: Http) -> None:
     client = await opened(http, three, 0)
-    task = await begin_job(client, 60_000)
+    job = {"name": "job", "arguments": {"label": "moved", "pause_ms": 60_000}, "task": {"ttl": 60_000}}
+    task: str = (await client.request("tools/call", job))["task"]["taskId"]
     move(client, three, 1)
     assert (await client.request("tasks/get", {"taskId": task}))["status"] == "working"
     three[0].kill()
