@@ -22,6 +22,12 @@ def postgres() -> Iterator[PostgresServer]:
         server.stop()
 
 
+@pytest.fixture(scope="session")
+def sample(postgres: PostgresServer) -> Database:
+    """A copy of the sample that nobody changes, for all tests that only read."""
+    return copy_sample(postgres, "shared_sample")
+
+
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[Database]:
     """A fresh copy of the sample."""

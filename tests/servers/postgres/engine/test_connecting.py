@@ -14,8 +14,6 @@ from tests.postgres_server import PostgresServer
 from tests.servers.postgres.databases import PASSWORD, Database
 from tests.servers.postgres.engines import LIMITS, soon
 
-pytestmark = pytest.mark.slow
-
 
 @asynccontextmanager
 async def opened(given: str) -> AsyncIterator[Link]:
@@ -30,26 +28,26 @@ async def find_user(given: str) -> str:
     return str(user)
 
 
-async def test_a_password_may_stand_in_the_url(database: Database) -> None:
-    assert await find_user(database.guarded) == "guarded"
+async def test_a_password_may_stand_in_the_url(sample: Database) -> None:
+    assert await find_user(sample.guarded) == "guarded"
 
 
-async def test_a_password_may_stand_in_a_file(database: Database, tmp_path: Path) -> None:
+async def test_a_password_may_stand_in_a_file(sample: Database, tmp_path: Path) -> None:
     escaped = PASSWORD.replace(":", "\\:")
     path = tmp_path / "passwords"
     path.write_text(f"*:*:*:guarded:{escaped}\n")
     path.chmod(0o600)
-    assert await find_user(f"{database.server.url(database.name, 'guarded')}&passfile={path}") == "guarded"
+    assert await find_user(f"{sample.server.url(sample.name, 'guarded')}&passfile={path}") == "guarded"
 
 
-async def test_a_password_may_stand_in_the_environment(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_password_may_stand_in_the_environment(sample: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
-    assert await find_user(database.server.url(database.name, "guarded")) == "guarded"
+    assert await find_user(sample.server.url(sample.name, "guarded")) == "guarded"
 
 
-async def test_a_service_is_looked_up(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_service_is_looked_up(sample: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "services"
-    path.write_text(f"[work]\nhost={database.server.folder}\ndbname={database.name}\nuser=reader\n")
+    path.write_text(f"[work]\nhost={sample.server.folder}\ndbname={sample.name}\nuser=reader\n")
     monkeypatch.setenv("PGSERVICEFILE", str(path))
     assert await find_user("mine=service=work") == "reader"
 
@@ -66,9 +64,9 @@ async def test_a_host_without_an_address_is_told_to_the_operator_alone(caplog: p
     assert "secret" not in caplog.text
 
 
-async def test_a_wish_of_the_operator_does_not_undo_the_guard(database: Database) -> None:
+async def test_a_wish_of_the_operator_does_not_undo_the_guard(sample: Database) -> None:
     options = "-c%20default_transaction_read_only%3Doff%20-c%20statement_timeout%3D0"
-    async with opened(f"{database.reader}&options={options}") as link:
+    async with opened(f"{sample.reader}&options={options}") as link:
         shown = await link.ask(
             "SELECT current_setting('transaction_read_only'), current_setting('statement_timeout')", deadline=soon()
         )

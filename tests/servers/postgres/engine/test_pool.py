@@ -8,8 +8,6 @@ from servers.sql.errors import SqlError
 from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.postgres.engines import make_pool, soon
 
-pytestmark = pytest.mark.slow
-
 _OPEN = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mcp-bundle-postgres'"
 
 
@@ -51,6 +49,7 @@ async def test_a_connection_in_a_transaction_is_not_lent_again(postgres: Postgre
     await pool.close()
 
 
+@pytest.mark.slow
 async def test_a_server_that_was_started_again_is_not_noticed(postgres: PostgresServer) -> None:
     pool = make_pool(postgres.url())
     async with pool.lent() as link:

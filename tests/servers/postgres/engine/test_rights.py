@@ -11,8 +11,6 @@ from servers.postgres.engine.target import parse_target
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.engines import LIMITS, soon
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def role(database: Database) -> Iterator[str]:
@@ -30,22 +28,16 @@ async def find_rights(url: str) -> Rights:
     return rights
 
 
-async def test_a_reader_has_no_more_than_it_needs(database: Database) -> None:
-    rights = await find_rights(database.reader)
-    assert rights == Rights("reader", False, (), (), False)
-    check_rights(rights, "shop")
-
-
-async def test_a_writer_may_write(database: Database) -> None:
-    rights = await find_rights(database.writer)
-    assert rights.writes
-    check_rights(rights, "shop")
-
-
-async def test_a_superuser_is_refused(database: Database) -> None:
-    rights = await find_rights(database.server.url(database.name))
-    with pytest.raises(ValueError, match=r"shop: the role 'postgres' may do everything.*--allow-privileged"):
+async def test_a_reader_and_a_writer_have_what_they_need_and_a_superuser_is_refused(sample: Database) -> None:
+    reader, writer, superuser = [
+        await find_rights(url) for url in (sample.reader, sample.writer, sample.server.url(sample.name))
+    ]
+    assert reader == Rights("reader", False, (), (), False)
+    assert writer.writes
+    for rights in (reader, writer):
         check_rights(rights, "shop")
+    with pytest.raises(ValueError, match=r"shop: the role 'postgres' may do everything.*--allow-privileged"):
+        check_rights(superuser, "shop")
 
 
 @pytest.mark.parametrize("power", ["pg_execute_server_program", "pg_signal_backend", "postgres"])

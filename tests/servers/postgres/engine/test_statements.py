@@ -69,30 +69,24 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("sql", READS)
-def test_what_reads_may_run(sql: str) -> None:
-    check_reads(sql)
-
-
-@pytest.mark.parametrize("sql", REFUSED)
-def test_what_acts_beside_a_transaction_is_refused(sql: str) -> None:
-    with pytest.raises(SqlError) as caught:
+def code_of(sql: str) -> str:
+    """Why a statement may not run; nothing where it may."""
+    try:
         check_reads(sql)
-    assert caught.value.code == "refused"
+    except SqlError as error:
+        return error.code
+    return ""
 
 
-@pytest.mark.parametrize(
-    "sql", ["SELECT 1; SELECT 2", "SELECT 1;;x", "", " ; ", "SELECT 'a", 'SELECT "a', "/* a", "$$a"]
-)
-def test_what_is_not_one_statement_is_none(sql: str) -> None:
-    with pytest.raises(SqlError) as caught:
-        check_reads(sql)
-    assert caught.value.code == "bad_statement"
+def test_what_reads_may_run_and_what_acts_beside_a_transaction_may_not() -> None:
+    none = ["SELECT 1; SELECT 2", "SELECT 1;;x", "", " ; ", "SELECT 'a", 'SELECT "a', "/* a", "$$a"]
+    wanted = dict.fromkeys(READS, "") | dict.fromkeys(REFUSED, "refused") | dict.fromkeys(none, "bad_statement")
+    assert {sql: code_of(sql) for sql in wanted} == wanted
 
 
-@pytest.mark.parametrize("sql", ["SELECT 1 ;; -- a\n/* b */", "SELECT 1 /* c */", "SELECT 1--"])
-def test_the_body_ends_with_the_last_word(sql: str) -> None:
-    assert Statement(sql).body == "SELECT 1"
+def test_the_body_ends_with_the_last_word() -> None:
+    for sql in ("SELECT 1 ;; -- a\n/* b */", "SELECT 1 /* c */", "SELECT 1--"):
+        assert Statement(sql).body == "SELECT 1"
 
 
 def test_names_become_numbers() -> None:
@@ -101,74 +95,47 @@ def test_names_become_numbers() -> None:
     assert bind_named(sql, {"c_1": 2, "a": 1}) == ("SELECT $1, ':b', b::text, $1, $2 -- :d", [1, 2])
 
 
-@pytest.mark.parametrize(
-    ("sql", "name"),
-    [
-        ("SELECT ^Absent FROM t", "absent"),
-        ('SELECT * FROM ^shop."My ""table" AS a', 'My "table'),
-        ("SELECT ^t.a, b", "a"),
-        ("SELECT ^absent(1)", "absent"),
-        ("SELECT 1 ^+ 'x'", None),
-        ("SELECT a^", None),
-    ],
-)
-def test_the_name_at_a_place_is_found(sql: str, name: str | None) -> None:
-    assert find_name(sql.replace("^", ""), sql.index("^")) == name
+def test_the_name_at_a_place_is_found() -> None:
+    names = {
+        "SELECT ^Absent FROM t": "absent",
+        'SELECT * FROM ^shop."My ""table" AS a': 'My "table',
+        "SELECT ^t.a, b": "a",
+        "SELECT ^absent(1)": "absent",
+        "SELECT 1 ^+ 'x'": None,
+        "SELECT a^": None,
+    }
+    assert {sql: find_name(sql.replace("^", ""), sql.index("^")) for sql in names} == names
 
 
-@pytest.mark.parametrize("values", [{}, {"a": 1, "b": 2}])
-def test_each_name_has_one_value(values: dict[str, int]) -> None:
-    with pytest.raises(SqlError) as caught:
-        bind_named("SELECT :a", values)
-    assert caught.value.code == "bad_parameters"
+def test_each_name_has_one_value() -> None:
+    for values in ({}, {"a": 1, "b": 2}):
+        with pytest.raises(SqlError) as caught:
+            bind_named("SELECT :a", values)
+        assert caught.value.code == "bad_parameters"
 
 
-@pytest.mark.parametrize(
-    ("sql", "kind"),
-    [("((select 1)", "SELECT"), ("-- x\nupdate t", "UPDATE"), ("'a", "OTHER"), ("", "OTHER"), ("foo", "OTHER")],
-)
-def test_a_kind_is_the_first_word(sql: str, kind: str) -> None:
-    assert kind_of(sql) == kind
+def test_a_kind_is_the_first_word() -> None:
+    kinds = {"((select 1)": "SELECT", "-- x\nupdate t": "UPDATE", "'a": "OTHER", "": "OTHER", "foo": "OTHER"}
+    assert {sql: kind_of(sql) for sql in kinds} == kinds
 
 
-HOSTILE = [
-    "(",
-    "'",
-    "''",
-    "/*",
-    "/**/",
-    "$a$",
-    "$$",
-    '"',
-    '""',
-    "E'\\",
-    "E'a'\n",
-    "--",
-    "-",
-    "--\n",
-    "a.",
-    "1e",
-    ":a",
-    "U&",
-    "\n",
-    "é",
-    "$1",
-]
+PARTS = ["(", "'", "''", "/*", "/**/", "$a$", "$$", '"', '""', "E'\\", "E'a'\n", "--", "-", "--\n"]
+PARTS += ["a.", "1e", ":a", "U&", "\n", "é", "$1"]
 
 
-@pytest.mark.parametrize("part", HOSTILE)
-def test_a_long_text_takes_no_longer_than_its_length_says(part: str) -> None:
-    text = (part * 1_000_000)[:1_000_000]
-    began = time.process_time()
-    with pytest.raises(SqlError):
-        check_reads("(" + text[:-1])
-    assert time.process_time() - began < 10
+@pytest.mark.parametrize("length", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_a_long_text_takes_no_longer_than_its_length_says(length: int) -> None:
+    """A hundred times of what the longest one takes; what grows with its square would take far longer."""
+    for part in PARTS:
+        text = (part * length)[:length]
+        began = time.process_time()
+        with pytest.raises(SqlError):
+            check_reads("(" + text[:-1])
+        assert time.process_time() - began < length / 100_000, part
 
 
 @pytest.mark.slow
-@given(
-    st.lists(st.sampled_from([*HOSTILE, "a", "1", " ", "\\", "E", "''", "*/", "+", "@"]), max_size=12).map("".join)
-)
+@given(st.lists(st.sampled_from([*PARTS, "a", "1", " ", "\\", "E", "''", "*/", "+", "@"]), max_size=12).map("".join))
 def test_strings_end_where_postgresql_ends_them(cluster: psycopg.Connection[tuple[str]], text: str) -> None:
     try:
         statement = Statement(f"SELECT {text}\n, '|pg_sleep|'")

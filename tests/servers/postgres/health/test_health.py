@@ -13,8 +13,6 @@ from servers.postgres.health.statements import list_slow_statements
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.slow
-
 PATIENCE = 1_000
 """Questions until something that happens by itself has happened."""
 
@@ -38,27 +36,25 @@ def wait_until(database: Database, sql: str) -> None:
     pytest.fail(f"never came: {sql}")
 
 
-async def test_everything_is_looked_at_for_every_role(database: Database) -> None:
+async def test_everything_is_looked_at_for_every_role(sample: Database) -> None:
     for user in ("reader", "owner", "postgres"):
-        lines = await look(database, user)
+        lines = await look(sample, user)
         titles = [line.partition(":")[0] for line in lines if not line.startswith(" ")]
         assert titles == [*(check.title for check in CHECKS), "slow statements"]
         assert not [line for line in lines if "not known" in line]
 
 
-async def test_settings_that_lose_data_are_warned_of(database: Database) -> None:
-    lines = part(await look(database, "reader"), "server")
-    assert lines[1].startswith("PostgreSQL ")
-    assert "WARNING: fsync is off" in lines
-    assert format_health("shop", lines).startswith("database shop; 3 warnings\n<data-")
-
-
-async def test_a_role_is_told_what_it_may_not_see(database: Database) -> None:
+async def test_what_is_wrong_is_warned_of_and_a_role_is_told_what_it_may_not_see(sample: Database) -> None:
+    for_reader, for_all = await look(sample, "reader"), await look(sample)
+    server = part(for_reader, "server")
+    assert server[1].startswith("PostgreSQL ")
+    assert "WARNING: fsync is off" in server
+    assert format_health("shop", server).startswith("database shop; 3 warnings\n<data-")
+    hidden = "not allowed for this role: sessions of others (the operator can GRANT pg_read_all_stats)"
     for title in ("long transactions", "sessions that wait for locks"):
-        hidden = "not allowed for this role: sessions of others (the operator can GRANT pg_read_all_stats)"
-        assert hidden in part(await look(database, "reader"), title)
-        assert hidden not in part(await look(database), title)
-    assert "not allowed for this role: 4 sequences" in part(await look(database, "reader"), "sequences")
+        assert hidden in part(for_reader, title)
+        assert hidden not in part(for_all, title)
+    assert "not allowed for this role: 4 sequences" in part(for_reader, "sequences")
 
 
 async def test_what_is_denied_does_not_hide_the_rest(database: Database) -> None:
@@ -68,6 +64,7 @@ async def test_what_is_denied_does_not_hide_the_rest(database: Database) -> None
     assert "of 40 are used" in part(lines, "connections")[1]
 
 
+@pytest.mark.slow
 async def test_indexes_that_only_cost_are_told(database: Database) -> None:
     database.run(
         "CREATE INDEX again ON product (category, price DESC) WHERE NOT discontinued;"
@@ -97,6 +94,7 @@ async def test_a_sequence_near_its_end_is_told(database: Database) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_a_table_full_of_dead_rows_is_told(database: Database) -> None:
     with psycopg.connect(database.server.url(database.name), autocommit=True) as connection:
         connection.execute("CREATE TABLE churned AS SELECT n FROM generate_series(1, 5000) AS n")
@@ -108,6 +106,7 @@ async def test_a_table_full_of_dead_rows_is_told(database: Database) -> None:
     assert "4000 dead and 1000 live rows, vacuumed never, analyzed never, 9000 changes since" in line
 
 
+@pytest.mark.slow
 async def test_who_waits_and_who_holds_is_told(database: Database) -> None:
     url = database.server.url(database.name, "owner")
     async with (
@@ -180,9 +179,8 @@ async def test_what_counts_statements_may_be_missing(database: Database) -> None
     assert line.startswith("pg_stat_statements is not installed in this database.")
 
 
-@pytest.mark.parametrize(
-    ("told", "expected"),
-    [
+def test_figures_are_told_as_persons_read_them() -> None:
+    told = [
         (format_size(10_239), "10239 bytes"),
         (format_size(3_628_000), "3543 kB"),
         (format_size(5 << 50), "5120 TB"),
@@ -192,7 +190,5 @@ async def test_what_counts_statements_may_be_missing(database: Database) -> None
         (format_ago(None), "never"),
         (format_share(1, 3), "33.3 %"),
         (format_share(0, 0), "nothing yet"),
-    ],
-)
-def test_figures_are_told_as_persons_read_them(told: str, expected: str) -> None:
-    assert told == expected
+    ]
+    assert [found for found, _ in told] == [expected for _, expected in told]

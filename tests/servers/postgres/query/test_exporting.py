@@ -14,8 +14,6 @@ from servers.sql.query import Query
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.engines import make_pool, soon
 
-pytestmark = pytest.mark.slow
-
 
 async def export(
     postgres: PostgresServer, query: Query, wanted: ExportRequest, deadline: Deadline | None = None
@@ -42,6 +40,7 @@ async def test_a_file_without_rows_has_names(postgres: PostgresServer, tmp_path:
     assert path.read_bytes() == b"n\r\n"
 
 
+@pytest.mark.slow
 async def test_all_rows_pass_through_little_memory(postgres: PostgresServer, tmp_path: Path) -> None:
     job = Job(100)
     query = Query("SELECT n, repeat('x', 100) FROM generate_series(1, 50000) AS n", ())

@@ -5,10 +5,9 @@ import pytest
 from servers.postgres.query.plans import explain
 from servers.sql.errors import SqlError
 from servers.sql.plan import Plan, format_plan
+from tests.postgres_server import PostgresServer
 from tests.servers.postgres.asking import looking
-from tests.servers.postgres.databases import Database
-
-pytestmark = pytest.mark.slow
+from tests.servers.postgres.databases import Database, copy_sample
 
 BIG = """
 CREATE TABLE big AS
@@ -19,8 +18,10 @@ GRANT SELECT ON big TO reader;
 """
 
 
-@pytest.fixture
-def big(database: Database) -> Database:
+@pytest.fixture(scope="module")
+def big(postgres: PostgresServer) -> Database:
+    """The sample with a large table, where indexes can be tried once somebody has asked without them."""
+    database = copy_sample(postgres, "big")
     database.run(BIG)
     return database
 
@@ -112,13 +113,11 @@ async def test_an_index_that_would_help_is_told_with_its_cost(big: Database) -> 
 
 
 async def test_an_index_that_would_not_help_is_told_as_well(big: Database) -> None:
-    big.run("CREATE EXTENSION hypopg")
     found = await plan(big, "SELECT * FROM big WHERE n > 1")
     assert found["notes"] == ["of these indexes none would make it much cheaper: big (n)"]
 
 
 async def test_indexes_are_tried_for_parameters_without_values(big: Database) -> None:
-    big.run("CREATE EXTENSION hypopg")
     found = await plan(big, "SELECT * FROM big WHERE a = $1")
     assert found["notes"][0].startswith("with an index on big (a) the cost would be ")
 

@@ -9,8 +9,6 @@ from tests.postgres_server import PostgresServer
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.engines import reading
 
-pytestmark = pytest.mark.slow
-
 
 async def test_an_answer_has_names_types_and_declared_types(database: Database) -> None:
     database.run("CREATE DOMAIN place AS text; CREATE TABLE t (a varchar(20), b place, c numeric(10, 2)[])")
@@ -23,12 +21,17 @@ async def test_an_answer_has_names_types_and_declared_types(database: Database) 
     assert found.page.rows == [("x", "a@b", [1.5], "X")]
 
 
-@pytest.mark.parametrize("sql", ["SHOW DateStyle", "EXPLAIN (COSTS off) SELECT 1", "VALUES (1)", "TABLE pg_database"])
-async def test_all_that_reads_has_rows(postgres: PostgresServer, sql: str) -> None:
+async def test_all_that_reads_has_rows(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
-        found = await reader.read(sql)
-    assert found.page.rows
-    assert not found.more
+        for sql in ("SHOW DateStyle", "EXPLAIN (COSTS off) SELECT 1", "VALUES (1)", "TABLE pg_database"):
+            found = await reader.read(sql)
+            assert found.page.rows
+            assert not found.more
+        values = await reader.read("SELECT $1::int + 1, $2, $3::int[]", 1, "'; --", [1, None])
+        large = await reader.read("SELECT repeat('x', 50000), repeat('y', 50000)")
+    assert values.page.rows == [(2, "'; --", [1, None])]
+    # A row that is larger than an answer is shortened.
+    assert [cell["bytes"] for cell in large.page.rows[0]] == [50_000, 50_000]
 
 
 async def test_a_plan_is_read_page_by_page(postgres: PostgresServer) -> None:
@@ -40,43 +43,32 @@ async def test_a_plan_is_read_page_by_page(postgres: PostgresServer) -> None:
     assert second.page.rows[0] not in first.page.rows
 
 
-async def test_values_stand_beside_the_statement(postgres: PostgresServer) -> None:
-    async with reading(postgres.url()) as reader:
-        found = await reader.read("SELECT $1::int + 1, $2, $3::int[]", 1, "'; --", [1, None])
-    assert found.page.rows == [(2, "'; --", [1, None])]
+CODES = [
+    ("SELECT 1; DROP TABLE t", "bad_statement"),
+    ("SELECT $1", "bad_parameters"),
+    ("SELECT 1/0", "bad_value"),
+    ("SELECT * INTO t FROM pg_class", "refused"),
+    ("SELECT * FROM pg_class FOR UPDATE", "refused"),
+    ("WITH a AS (DELETE FROM t) SELECT 1", "refused"),
+    ("SELECT nothing", "bad_statement"),
+    ("SELECT '1'::int4 + 'x'::int4", "bad_value"),
+    ("EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1", "refused"),
+    ("SELECT 'a\0'", "bad_statement"),
+]
 
 
-@pytest.mark.parametrize(
-    ("sql", "code"),
-    [
-        ("SELECT 1; DROP TABLE t", "bad_statement"),
-        ("SELECT $1", "bad_parameters"),
-        ("SELECT 1/0", "bad_value"),
-        ("SELECT * INTO t FROM pg_class", "refused"),
-        ("SELECT * FROM pg_class FOR UPDATE", "refused"),
-        ("WITH a AS (DELETE FROM t) SELECT 1", "refused"),
-        ("SELECT nothing", "bad_statement"),
-        ("SELECT '1'::int4 + 'x'::int4", "bad_value"),
-        ("EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1", "refused"),
-        ("SELECT 'a\0'", "bad_statement"),
-    ],
-)
-async def test_what_is_wrong_has_a_code(postgres: PostgresServer, sql: str, code: str) -> None:
+async def test_what_is_wrong_has_a_code_and_a_place(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
-        assert await reader.code_of(sql) == code
+        assert [(sql, await reader.code_of(sql)) for sql, _ in CODES] == CODES
+        with pytest.raises(SqlError) as caught:
+            await reader.read("SELECT 1,\n       absent")
+    assert "line 2, column 8" in caught.value.reason
 
 
 async def test_what_a_role_may_not_read_is_denied(database: Database) -> None:
     async with reading(database.reader) as reader:
         database.run("CREATE TABLE hidden (n int)")
         assert await reader.code_of("TABLE hidden") == "denied"
-
-
-async def test_a_place_in_the_statement_is_that_of_the_client(postgres: PostgresServer) -> None:
-    async with reading(postgres.url()) as reader:
-        with pytest.raises(SqlError) as caught:
-            await reader.read("SELECT 1,\n       absent")
-    assert "line 2, column 8" in caught.value.reason
 
 
 async def test_a_lock_of_another_session_is_not_waited_for_long(database: Database) -> None:
@@ -86,12 +78,6 @@ async def test_a_lock_of_another_session_is_not_waited_for_long(database: Databa
         other.execute("LOCK TABLE t")
         async with reading(database.reader, limits=Limits(busy_seconds=0.05)) as reader:
             assert await reader.code_of("TABLE t") == "busy"
-
-
-async def test_a_row_that_is_larger_than_an_answer_is_shortened(postgres: PostgresServer) -> None:
-    async with reading(postgres.url()) as reader:
-        found = await reader.read("SELECT repeat('x', 50000), repeat('y', 50000)")
-    assert [cell["bytes"] for cell in found.page.rows[0]] == [50_000, 50_000]
 
 
 async def test_a_function_can_write_nothing_either(database: Database) -> None:

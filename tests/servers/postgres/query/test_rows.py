@@ -8,8 +8,6 @@ from servers.sql.pages import AnswerLimits
 from tests.servers.postgres.asking import looking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.slow
-
 LIMITS = AnswerLimits(100, 200_000, 1_000)
 
 
@@ -26,8 +24,8 @@ async def test_first_rows_come_in_the_order_of_their_key(database: Database) -> 
     }
 
 
-async def test_rows_stop_where_the_answer_is_full(database: Database) -> None:
-    async with looking(database.reader) as session:
+async def test_rows_stop_where_the_answer_is_full(sample: Database) -> None:
+    async with looking(sample.reader) as session:
         found = await read_first_rows("order", AnswerLimits(1_000, 20_000, 1_000), session)
         whole = await read_first_rows("order", AnswerLimits(1_000, 1_000_000, 1_000), session)
     assert 50 < len(found["rows"]) < 500
@@ -37,20 +35,20 @@ async def test_rows_stop_where_the_answer_is_full(database: Database) -> None:
     assert [row[0] for row in whole["rows"]] == [*range(1, 1_001)]
 
 
-async def test_a_long_value_is_cut(database: Database) -> None:
-    async with looking(database.reader) as session:
+async def test_a_long_value_is_cut(sample: Database) -> None:
+    async with looking(sample.reader) as session:
         found = await read_first_rows("document", LIMITS, session)
     assert found["rows"][0][2]["truncated"]
     assert found["rows"][0][3]["bytes"] == 100_000
 
 
-@pytest.mark.parametrize(("table", "rows"), [("no_key", 3), ("nothing", 0), ("sale", 100), ("best_customer", 10)])
-async def test_what_has_no_key_has_rows(table: str, rows: int, database: Database) -> None:
-    async with looking(database.reader) as session:
-        found = await read_first_rows(table, LIMITS, session)
-        assert (found["key"], len(found["rows"])) == ([], rows)
-        with pytest.raises(SqlError, match="no row has such a key"):
-            await find_row(table, "1", LIMITS, session)
+async def test_what_has_no_key_has_rows(sample: Database) -> None:
+    async with looking(sample.reader) as session:
+        for table, rows in (("no_key", 3), ("nothing", 0), ("sale", 100), ("best_customer", 10)):
+            found = await read_first_rows(table, LIMITS, session)
+            assert (found["key"], len(found["rows"])) == ([], rows)
+            with pytest.raises(SqlError, match="no row has such a key"):
+                await find_row(table, "1", LIMITS, session)
 
 
 async def test_a_unique_index_of_columns_that_are_never_null_is_a_key(database: Database) -> None:
@@ -79,65 +77,53 @@ async def test_rows_that_are_larger_than_those_before_come_one_by_one(database: 
     assert [row[0] for row in found["rows"]] == [*range(1, 61)]
 
 
-@pytest.mark.parametrize(
-    ("table", "key", "first"),
-    [
-        ("customer", "7", 7),
-        ("product", "SKU-0007", "SKU-0007"),
-        ("review", "1,SKU-0001", 1),
-        ("warehouse.shelf", "A,3", "A"),
-        ("payment", "c4ca4238-a0b9-2382-0dcc-509a6f75849b", "c4ca4238-a0b9-2382-0dcc-509a6f75849b"),
-        ("a/b.c%d?e#f", "one%2Ftwo", "one/two"),
-        ("a/b.c%d?e#f", "50%20%25", "50 %"),
-        ("visit", "2024-01-01,1", "2024-01-01"),
-    ],
-)
-async def test_a_row_is_found_by_its_key(table: str, key: str, first: object, database: Database) -> None:
-    async with looking(database.reader) as session:
-        found = await find_row(table, key, LIMITS, session)
-    ((value, *_),) = found["rows"]
-    assert value == first
-    assert found["next_query"] is None
+FOUND = [
+    ("customer", "7", 7),
+    ("product", "SKU-0007", "SKU-0007"),
+    ("review", "1,SKU-0001", 1),
+    ("warehouse.shelf", "A,3", "A"),
+    ("payment", "c4ca4238-a0b9-2382-0dcc-509a6f75849b", "c4ca4238-a0b9-2382-0dcc-509a6f75849b"),
+    ("a/b.c%d?e#f", "one%2Ftwo", "one/two"),
+    ("a/b.c%d?e#f", "50%20%25", "50 %"),
+    ("visit", "2024-01-01,1", "2024-01-01"),
+]
+MISSING = [
+    ("customer", "1000"),
+    ("customer", "1 OR true"),
+    ("customer", "99999999999999999999"),
+    ("customer", "%00"),
+    ("product", "SKU-0001-and-more"),
+    ("review", "1"),
+    ("payment", "no-uuid"),
+    ("visit", "2024-13-45,1"),
+]
+TYPED: list[tuple[str, str, list[str], int]] = [
+    ("customer", "", ["1", "2", "3"], 100),
+    ("customer", "9", ["9", "90", "91"], 11),
+    ("product", "SKU-001", ["SKU-0010", "SKU-0011", "SKU-0012"], 10),
+    ("review", "1,SKU", ["1,SKU-0001"], 1),
+    ("review", "1", ["1,SKU-0001"], 1),
+    ("a/b.c%d?e#f", "one%2F", ["one%2Ftwo"], 1),
+    ("no_key", "1", [], 0),
+    ("customer", "x'; --", [], 0),
+    ("customer", "\0", [], 0),
+]
 
 
-@pytest.mark.parametrize(
-    ("table", "key"),
-    [
-        ("customer", "1000"),
-        ("customer", "1 OR true"),
-        ("customer", "99999999999999999999"),
-        ("customer", "%00"),
-        ("product", "SKU-0001-and-more"),
-        ("review", "1"),
-        ("payment", "no-uuid"),
-        ("visit", "2024-13-45,1"),
-    ],
-)
-async def test_a_key_of_no_row_is_not_found(table: str, key: str, database: Database) -> None:
-    async with looking(database.reader) as session:
-        with pytest.raises(SqlError) as caught:
-            await find_row(table, key, LIMITS, session)
-    assert caught.value.code == "not_found"
+async def test_a_row_is_found_by_its_key_and_no_other(sample: Database) -> None:
+    async with looking(sample.reader) as session:
+        found = [(table, key, await find_row(table, key, LIMITS, session)) for table, key, _ in FOUND]
+    assert [(table, key, one["rows"][0][0]) for table, key, one in found] == FOUND
+    assert {one["next_query"] for *_, one in found} == {None}
+    for table, key in MISSING:  # some end the transaction
+        async with looking(sample.reader) as session:
+            with pytest.raises(SqlError) as caught:
+                await find_row(table, key, LIMITS, session)
+        assert caught.value.code == "not_found"
 
 
-@pytest.mark.parametrize(
-    ("table", "typed", "first", "count"),
-    [
-        ("customer", "", ["1", "2", "3"], 100),
-        ("customer", "9", ["9", "90", "91"], 11),
-        ("product", "SKU-001", ["SKU-0010", "SKU-0011", "SKU-0012"], 10),
-        ("review", "1,SKU", ["1,SKU-0001"], 1),
-        ("review", "", ["1,SKU-0001"], 1),
-        ("a/b.c%d?e#f", "one%2F", ["one%2Ftwo"], 1),
-        ("no_key", "1", [], 0),
-        ("customer", "x'; --", [], 0),
-        ("customer", "\0", [], 0),
-    ],
-)
-async def test_keys_go_on_as_was_typed(
-    table: str, typed: str, first: list[str], count: int, database: Database
-) -> None:
-    database.run("DELETE FROM review WHERE customer <> 1")
-    async with looking(database.reader) as session:
-        found = await find_keys(table, typed, session)
-    assert (found[:3], len(found)) == (first, count)
+async def test_keys_go_on_as_was_typed(sample: Database) -> None:
+    for table, typed, first, count in TYPED:
+        async with looking(sample.reader) as session:
+            found = await find_keys(table, typed, session)
+        assert (found[:3], len(found)) == (first, count), (table, typed)

@@ -9,8 +9,6 @@ from tests.postgres_server import PostgresServer
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.engines import PAGE, Reader, reading
 
-pytestmark = pytest.mark.slow
-
 NUMBERS = "SELECT n FROM generate_series(1, 25) AS n"
 
 
@@ -24,15 +22,11 @@ async def read_all(reader: Reader, sql: str, limits: AnswerLimits = PAGE) -> lis
     return [row[0] for row in rows]
 
 
-async def test_pages_follow_each_other(postgres: PostgresServer) -> None:
+async def test_pages_follow_each_other_in_any_form_of_query(postgres: PostgresServer) -> None:
+    forms = (NUMBERS, f"({NUMBERS}) -- all", f"WITH a AS ({NUMBERS}) TABLE a ;", f"{NUMBERS} /* ; */")
     async with reading(postgres.url()) as reader:
-        assert await read_all(reader, NUMBERS) == [*range(1, 26)]
-
-
-@pytest.mark.parametrize("sql", [f"({NUMBERS}) -- all", f"WITH a AS ({NUMBERS}) TABLE a ;", f"{NUMBERS} /* ; */"])
-async def test_pages_are_of_any_form_of_query(postgres: PostgresServer, sql: str) -> None:
-    async with reading(postgres.url()) as reader:
-        assert await read_all(reader, sql) == [*range(1, 26)]
+        for sql in forms:
+            assert await read_all(reader, sql) == [*range(1, 26)]
 
 
 async def test_without_a_kept_transaction_the_query_is_run_again(postgres: PostgresServer) -> None:
@@ -43,7 +37,7 @@ async def test_without_a_kept_transaction_the_query_is_run_again(postgres: Postg
         assert (second.page.rows[0], second.changed, second.more) == ((11,), False, True)
 
 
-async def test_kept_pages_see_no_change(database: Database) -> None:
+async def test_s11_kept_pages_see_no_change(database: Database) -> None:
     database.run("CREATE TABLE t AS SELECT n FROM generate_series(1, 25) AS n; GRANT SELECT ON t TO reader")
     async with reading(database.reader) as reader:
         first = await reader.read("SELECT n FROM t ORDER BY n")
@@ -52,7 +46,7 @@ async def test_kept_pages_see_no_change(database: Database) -> None:
         assert (len(second.page.rows), second.changed) == (10, False)
 
 
-async def test_a_change_between_two_runs_is_told(database: Database) -> None:
+async def test_s11_a_change_between_two_runs_is_told(database: Database) -> None:
     database.run("CREATE TABLE t AS SELECT n FROM generate_series(1, 25) AS n; GRANT SELECT ON t TO reader")
     async with reading(database.reader) as reader:
         first = await reader.read("SELECT n FROM t ORDER BY n")
@@ -101,6 +95,7 @@ async def test_half_of_the_connections_are_kept_at_most(postgres: PostgresServer
         assert postgres.run(idle) == [(2,)]
 
 
+@pytest.mark.slow
 async def test_a_server_that_was_killed_costs_one_answer_at_most(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         first = await reader.read(NUMBERS)
@@ -110,30 +105,29 @@ async def test_a_server_that_was_killed_costs_one_answer_at_most(postgres: Postg
         assert second.page.rows[0] == (11,)
 
 
-async def test_a_cursor_is_of_one_query_and_one_client(postgres: PostgresServer) -> None:
+async def test_a_cursor_is_of_one_query_one_client_and_one_process(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         first = await reader.read(NUMBERS)
         assert await reader.code_of(f"{NUMBERS} ", cursor=first.cursor) == "bad_cursor"
         assert await reader.code_of(NUMBERS, cursor=first.cursor, who="another") == "bad_cursor"
-
-
-async def test_a_cursor_of_another_process_is_elsewhere(postgres: PostgresServer) -> None:
-    async with reading(postgres.url()) as reader:
         assert await reader.code_of(NUMBERS, cursor="another-process1") == "elsewhere"
 
 
+@pytest.mark.slow
 async def test_rows_that_took_too_much_memory_come_when_the_query_is_run_again(postgres: PostgresServer) -> None:
     sql = "SELECT repeat('x', 100000) || n FROM generate_series(1, 25) AS n"
     async with reading(postgres.url(), limits=Limits(value_bytes=500_000)) as reader:
         assert len(await read_all(reader, sql, AnswerLimits(10, 10_000, 100))) == 25
 
 
+@pytest.mark.slow
 async def test_many_pages_take_little_memory(postgres: PostgresServer) -> None:
     sql = "SELECT n, 'number ' || n FROM generate_series(1, 100000) AS n"
     async with reading(postgres.url()) as reader:
         assert await read_all(reader, sql, AnswerLimits(10_000, 900_000, 1_000)) == [*range(1, 100_001)]
 
 
+@pytest.mark.slow
 async def test_many_clients_share_few_connections(postgres: PostgresServer) -> None:
     found: list[list[int]] = []
 

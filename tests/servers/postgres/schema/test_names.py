@@ -2,39 +2,50 @@
 
 import pytest
 
+from servers.postgres.errors import PostgresError
 from servers.postgres.schema.names import find_relation, suggest_names
 from servers.sql.errors import SqlError
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.slow
+NAMES = [
+    ("customer", "customer"),
+    ("Customer", "customer"),
+    ('"order"', '"order"'),
+    ("order", '"order"'),
+    ("public.order", '"order"'),
+    ("Upper Case", '"Upper Case"'),
+    ('"Upper Case"', '"Upper Case"'),
+    ("upper case", '"Upper Case"'),
+    ("warehouse.stock", "warehouse.stock"),
+    ('Warehouse."stock"', "warehouse.stock"),
+    ("stock", "warehouse.stock"),
+    ("document", "document"),
+    ("warehouse.document", "warehouse.document"),
+    ("a/b.c%d?e#f", '"a/b.c%d?e#f"'),
+    ("🐘 of a'b\"c", '"🐘 of a\'b""c"'),
+    (" visit ", "visit"),
+    ("pg_stat_activity", "pg_stat_activity"),
+]
+NEAR = {"costumer": "customer", "stok": "warehouse.stock", "x' OR true --": "", "salary": "sale", "a\0b": ""}
+WRONG: list[tuple[str, list[str]]] = [
+    ("SELECT * FROM costumer", ["customer"]),
+    ("SELECT * FROM stok", ["warehouse.stock"]),
+    ("SELECT naem FROM customer", ["name (in customer)"]),
+    ("SELECT c.naem FROM customer AS c", ["name (in customer)"]),
+    ('SELECT id FROM "Upper Case"', ['"Id" (in "Upper Case")']),
+    ("SELECT mod FROM customer", ["mood (in customer)"]),
+    ("SELECT quantety FROM no_key", ["quantity (in order_line, warehouse.low, warehouse.stock)"]),
+    ("SELECT lowwer('A')", ["lower", "power", "lower_inf"]),
+    ("SELECT btrim(1)", ["btrim(bytea,bytea)", "btrim(text)", "btrim(text,text)"]),
+    ("SELECT sum FROM salary", ["sale"]),
+    ("SELECT 1 + ", []),
+]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "name"),
-    [
-        ("customer", "customer"),
-        ("Customer", "customer"),
-        ('"order"', '"order"'),
-        ("order", '"order"'),
-        ("public.order", '"order"'),
-        ("Upper Case", '"Upper Case"'),
-        ('"Upper Case"', '"Upper Case"'),
-        ("upper case", '"Upper Case"'),
-        ("warehouse.stock", "warehouse.stock"),
-        ('Warehouse."stock"', "warehouse.stock"),
-        ("stock", "warehouse.stock"),
-        ("document", "document"),
-        ("warehouse.document", "warehouse.document"),
-        ("a/b.c%d?e#f", '"a/b.c%d?e#f"'),
-        ("🐘 of a'b\"c", '"🐘 of a\'b""c"'),
-        (" visit ", "visit"),
-        ("pg_stat_activity", "pg_stat_activity"),
-    ],
-)
-async def test_a_table_is_found_as_it_is_called(wanted: str, name: str, database: Database) -> None:
-    async with asking(database.reader) as ask:
-        assert (await find_relation(ask, wanted)).name == name
+async def test_a_table_is_found_as_it_is_called(sample: Database) -> None:
+    async with asking(sample.reader) as ask:
+        assert [(wanted, (await find_relation(ask, wanted)).name) for wanted, _ in NAMES] == NAMES
 
 
 async def test_a_case_that_two_tables_share_is_asked_about(database: Database) -> None:
@@ -47,41 +58,24 @@ async def test_a_case_that_two_tables_share_is_asked_about(database: Database) -
     assert '"TWIN"\n"Twin"' in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "near"),
-    [("costumer", "customer"), ("stok", "warehouse.stock"), ("x' OR true --", ""), ("salary", "sale"), ("a\0b", "")],
-)
-async def test_what_is_not_there_has_neighbours(wanted: str, near: str, database: Database) -> None:
-    async with asking(database.reader) as ask:
-        with pytest.raises(SqlError) as caught:
-            await find_relation(ask, wanted)
-    assert caught.value.code == "not_found"
-    told = str(caught.value).splitlines()
+async def test_what_is_not_there_has_neighbours(sample: Database) -> None:
     none = "there is no table or view of that name. list_tables names those that there are."
-    assert told[2:-1] == [near] if near else told == [none]
+    for wanted, near in NEAR.items():
+        async with asking(sample.reader) as ask:
+            with pytest.raises(SqlError) as caught:
+                await find_relation(ask, wanted)
+        assert caught.value.code == "not_found"
+        told = str(caught.value).splitlines()
+        assert told[2:-1] == [near] if near else told == [none]
 
 
-@pytest.mark.parametrize(
-    ("sql", "near"),
-    [
-        ("SELECT * FROM costumer", ["customer"]),
-        ("SELECT * FROM stok", ["warehouse.stock"]),
-        ("SELECT naem FROM customer", ["name (in customer)"]),
-        ("SELECT c.naem FROM customer AS c", ["name (in customer)"]),
-        ('SELECT id FROM "Upper Case"', ['"Id" (in "Upper Case")']),
-        ("SELECT mod FROM customer", ["mood (in customer)"]),
-        ("SELECT quantety FROM no_key", ["quantity (in order_line, warehouse.low, warehouse.stock)"]),
-        ("SELECT lowwer('A')", ["lower", "power", "lower_inf"]),
-        ("SELECT btrim(1)", ["btrim(bytea,bytea)", "btrim(text)", "btrim(text,text)"]),
-        ("SELECT sum FROM salary", ["sale"]),
-        ("SELECT 1 + ", []),
-    ],
-)
-async def test_a_name_that_is_wrong_has_neighbours(sql: str, near: list[str], database: Database) -> None:
-    async with asking(database.reader) as ask:
-        with pytest.raises(SqlError) as caught:
-            await ask(sql)
-    state, position = caught.value.state, caught.value.position  # type: ignore[attr-defined]
-    async with asking(database.reader) as ask:
-        found = await suggest_names(ask, state, sql, position)
-    assert found.splitlines()[2:-1] == near
+async def test_a_name_that_is_wrong_has_neighbours(sample: Database) -> None:
+    found = []
+    for sql, _ in WRONG:
+        async with asking(sample.reader) as ask:
+            with pytest.raises(PostgresError) as caught:
+                await ask(sql)
+        async with asking(sample.reader) as ask:
+            told = await suggest_names(ask, caught.value.state, sql, caught.value.position)
+        found.append((sql, told.splitlines()[2:-1]))
+    assert found == WRONG

@@ -8,8 +8,6 @@ from servers.sql.schema.table import TableDescription, TableRequest, format_tabl
 from tests.servers.postgres.asking import looking
 from tests.servers.postgres.databases import Database
 
-pytestmark = pytest.mark.slow
-
 LIMITS = AnswerLimits(100, 200_000, 1_000)
 
 
@@ -26,8 +24,8 @@ async def look(
         return await describe(TableRequest(table, sample, statistics), LIMITS, session, seconds)
 
 
-async def test_columns_have_all_that_was_declared(database: Database) -> None:
-    found = await look(database, "customer")
+async def test_columns_types_keys_and_indexes_have_all_that_was_declared(sample: Database) -> None:
+    found = await look(sample, "customer")
     columns = {one["name"]: one for one in found["columns"]}
     assert columns["id"] == {
         "name": "id",
@@ -40,6 +38,21 @@ async def test_columns_have_all_that_was_declared(database: Database) -> None:
     assert columns["search"]["kind"] == "generated stored"
     assert columns["mood"]["comment"] == "How they felt at their last visit"
     assert columns["mood"]["default"] == "'ok'::mood"
+    assert (await look(sample, "customer"))["sections"]["types"] == [
+        "address: (street text, city text, zip character varying(10))",
+        "email: domain of text CHECK ((VALUE ~ '^[^@ ]+@[^@ ]+$'::text))",
+        "mood: enum ('sad', 'ok', 'happy')",
+    ]
+    (key,) = (await look(sample, "refund"))["foreign_keys"]
+    assert (key["columns"], key["to_columns"]) == (["order_id", "line"], ["order_id", "line"])
+    (reference,) = (await look(sample, "order_line"))["referenced_by"]
+    assert reference == key
+    found = {one["name"]: one for one in (await look(sample, "product"))["indexes"]}
+    assert found["product_pkey"]["origin"] == "PRIMARY KEY"
+    on_sale = found["product_on_sale"]
+    assert (on_sale["partial"], on_sale["unique"], on_sale["origin"]) == (True, False, "CREATE INDEX")
+    assert on_sale["columns"] == ["category", "price"]
+    assert str(on_sale["sql"]).endswith("(category, price DESC) WHERE (NOT discontinued)")
 
 
 async def test_the_order_of_a_key_is_its_own(database: Database) -> None:
@@ -48,38 +61,14 @@ async def test_the_order_of_a_key_is_its_own(database: Database) -> None:
     assert {one["name"]: one["primary_key"] for one in found["columns"]} == {"a": 2, "b": 1}
 
 
-async def test_types_of_columns_are_told(database: Database) -> None:
-    assert (await look(database, "customer"))["sections"]["types"] == [
-        "address: (street text, city text, zip character varying(10))",
-        "email: domain of text CHECK ((VALUE ~ '^[^@ ]+@[^@ ]+$'::text))",
-        "mood: enum ('sad', 'ok', 'happy')",
-    ]
-
-
-async def test_keys_of_several_columns_stay_together(database: Database) -> None:
-    (key,) = (await look(database, "refund"))["foreign_keys"]
-    assert (key["columns"], key["to_columns"]) == (["order_id", "line"], ["order_id", "line"])
-    (reference,) = (await look(database, "order_line"))["referenced_by"]
-    assert reference == key
-
-
-async def test_indexes_have_their_definitions(database: Database) -> None:
-    found = {one["name"]: one for one in (await look(database, "product"))["indexes"]}
-    assert found["product_pkey"]["origin"] == "PRIMARY KEY"
-    on_sale = found["product_on_sale"]
-    assert (on_sale["partial"], on_sale["unique"], on_sale["origin"]) == (True, False, "CREATE INDEX")
-    assert on_sale["columns"] == ["category", "price"]
-    assert str(on_sale["sql"]).endswith("(category, price DESC) WHERE (NOT discontinued)")
-
-
 async def test_an_index_that_is_not_valid_says_so(database: Database) -> None:
     database.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'product_details'::regclass")
     (sql,) = [one["sql"] for one in (await look(database, "product"))["indexes"] if one["name"] == "product_details"]
     assert str(sql).endswith("-- not valid: no query uses it; REINDEX, or drop it")
 
 
-async def test_a_partition_has_the_keys_of_the_whole(database: Database) -> None:
-    whole, part = await look(database, "visit"), await look(database, "visit_2024")
+async def test_a_partition_has_the_keys_of_the_whole(sample: Database) -> None:
+    whole, part = await look(sample, "visit"), await look(sample, "visit_2024")
     assert whole["sections"]["partitioned by"] == ["RANGE (at)"]
     assert whole["sections"]["partitions"][0] == "visit_2024 FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')"
     assert part["sections"]["partition of"] == ["visit FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')"]
@@ -87,15 +76,15 @@ async def test_a_partition_has_the_keys_of_the_whole(database: Database) -> None
     assert [one["origin"] for one in part["indexes"]] == ["PRIMARY KEY"]
 
 
-async def test_constraints_triggers_and_inheritance_are_told(database: Database) -> None:
-    assert (await look(database, "payment"))["sections"]["constraints"] == [
+async def test_constraints_triggers_and_inheritance_are_told(sample: Database) -> None:
+    assert (await look(sample, "payment"))["sections"]["constraints"] == [
         "payment_id_excl EXCLUDE USING btree (id WITH =)"
     ]
-    stock = await look(database, "warehouse.stock")
+    stock = await look(sample, "warehouse.stock")
     assert stock["sections"]["constraints"] == ["stock_quantity_check CHECK ((quantity >= 0))"]
     assert "EXECUTE FUNCTION warehouse.note()" in stock["triggers"][0]
-    assert (await look(database, "company"))["sections"]["inherits from"] == ["category"]
-    assert (await look(database, "category"))["sections"]["inherited by"] == ["company"]
+    assert (await look(sample, "company"))["sections"]["inherits from"] == ["category"]
+    assert (await look(sample, "category"))["sections"]["inherited by"] == ["company"]
 
 
 async def test_policies_are_told_and_whether_they_hold_for_the_role(database: Database) -> None:
@@ -114,15 +103,15 @@ async def test_policies_are_told_and_whether_they_hold_for_the_role(database: Da
     assert (await look(database, "product", user="owner"))["facts"] == ["row level security, but not for this role"]
 
 
-async def test_a_view_has_its_query(database: Database) -> None:
-    found = await look(database, "sale")
+async def test_a_view_has_its_query(sample: Database) -> None:
+    found = await look(sample, "sale")
     assert found["sql"].startswith("CREATE VIEW sale AS\n SELECT o.id AS order_id,")
-    assert (await look(database, "cheap"))["sections"]["options"] == ["security_barrier=true, check_option=cascaded"]
-    assert (await look(database, "best_customer"))["sql"].startswith("CREATE MATERIALIZED VIEW best_customer AS")
+    assert (await look(sample, "cheap"))["sections"]["options"] == ["security_barrier=true, check_option=cascaded"]
+    assert (await look(sample, "best_customer"))["sql"].startswith("CREATE MATERIALIZED VIEW best_customer AS")
 
 
-async def test_statistics_of_every_type_are_made(database: Database) -> None:
-    found = (await look(database, "value_of_each_type", sample=1, statistics=True))["statistics"]
+async def test_statistics_of_every_type_are_made(sample: Database) -> None:
+    found = (await look(sample, "value_of_each_type", sample=1, statistics=True))["statistics"]
     assert found is not None
     assert found["rows_examined"] == 4
     by_column = {one["column"]: one for one in found["columns"]}
@@ -190,16 +179,16 @@ async def test_a_view_that_never_ends_is_described_all_the_same(database: Databa
     assert found["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
 
 
-async def test_a_small_answer_counts_what_it_leaves_out(database: Database) -> None:
-    async with looking(database.reader) as session:
+async def test_a_small_answer_counts_what_it_leaves_out(sample: Database) -> None:
+    async with looking(sample.reader) as session:
         wanted = TableRequest("value_of_each_type", 3, True)
         found = await describe(wanted, AnswerLimits(100, 2_000, 1_000), session, 30)
     assert found["left_out"]["columns"] > 5
     assert len(format_table(found)) < 2_000
 
 
-async def test_what_a_database_says_stands_between_marks(database: Database) -> None:
-    text = format_table(await look(database, "product", sample=1, statistics=True))
+async def test_what_a_database_says_stands_between_marks(sample: Database) -> None:
+    text = format_table(await look(sample, "product", sample=1, statistics=True))
     head, _, rest = text.partition("\n")
     mark = rest.partition(">")[0].removeprefix("<")
     assert "IMPORTANT" not in head

@@ -20,8 +20,8 @@ from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing
 
-pytestmark = pytest.mark.slow
-each_way = pytest.mark.parametrize("triggers", [False, True], ids=["polling", "triggers"])
+POLLING = pytest.param(False, id="polling", marks=pytest.mark.slow)
+each_way = pytest.mark.parametrize("triggers", [POLLING, pytest.param(True, id="triggers")])
 
 DATABASE, SCHEMA = "postgres:///data", "postgres:///data/schema"
 REVIEW, CATEGORY, SALE = "postgres:///data/review", "postgres:///data/category", "postgres:///data/sale"
@@ -128,6 +128,7 @@ async def test_rows_of_another_session_are_told_of_their_table_and_of_the_databa
         assert await held.told(2) == [DATABASE, REVIEW]
 
 
+@pytest.mark.slow
 @each_way
 @pytest.mark.parametrize(
     ("uri", "statement"),
@@ -151,6 +152,7 @@ async def test_a_table_is_told_of_whatever_changes_its_rows_or_columns(
         assert await held.told() == [uri]
 
 
+@pytest.mark.slow
 @each_way
 async def test_a_table_that_is_made_later_is_told_of_with_its_rows(database: Database, triggers: bool) -> None:
     uri = "postgres:///data/later"
@@ -168,6 +170,7 @@ async def test_another_table_is_told_of_the_schema_and_the_listing(database: Dat
         assert await held.told(2) == [LISTING, SCHEMA]
 
 
+@pytest.mark.slow
 async def test_a_burst_is_told_at_once_and_once_again_when_it_is_over(database: Database) -> None:
     async with watching(database.owner, REVIEW, CATEGORY, triggers=True) as held:
         await held.hears()
@@ -194,6 +197,7 @@ async def test_our_own_write_is_told_once(database: Database, triggers: bool) ->
         assert await held.told() == [CATEGORY]
 
 
+@pytest.mark.slow
 async def test_a_notice_of_our_own_writer_tells_nothing_new(database: Database) -> None:
     async with watching(database.owner, REVIEW, CATEGORY, triggers=True) as held:
         await held.hears()
@@ -204,6 +208,7 @@ async def test_a_notice_of_our_own_writer_tells_nothing_new(database: Database) 
         assert await held.told() == [CATEGORY]
 
 
+@pytest.mark.slow
 async def test_our_own_change_of_the_schema_is_told_of_everything(database: Database) -> None:
     async with (
         watching(database.owner, REVIEW, SCHEMA, DATABASE) as held,
@@ -213,15 +218,16 @@ async def test_our_own_change_of_the_schema_is_told_of_everything(database: Data
         assert await held.told(3) == [DATABASE, REVIEW, SCHEMA]
 
 
-async def test_other_replicas_are_told_that_we_wrote(database: Database) -> None:
+async def test_other_replicas_are_told_that_we_wrote(sample: Database) -> None:
     wrote: list[str] = []
-    async with watching(database.owner) as held:
+    async with watching(sample.owner) as held:
         held.watch.on_wrote = wrote.append
         held.source.on_committed(Commit(frozenset({"review"}), False, 0))
         held.source.on_committed(Commit(frozenset(), False, 0))
     assert wrote == [DATABASE]
 
 
+@pytest.mark.slow
 async def test_what_another_replica_wrote_is_looked_for_at_once(database: Database) -> None:
     async with watching(database.owner, REVIEW) as held:
         assert held.watch.hear("memo://insights") == ("memo://insights",)
@@ -230,6 +236,7 @@ async def test_what_another_replica_wrote_is_looked_for_at_once(database: Databa
         assert await held.told() == [REVIEW]
 
 
+@pytest.mark.slow
 @each_way
 async def test_after_the_database_was_away_all_is_told_once_and_watched_again(
     alone: PostgresServer, triggers: bool
@@ -245,6 +252,7 @@ async def test_after_the_database_was_away_all_is_told_once_and_watched_again(
         assert await held.told() == [REVIEW]
 
 
+@pytest.mark.slow
 async def test_a_database_that_is_away_at_first_is_told_of_when_it_is_there(alone: PostgresServer) -> None:
     async with watching(alone.url(), SCHEMA) as held:
         assert held.watch.health == {"watched": 1, "rows": "polling", "degraded": True}
@@ -253,6 +261,7 @@ async def test_a_database_that_is_away_at_first_is_told_of_when_it_is_there(alon
         assert not held.watch.health["degraded"]
 
 
+@pytest.mark.slow
 async def test_with_the_last_key_the_connections_are_closed(database: Database) -> None:
     others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     async with watching(database.owner, REVIEW, SCHEMA, triggers=True) as held:
@@ -264,6 +273,7 @@ async def test_with_the_last_key_the_connections_are_closed(database: Database) 
             await anyio.lowlevel.checkpoint()
 
 
+@pytest.mark.slow
 async def test_triggers_are_made_once_and_removed_with_their_schema(database: Database) -> None:
     triggers = "SELECT count(*) FROM pg_trigger WHERE tgname = 'mcp_watch'"
     for _ in range(2):
@@ -276,6 +286,7 @@ async def test_triggers_are_made_once_and_removed_with_their_schema(database: Da
     database.run(INSERT)
 
 
+@pytest.mark.slow
 async def test_where_the_role_may_not_make_triggers_it_is_asked_every_second(database: Database) -> None:
     async with watching(database.reader, REVIEW, triggers=True) as held:
         assert held.watch.health["rows"] == "polling"
@@ -284,6 +295,7 @@ async def test_where_the_role_may_not_make_triggers_it_is_asked_every_second(dat
         assert await held.told() == [REVIEW]
 
 
+@pytest.mark.slow
 async def test_where_somebody_writes_for_long_the_trigger_is_done_without(database: Database) -> None:
     with database.server.connect(database.name) as other, other.transaction():
         other.execute(INSERT)
@@ -291,12 +303,10 @@ async def test_where_somebody_writes_for_long_the_trigger_is_done_without(databa
             assert held.watch.health["rows"] == "polling"
 
 
-@pytest.mark.parametrize(
-    ("uri", "code"),
-    [("https://data/x", "not_found"), ("postgres:///other/x", "bad_database")],
-)
-async def test_what_is_no_database_of_ours_is_refused(database: Database, uri: str, code: str) -> None:
-    async with watching(database.owner) as held:
-        with pytest.raises(SqlError) as caught:
-            await held.watch.begin(uri)
-    assert caught.value.code == code
+async def test_what_is_no_database_of_ours_is_refused(sample: Database) -> None:
+    codes = {"https://data/x": "not_found", "postgres:///other/x": "bad_database"}
+    async with watching(sample.owner) as held:
+        for uri, code in codes.items():
+            with pytest.raises(SqlError) as caught:
+                await held.watch.begin(uri)
+            assert caught.value.code == code

@@ -7,10 +7,9 @@ import pytest
 
 from servers.sql.pages import AnswerLimits
 from servers.sql.write.results import ResponseLimits
-from tests.servers.postgres.databases import Database
+from tests.postgres_server import PostgresServer
+from tests.servers.postgres.databases import Database, copy_sample
 from tests.servers.postgres.writing import LIMITS, Writing, writing
-
-pytestmark = pytest.mark.slow
 
 _TABLES = """
 SELECT oid::regclass::text, query_to_xml(format('SELECT count(*) FROM %s', oid::regclass), true, true, '')::text
@@ -19,15 +18,22 @@ FROM pg_class WHERE relkind = 'r' AND oid >= 16384 ORDER BY 1
 KEY = "CREATE TABLE t (a integer PRIMARY KEY, b text); INSERT INTO t VALUES (1, 'one'), (2, 'two')"
 
 
-@pytest.fixture
-async def held(database: Database) -> AsyncIterator[Writing]:
-    """A database that must be the same after the test."""
+@pytest.fixture(scope="module")
+def kept(postgres: PostgresServer) -> Database:
+    """A copy of the sample with a table `t`, for all tests: none of them changes it."""
+    database = copy_sample(postgres, "kept")
     for statement in KEY.split("; "):
         database.run(statement, user="owner")
-    before = database.run(_TABLES)
-    async with writing(database.owner) as held:
+    return database
+
+
+@pytest.fixture
+async def held(kept: Database) -> AsyncIterator[Writing]:
+    """The database, which must be the same after the test."""
+    before = kept.run(_TABLES)
+    async with writing(kept.owner) as held:
         yield held
-    assert database.run(_TABLES) == before
+    assert kept.run(_TABLES) == before
     assert held.commits == []
 
 
@@ -38,21 +44,20 @@ async def changes(held: Writing, *queries: str, limits: ResponseLimits = LIMITS)
     return {one["table"]: (one["counts"], one.get("rows", [])) for one in done.get("changes", ())}
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("INSERT INTO t VALUES (3, 'x')", ({"inserted": 1}, [(None, (3, "x"))])),
-        ("UPDATE t SET b = 'x' WHERE a = 1", ({"updated": 1}, [((1, "one"), (1, "x"))])),
-        ("DELETE FROM t WHERE a = 2", ({"deleted": 1}, [((2, "two"), None)])),
-        ("UPDATE t SET a = 5 WHERE a = 1", ({"updated": 1}, [((1, "one"), None), (None, (5, "one"))])),
-        (
-            "INSERT INTO t VALUES (2, 'x'), (3, 'y') ON CONFLICT (a) DO UPDATE SET b = 'z'",
-            ({"inserted": 1, "updated": 1}, [((2, "two"), (2, "z")), (None, (3, "y"))]),
-        ),
-    ],
-)
-async def test_rows_are_shown_before_and_after(held: Writing, query: str, expected: Any) -> None:
-    assert await changes(held, query) == {"t": expected}
+CHANGES: list[tuple[str, Any]] = [
+    ("INSERT INTO t VALUES (3, 'x')", ({"inserted": 1}, [(None, (3, "x"))])),
+    ("UPDATE t SET b = 'x' WHERE a = 1", ({"updated": 1}, [((1, "one"), (1, "x"))])),
+    ("DELETE FROM t WHERE a = 2", ({"deleted": 1}, [((2, "two"), None)])),
+    ("UPDATE t SET a = 5 WHERE a = 1", ({"updated": 1}, [((1, "one"), None), (None, (5, "one"))])),
+    (
+        "INSERT INTO t VALUES (2, 'x'), (3, 'y') ON CONFLICT (a) DO UPDATE SET b = 'z'",
+        ({"inserted": 1, "updated": 1}, [((2, "two"), (2, "z")), (None, (3, "y"))]),
+    ),
+]
+
+
+async def test_rows_are_shown_before_and_after(held: Writing) -> None:
+    assert [(query, (await changes(held, query))["t"]) for query, _ in CHANGES] == CHANGES
 
 
 async def test_rows_without_a_key_are_shown_one_by_one(held: Writing) -> None:

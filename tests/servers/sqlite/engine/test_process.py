@@ -20,12 +20,16 @@ from tests.servers.sqlite.serving import inside, served
 from tests.servers.sqlite.writing import ask, dry_run, execute, opened
 from tests.wire import PATIENCE
 
-pytestmark = pytest.mark.slow
-
 # Compares millions of bytes at each of millions of places: hours, in one instruction.
 HOURS = "instr(zeroblob(16000000), zeroblob(8000000) || x'01')"
 INSERT = "INSERT INTO t (a) VALUES (1)"
-CALLS = ("trim(name)", "replace(name, 'n', 'm')", "instr(name, 'm')", "json_patch('{}', '{}')")
+MORE = ("replace(name, 'n', 'm')", "instr(name, 'm')", "json_patch('{}', '{}')")
+CALLS = ["trim(name)", *(pytest.param(one, marks=pytest.mark.slow) for one in MORE)]
+
+
+def pid_of(connection: Connection) -> int | None:
+    """The process of a connection, of which nothing else tells."""
+    return connection._worker.pid
 
 
 def lives(pid: int) -> bool:
@@ -51,10 +55,10 @@ async def test_what_can_not_be_interrupted_is_done_by_a_process(file: Path, call
         expected = plain.execute(f"SELECT {call} FROM numbers").fetchone()
     async with connected(file) as connection:
         assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
-        pid = connection._worker.pid
+        pid = pid_of(connection)
         assert pid is not None
         assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
-        assert connection._worker.pid == pid
+        assert pid_of(connection) == pid
         assert lives(pid)
     assert not lives(pid)
 
@@ -63,16 +67,15 @@ async def test_all_else_needs_no_process(file: Path) -> None:
     async with connected(file) as connection:
         for query in ("SELECT * FROM numbers WHERE name LIKE '%7%' ORDER BY name", "SELECT upper(name) FROM numbers"):
             await connection.run(partial(ask, query))
-        assert connection._worker.pid is None
+        assert pid_of(connection) is None
 
 
-@pytest.mark.parametrize(
-    "job", [pytest.param(None, id="a statement", marks=pytest.mark.slow), pytest.param(Job(3_600), id="a task")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("job", [pytest.param(None, id="a statement"), pytest.param(Job(3_600), id="a task")])
 async def test_the_process_is_killed_when_the_time_is_over(file: Path, job: Job | None) -> None:
     async with connected(file, seconds=1) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
-        pid = connection._worker.pid
+        pid = pid_of(connection)
         assert pid is not None
         with anyio.fail_after(PATIENCE), pytest.raises(SqlError) as raised:
             await connection.run(partial(ask, f"SELECT {HOURS}"), job=job)
@@ -81,16 +84,18 @@ async def test_the_process_is_killed_when_the_time_is_over(file: Path, job: Job 
         assert await connection.run(partial(ask, "SELECT trim(' a')")) == ("a",)
 
 
+@pytest.mark.slow
 async def test_the_process_is_killed_when_nobody_waits_any_more(file: Path) -> None:
     async with connected(file) as connection:
         await connection.run(partial(ask, "SELECT trim('a')"))
-        pid = connection._worker.pid
+        pid = pid_of(connection)
         assert pid is not None
         with anyio.move_on_after(0.05):
             await connection.run(partial(ask, f"SELECT {HOURS}"))
         assert not lives(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hindrance", ["a lock", "a pipe"])
 async def test_what_can_not_be_undone_now_hides_no_error(hindrance: str, file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -106,10 +111,11 @@ async def test_what_can_not_be_undone_now_hides_no_error(hindrance: str, file: P
     assert raised.value.code == "timeout"
 
 
-HIDDEN = ("trigger", "generated", "check", "index")
+HIDDEN = ("view", "trigger", "generated", "check", "index")
 
 
-@pytest.mark.parametrize("where", ["view", *(pytest.param(where, marks=pytest.mark.slow) for where in HIDDEN)])
+@pytest.mark.slow
+@pytest.mark.parametrize("where", HIDDEN)
 async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where: str) -> None:
     path = tmp_path / "hidden.db"
     script = {
@@ -134,6 +140,7 @@ async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where:
         assert {connection._at_work for pool in database.pools for connection in pool._all} == {None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["wal", "delete"])
 async def test_a_change_whose_process_is_killed_is_rolled_back(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "data.db"
@@ -154,6 +161,7 @@ async def test_a_change_whose_process_is_killed_is_rolled_back(tmp_path: Path, m
         assert await database.read(partial(ask, "SELECT a FROM t")) == ("3",)
 
 
+@pytest.mark.slow
 async def test_an_error_is_told_as_in_the_server(file: Path) -> None:
     async with served("--allow-write", file) as peer:
         wrong = await peer.error("read_query", query="SELECT trim(missing) FROM numbers")
@@ -164,6 +172,7 @@ async def test_an_error_is_told_as_in_the_server(file: Path) -> None:
     assert refused.startswith("refused: ")
 
 
+@pytest.mark.slow
 async def test_rows_go_on_from_the_same_moment(file: Path) -> None:
     query = "SELECT replace(name, 'number', 'n') AS name FROM numbers ORDER BY n"
     async with inside("--allow-write", file) as peer:
@@ -175,6 +184,7 @@ async def test_rows_go_on_from_the_same_moment(file: Path) -> None:
     assert (second["changed"], third["changed"], third["next_cursor"]) == (False, False, None)
 
 
+@pytest.mark.slow
 async def test_a_file_is_imported_and_exported_by_a_process_too(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     with closing(sqlite3.connect(path)) as plain:
@@ -186,6 +196,7 @@ async def test_a_file_is_imported_and_exported_by_a_process_too(tmp_path: Path) 
     assert contents["text"] == "b\r\nx\r\n"
 
 
+@pytest.mark.slow
 async def test_an_export_whose_process_is_killed_leaves_no_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = file.parent / "temporary"
     folder.mkdir()
@@ -195,6 +206,7 @@ async def test_an_export_whose_process_is_killed_leaves_no_file(file: Path, monk
         assert list(folder.rglob("*.csv")) == []
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_killed_leaves_no_process(file: Path) -> None:
     async with served(file) as peer:
         call = {"name": "read_query", "arguments": {"query": f"SELECT {HOURS}"}}
@@ -209,6 +221,7 @@ async def test_a_server_that_is_killed_leaves_no_process(file: Path) -> None:
                 await anyio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_no_more_than_two_are_at_work_at_once(file: Path) -> None:
     async with open_databases([Source("data", file, False)], Limits(seconds=0.5), 8) as databases:
         database, codes = databases.get(None), []

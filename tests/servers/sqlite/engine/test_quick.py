@@ -25,7 +25,7 @@ from servers.sqlite.query.query import run_at_once
 from shared.kit import spans
 from shared.protocol.wire.jsonrpc import Request, Response
 from tests.descriptors import descriptors
-from tests.servers.sqlite.malicious import BOMB, HOSTILE, Maker, made, two_thousand_tables, views_that_double
+from tests.servers.sqlite.malicious import BOMB, HOSTILE, Maker, made, views_that_double
 from tests.servers.sqlite.serving import inside
 from tests.wire import PATIENCE, with_envelope
 
@@ -63,7 +63,7 @@ def read_now(database: Database, statement: str, *parameters: Any) -> list[tuple
 async def read_learned(file: Path, statement: str, *parameters: Any) -> list[tuple[Any, ...]] | None:
     """The rows, where the event loop reads them, however busy the machine is."""
     async with opened(file) as database:
-        database.quick._seconds = PATIENCE
+        database.quick._seconds = PATIENCE  # else a machine that is busy elsewhere would fail the test
         await learn(database, statement)
         return await read(database, statement, *parameters)
 
@@ -96,48 +96,43 @@ async def test_a_statement_that_was_not_learned_is_not(file: Path) -> None:
         assert await read(database, ROW) is None
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT max(n), sum(n), typeof(name) FROM numbers WHERE n < 3",
-        "SELECT upper(name) FROM numbers WHERE n < 4 AND name LIKE '%3'",
-        "WITH few AS (SELECT n FROM numbers WHERE n < 4) SELECT a.n FROM few a JOIN few b USING (n)",
-        "VALUES (1), (2)",
-        "SELECT type, name FROM sqlite_schema",
-        "SELECT * FROM few",
-    ],
-)
-async def test_what_is_over_at_once_is_read_at_once(file: Path, other: sqlite3.Connection, statement: str) -> None:
+AT_ONCE = [
+    "SELECT max(n), sum(n), typeof(name) FROM numbers WHERE n < 3",
+    "SELECT upper(name) FROM numbers WHERE n < 4 AND name LIKE '%3'",
+    "WITH few AS (SELECT n FROM numbers WHERE n < 4) SELECT a.n FROM few a JOIN few b USING (n)",
+    "VALUES (1), (2)",
+    "SELECT type, name FROM sqlite_schema",
+    "SELECT * FROM few",
+]
+LATER = [
+    "SELECT count(*) FROM numbers",
+    "SELECT replace(name, 'n', 'm') FROM numbers WHERE n = 7",
+    "SELECT group_concat(n) FROM numbers WHERE n < 7",
+    "SELECT printf('%.*c', 9000, 'x')",
+    "SELECT zeroblob(9000)",
+    f"{BOMB} LIMIT 1",
+    "SELECT value FROM json_each('[1]')",
+    "SELECT name FROM pragma_table_info('numbers')",
+    "SELECT * FROM words",
+    "SELECT * FROM made",
+    "SELECT x FROM counted",
+    "PRAGMA user_version",
+    "EXPLAIN QUERY PLAN DELETE FROM numbers",
+    "INSERT INTO numbers VALUES (-1, 'x') RETURNING n",
+    "BEGIN",
+    "ATTACH 'other.db' AS other",
+]
+
+
+async def test_what_is_over_at_once_is_read_at_once_and_all_else_left_to_threads(
+    file: Path, other: sqlite3.Connection
+) -> None:
     other.execute("CREATE VIEW few AS SELECT name FROM numbers WHERE n < 3")
-    assert await read_learned(file, statement) == other.execute(statement).fetchall()
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT count(*) FROM numbers",
-        "SELECT replace(name, 'n', 'm') FROM numbers WHERE n = 7",
-        "SELECT group_concat(n) FROM numbers WHERE n < 7",
-        "SELECT printf('%.*c', 9000, 'x')",
-        "SELECT zeroblob(9000)",
-        f"{BOMB} LIMIT 1",
-        "SELECT value FROM json_each('[1]')",
-        "SELECT name FROM pragma_table_info('numbers')",
-        "SELECT * FROM words",
-        "SELECT * FROM made",
-        "SELECT x FROM counted",
-        "PRAGMA user_version",
-        "EXPLAIN QUERY PLAN DELETE FROM numbers",
-        "INSERT INTO numbers VALUES (-1, 'x') RETURNING n",
-        "BEGIN",
-        "ATTACH 'other.db' AS other",
-    ],
-)
-async def test_what_may_take_long_is_left_to_threads(file: Path, other: sqlite3.Connection, statement: str) -> None:
     other.execute("CREATE VIRTUAL TABLE words USING fts5 (a)")
     other.execute("CREATE TABLE made (a, b AS (replace(a, 'n', 'm')))")
     other.execute("CREATE VIEW counted AS SELECT count(*) AS x FROM numbers")
-    assert await read_learned(file, statement) is None
+    found = {statement: await read_learned(file, statement) for statement in (*AT_ONCE, *LATER)}
+    assert found == {one: other.execute(one).fetchall() for one in AT_ONCE} | dict.fromkeys(LATER)
     assert other.execute("SELECT count(*) FROM numbers").fetchone() == (1_000,)
 
 
@@ -155,39 +150,28 @@ def test_a_statement_of_very_many_parts_is_left_to_threads() -> None:
 
 
 async def test_a_database_with_a_long_schema_is_left_to_threads(tmp_path: Path) -> None:
-    async with opened(two_thousand_tables(tmp_path)) as database:
+    async with opened(made(tmp_path, f"CREATE TABLE t (a /* {'x' * 100_000} */);")) as database:
         await learn(database, "SELECT 1")
         assert not database.quick.knows("SELECT 1")
 
 
-async def test_a_statement_that_took_a_thread_long_once_is_never_learned(file: Path) -> None:
+async def test_a_statement_that_took_a_thread_long_once_or_is_long_itself_is_not_learned(file: Path) -> None:
+    long = f"SELECT 1 -- {'x' * 10_000}"
     async with opened(file) as database:
         for seconds in (1.0, 0.0):
             await database.learn(ROW, [], seconds)
-        assert not database.quick.knows(ROW)
+        await learn(database, long)
+        assert (database.quick.knows(ROW), database.quick.knows(long)) == (False, False)
 
 
-async def test_a_long_statement_is_not_learned(file: Path) -> None:
-    statement = f"SELECT 1 -- {'x' * 10_000}"
-    async with opened(file) as database:
-        await learn(database, statement)
-        assert not database.quick.knows(statement)
-
-
-async def test_a_hundred_statements_are_known(file: Path) -> None:
+async def test_a_hundred_statements_are_known_and_the_one_that_is_not_used_goes(file: Path) -> None:
     statements = [f"SELECT {number}" for number in range(101)]
     async with opened(file) as database:
         await learn(database, *statements)
         assert [database.quick.knows(one) for one in statements] == [False, *[True] * 100]
-
-
-async def test_of_the_known_statements_the_one_that_is_not_used_goes(file: Path) -> None:
-    statements = [f"SELECT {number}" for number in range(100)]
-    async with opened(file) as database:
-        await learn(database, *statements)
-        await read(database, statements[0])
+        await read(database, statements[1])
         await learn(database, ROW)
-        assert (database.quick.knows(statements[0]), database.quick.knows(statements[1])) == (True, False)
+        assert (database.quick.knows(statements[1]), database.quick.knows(statements[2])) == (True, False)
 
 
 # What ends them
@@ -223,15 +207,14 @@ async def test_a_statement_that_ended_has_all_its_tries_again(file: Path) -> Non
         assert database.quick.knows(statement)
 
 
-async def test_more_rows_than_an_answer_holds_are_left_to_threads(file: Path) -> None:
+async def test_what_no_answer_holds_and_a_long_pattern_are_left_to_threads(file: Path) -> None:
     assert await read_learned(file, "SELECT n FROM numbers LIMIT 10") == [(n,) for n in range(10)]
     assert await read_learned(file, "SELECT n FROM numbers LIMIT 11") is None
-
-
-async def test_a_row_that_no_answer_holds_is_left_to_threads(file: Path) -> None:
     names = ", ".join(f"'{'x' * 900}'" for _ in range(900))
-    statement = f"SELECT {names[:9_000].rpartition(',')[0]}"
-    assert await read_learned(file, statement) is None
+    assert await read_learned(file, f"SELECT {names[:9_000].rpartition(',')[0]}") is None
+    pattern = "SELECT n FROM numbers WHERE n = 7 AND name LIKE ?"
+    assert await read_learned(file, pattern, f"n{'%' * 40}7") == [(7,)]
+    assert await read_learned(file, pattern, f"n{'%' * 50}7") is None
 
 
 async def test_a_large_value_is_left_to_threads(file: Path, other: sqlite3.Connection) -> None:
@@ -240,12 +223,6 @@ async def test_a_large_value_is_left_to_threads(file: Path, other: sqlite3.Conne
     async with opened(file) as database:
         await learn(database, statement)
         assert (await read(database, statement, -1), await read(database, statement, -2)) == ([(1,)], None)
-
-
-async def test_a_long_pattern_is_left_to_threads(file: Path) -> None:
-    statement = "SELECT n FROM numbers WHERE n = 7 AND name LIKE ?"
-    assert await read_learned(file, statement, f"n{'%' * 40}7") == [(7,)]
-    assert await read_learned(file, statement, f"n{'%' * 50}7") is None
 
 
 async def test_wrong_parameters_cost_a_statement_none_of_its_tries(file: Path) -> None:
@@ -267,7 +244,7 @@ async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
 async def test_reads_take_twenty_milliseconds_of_one_turn_of_the_event_loop(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "_LATE", PATIENCE)
+    monkeypatch.setattr(quick, "_LATE", PATIENCE)  # as above
     async with opened(file) as database:
         database.quick._seconds = PATIENCE
         await learn(database, ROW, "SELECT 1")
@@ -299,24 +276,16 @@ async def test_a_hostile_file_holds_nobody_up(tmp_path: Path, make: Maker) -> No
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
-async def test_what_another_process_has_committed_is_seen(file: Path, other: sqlite3.Connection, mode: str) -> None:
+async def test_what_another_process_commits_is_seen_and_nobody_kept_from_it(
+    file: Path, other: sqlite3.Connection, mode: str
+) -> None:
     other.execute(f"PRAGMA journal_mode = {mode}")
     async with opened(file) as database:
         await learn(database, ROW)
         before = await read(database, ROW)
-        other.execute("UPDATE numbers SET name = 'another' WHERE n = 7")
+        for statement in ("BEGIN EXCLUSIVE", "UPDATE numbers SET name = 'another' WHERE n = 7", "COMMIT"):
+            other.execute(statement)
         assert (before, await read(database, ROW)) == (FOUND, [(7, "another")])
-
-
-@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
-async def test_nobody_is_kept_from_writing_afterwards(file: Path, other: sqlite3.Connection, mode: str) -> None:
-    other.execute(f"PRAGMA journal_mode = {mode}")
-    async with opened(file) as database:
-        await learn(database, ROW)
-        assert await read(database, ROW) == FOUND
-        other.execute("BEGIN EXCLUSIVE")
-        other.execute("UPDATE numbers SET name = ''")
-        other.execute("COMMIT")
 
 
 async def test_a_locked_database_is_left_to_threads(file: Path, other: sqlite3.Connection) -> None:
@@ -432,24 +401,24 @@ async def test_what_the_server_itself_has_written_is_seen() -> None:
     assert rows == [[[0]], [[0], [1]], [[0], [1], [2]]]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT 1 AS a, 2.5 AS a, NULL AS b, x'00ff' AS c, 'ä' AS d",
-        "SELECT 9007199254740993 AS big, 9e999 AS infinite, CAST(x'61ff' AS TEXT) AS broken",
-        "SELECT n, name FROM numbers WHERE n < 3",
-        "SELECT n FROM numbers WHERE n < 0",
-        "SELECT name || name || name || name || name || name || name || name AS long FROM numbers WHERE n = 7",
-    ],
-)
-async def test_the_second_answer_is_the_first_but_for_its_time_and_its_marks(file: Path, query: str) -> None:
+ANSWERED = [
+    "SELECT 1 AS a, 2.5 AS a, NULL AS b, x'00ff' AS c, 'ä' AS d",
+    "SELECT 9007199254740993 AS big, 9e999 AS infinite, CAST(x'61ff' AS TEXT) AS broken",
+    "SELECT n, name FROM numbers WHERE n < 3",
+    "SELECT n FROM numbers WHERE n < 0",
+    "SELECT name || name || name || name || name || name || name || name AS long FROM numbers WHERE n = 7",
+]
+
+
+async def test_the_second_answer_is_the_first_but_for_its_time_and_its_marks(file: Path) -> None:
     async with inside("--max-cell", "100", file) as peer:
-        first, second = [await peer.call("read_query", query=query) for _ in range(2)]
-        assert peer.running.state.databases.get(None)._database.quick.knows(query)
-    for one in (first, second):
-        one["structuredContent"].pop("elapsed_ms")
-        one["content"] = one["content"][0]["text"].splitlines()[2:-1]
-    assert first == second
+        for query in ANSWERED:
+            both = [await peer.call("read_query", query=query) for _ in range(2)]
+            assert peer.running.state.databases.get(None)._database.quick.knows(query)  # the way is seen by nobody
+            for one in both:
+                one["structuredContent"].pop("elapsed_ms")
+                one["content"] = one["content"][0]["text"].splitlines()[2:-1]
+            assert both[0] == both[1]
 
 
 async def test_an_answer_that_is_cut_has_a_cursor_as_before(file: Path) -> None:

@@ -10,29 +10,26 @@ from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.engine.opening import OpenOptions, open_database
 from servers.sqlite.engine.sql import find_declared_types, find_parameters
 
+TYPES: dict[str, list[str | None] | None] = {
+    "SELECT n, name FROM numbers": ["INTEGER", "VARCHAR(20)"],
+    "SELECT name AS n, n + 1 FROM numbers WHERE n > ? AND name <> :name": ["VARCHAR(20)", None],
+    "SELECT '?', \":a\", [@b], n FROM (SELECT 1 AS ':a', 2 AS '@b', n FROM numbers) -- ?": None,
+    "SELECT n FROM numbers WHERE n = ?1 OR n = $a -- an end without a line": ["INTEGER"],
+    "VALUES (1)": [None],
+    "PRAGMA table_info(numbers)": [],
+    "EXPLAIN SELECT 1": [],
+    "SELECT 1; DROP TABLE numbers": [],
+    "DELETE FROM numbers": [],
+    "SELECT * FROM nowhere": [],
+}
 
-@pytest.mark.parametrize(
-    ("query", "types"),
-    [
-        ("SELECT n, name FROM numbers", ["INTEGER", "VARCHAR(20)"]),
-        ("SELECT name AS n, n + 1 FROM numbers WHERE n > ? AND name <> :name", ["VARCHAR(20)", None]),
-        ("SELECT '?', \":a\", [@b], n FROM (SELECT 1 AS ':a', 2 AS '@b', n FROM numbers) -- ?", None),
-        ("SELECT n FROM numbers WHERE n = ?1 OR n = $a -- an end without a line", ["INTEGER"]),
-        ("VALUES (1)", [None]),
-        ("PRAGMA table_info(numbers)", []),
-        ("EXPLAIN SELECT 1", []),
-        ("SELECT 1; DROP TABLE numbers", []),
-        ("DELETE FROM numbers", []),
-        ("SELECT * FROM nowhere", []),
-    ],
-)
-def test_the_types_are_those_of_the_tables(file: Path, query: str, types: list[str | None] | None) -> None:
-    connection = open_database(OpenOptions(file, "views", Limits()), lambda: False)
-    with closing(connection):
-        found = find_declared_types(query, connection, StatementDeadline(1, 1))
-        left = connection.execute("SELECT count(*) FROM sqlite_temp_schema").fetchone()
-    assert found == types if types is not None else found[-1] == "INTEGER"
-    assert left == (0,)
+
+def test_the_types_are_those_of_the_tables(file: Path) -> None:
+    with closing(open_database(OpenOptions(file, "views", Limits()), lambda: False)) as connection:
+        for query, types in TYPES.items():
+            found = find_declared_types(query, connection, StatementDeadline(1, 1))
+            assert found == types if types is not None else found[-1] == "INTEGER"
+            assert connection.execute("SELECT count(*) FROM sqlite_temp_schema").fetchone() == (0,)
 
 
 def test_the_types_follow_a_schema_that_another_process_changes(file: Path) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
@@ -15,6 +15,7 @@ from servers.sqlite.query.fill import fill_page, fill_row
 CELLS = st.one_of(st.none(), st.integers(-1_000, 1_000), st.text(max_size=200), st.binary(max_size=200))
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=50), st.integers(1, 60), st.integers(2_500, 20_000))
 def test_pages_hold_all_rows_within_the_room(rows: list[tuple[Any, ...]], most: int, size: int) -> None:
     room = AnswerLimits(most, size, 500)

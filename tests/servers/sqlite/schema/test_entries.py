@@ -11,8 +11,16 @@ from servers.sql.errors import SqlError
 from servers.sql.schema.records import Entry
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.sql import quote
-from servers.sqlite.schema.entries import ask, find_options, get_entry, hold_snapshot, list_all_entries, list_entries
-from tests.servers.sqlite.schemas import HOSTILE, hostile, made
+from servers.sqlite.schema.entries import (
+    ask,
+    build_schema_sql,
+    find_options,
+    get_entry,
+    hold_snapshot,
+    list_all_entries,
+    list_entries,
+)
+from tests.servers.sqlite.schemas import HOSTILE, SHOP, hostile, made
 
 
 @pytest.fixture
@@ -44,11 +52,11 @@ def test_after_the_block_nothing_is_held(file: Path, reader: sqlite3.Connection)
     assert len(list_entries(reader)) == 2
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_s6_a_quoted_name_is_a_name(tmp_path: Path, name: str) -> None:
-    with closing(sqlite3.connect(hostile(tmp_path / "odd.db", name))) as connection:
-        assert ask(connection, f"SELECT * FROM {quote(name)}") == [(name,)]
-        assert get_entry(connection, name).name == name
+def test_s6_a_quoted_name_is_a_name(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(hostile(tmp_path / "odd.db", *HOSTILE))) as connection:
+        for name in HOSTILE:
+            assert ask(connection, f"SELECT * FROM {quote(name)}") == [(name,)]
+            assert get_entry(connection, name).name == name
 
 
 def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_path: Path) -> None:
@@ -76,20 +84,35 @@ def test_what_virtual_tables_keep_their_data_in_is_told_apart_as_sqlite_does(tmp
         assert told == set(connection.execute(kinds))
 
 
-@pytest.mark.parametrize(
-    ("end", "options"),
-    [
-        ("(x INT)", []),
-        ("(x INT) STRICT", ["STRICT"]),
-        ("(x INT PRIMARY KEY) without/* ) */ rowid , strict -- )", ["WITHOUT", "ROWID", "STRICT"]),
-        ("(x INT CHECK (x <> ') STRICT')) -- STRICT", []),
-        ('([) STRICT] INT, ") STRICT " INT, `) STRICT`` ` INT)', []),
-    ],
-)
-def test_the_options_of_a_table_are_the_words_at_its_end(end: str, options: list[str]) -> None:
-    sql = f"CREATE TABLE t {end}"
-    assert find_options(Entry("t", "table", sql)) == options
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute(sql)
-        flags = connection.execute("SELECT wr, strict FROM pragma_table_list('t')").fetchone()
-    assert flags == ("ROWID" in options, "STRICT" in options)
+def test_the_options_of_a_table_are_the_words_at_its_end() -> None:
+    ends: dict[str, list[str]] = {
+        "(x INT)": [],
+        "(x INT) STRICT": ["STRICT"],
+        "(x INT PRIMARY KEY) without/* ) */ rowid , strict -- )": ["WITHOUT", "ROWID", "STRICT"],
+        "(x INT CHECK (x <> ') STRICT')) -- STRICT": [],
+        '([) STRICT] INT, ") STRICT " INT, `) STRICT`` ` INT)': [],
+    }
+    for end, options in ends.items():
+        sql = f"CREATE TABLE t {end}"
+        assert find_options(Entry("t", "table", sql)) == options
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute(sql)
+            flags = connection.execute("SELECT wr, strict FROM pragma_table_list('t')").fetchone()
+        assert flags == ("ROWID" in options, "STRICT" in options)
+
+
+def test_a_schema_is_sql_that_makes_it_again(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(made(tmp_path / "shop.db", SHOP))) as connection:
+        script = build_schema_sql(100_000, connection, StatementDeadline(5, 1))
+    assert "CHECK (total > 0)" in script
+    with closing(sqlite3.connect(made(tmp_path / "copy.db", script))) as connection:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+    assert names >= {"customers", "orders", "items", "large", "names", "notes", "guard"}
+
+
+def test_a_schema_too_long_is_cut_and_says_so(tmp_path: Path) -> None:
+    tables = "".join(f"CREATE TABLE t{n} ({'x' * 40});" for n in range(300))
+    with closing(sqlite3.connect(made(tmp_path / "big.db", f"BEGIN; {tables} COMMIT;"))) as connection:
+        script = build_schema_sql(10_000, connection, StatementDeadline(5, 1))
+    assert len(script) < 11_000
+    assert script.splitlines()[-2] == f"-- {300 - script.count('CREATE TABLE')} more statements had no room"

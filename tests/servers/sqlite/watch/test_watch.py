@@ -15,11 +15,12 @@ from servers.sql.file_events import watch_events
 from servers.sql.watch import LISTING
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
+from servers.sqlite.server import app
+from servers.sqlite.watch import watch
 from servers.sqlite.watch.watch import Watch
 from shared.kit.notices import Notices
+from tests.servers.reports import POLLED, RefusedNotices, reading
 from tests.servers.sqlite.others import elsewhere
-
-pytestmark = pytest.mark.slow
 
 DATABASE, SCHEMA = "sqlite:///data", "sqlite:///data/schema"
 NUMBERS, OTHER, VIEW = "sqlite:///data/numbers", "sqlite:///data/other", "sqlite:///data/few"
@@ -29,8 +30,8 @@ INSERT = "INSERT INTO numbers VALUES (NULL, 'new')"
 class Watching:
     """A watch, and what it told."""
 
-    def __init__(self, watch: Watch, database: Database, told: Any) -> None:
-        self.watch = watch
+    def __init__(self, told_by: Watch, database: Database, told: Any) -> None:
+        self.watch = told_by
         self.database = database
         self._told = told
 
@@ -55,14 +56,14 @@ async def watching(file: Path, *uris: str, writable: bool = False) -> AsyncItera
     source = Source("data", file, writable)
     with send, receive:
         async with open_databases([source], Limits(), 2) as databases, anyio.create_task_group() as tasks:
-            watch = Watch(databases, tasks, send.send_nowait, lambda: send.send_nowait(LISTING))
-            held = Watching(watch, databases.get("data"), receive)
+            made = Watch(databases, tasks, send.send_nowait, lambda: send.send_nowait(LISTING))
+            held = Watching(made, databases.get("data"), receive)
             await held.begin(*uris)
             yield held
             tasks.cancel_scope.cancel()
 
 
-@pytest.fixture(params=["WAL", "DELETE"])
+@pytest.fixture(params=["WAL", pytest.param("DELETE", marks=pytest.mark.slow)])
 def base(file: Path, request: pytest.FixtureRequest) -> Path:
     """The database in each way to keep a journal, with another table and a view."""
     with closing(sqlite3.connect(file)) as connection:
@@ -72,7 +73,7 @@ def base(file: Path, request: pytest.FixtureRequest) -> Path:
     return file
 
 
-@pytest.mark.parametrize("writable", [False, True])
+@pytest.mark.parametrize("writable", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_s14_rows_of_another_process_are_told_of_the_tables_and_not_of_the_schema(
     base: Path, writable: bool
 ) -> None:
@@ -83,7 +84,7 @@ async def test_s14_rows_of_another_process_are_told_of_the_tables_and_not_of_the
         assert await held.told(2) == [DATABASE, NUMBERS]
 
 
-@pytest.mark.parametrize("writable", [False, True])
+@pytest.mark.parametrize("writable", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_s14_a_table_of_another_process_is_told_of_the_schema_and_the_listing(
     base: Path, writable: bool
 ) -> None:
@@ -104,6 +105,7 @@ async def test_s14_a_burst_is_told_at_once_and_once_again_when_it_is_over(file: 
     assert told.count(NUMBERS) < 10
 
 
+@pytest.mark.slow
 async def test_s14_the_last_commit_of_a_burst_is_told(base: Path) -> None:
     async with watching(base, NUMBERS, SCHEMA) as held:
         await elsewhere(base, *[INSERT] * 200, "CREATE TABLE more (x)")
@@ -112,6 +114,7 @@ async def test_s14_the_last_commit_of_a_burst_is_told(base: Path) -> None:
             told += await held.told()
 
 
+@pytest.mark.slow
 async def test_s14_a_change_that_no_notice_tells_of_is_found_all_the_same(file: Path, tmp_path: Path) -> None:
     # Of writing under another name of the file, the system tells whoever watches that name's directory.
     with closing(sqlite3.connect(file)) as connection:
@@ -179,12 +182,19 @@ async def test_a_row_counts_as_its_table_however_that_is_written(base: Path) -> 
     assert keys == [NUMBERS, NUMBERS, DATABASE, SCHEMA]
 
 
-@pytest.mark.parametrize("uri", ["sqlite:///nowhere/t", "sqlite:///nowhere", "file:///data", "sqlite:///"])
-async def test_what_is_no_part_of_a_database_is_not_watched(base: Path, uri: str) -> None:
-    async with watching(base) as held:
-        with pytest.raises(SqlError):
-            await held.begin(uri)
+async def test_what_is_no_part_of_a_database_is_not_watched(file: Path) -> None:
+    async with watching(file) as held:
+        for uri in ("sqlite:///nowhere/t", "sqlite:///nowhere", "file:///data", "sqlite:///"):
+            with pytest.raises(SqlError):
+                await held.begin(uri)
         assert held.watch.health["watched"] == 0
+
+
+async def test_a_session_is_told_that_what_it_watches_is_polled(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "Notices", RefusedNotices)  # the system refuses none while others have few
+    async with reading(app, file) as client:
+        await client.peer.request("resources/subscribe", {"uri": "sqlite:///data"})
+        assert await client.told_next() == ("notice", POLLED)
 
 
 async def test_a_database_that_is_locked_is_watched_all_the_same(file: Path) -> None:
@@ -204,7 +214,7 @@ async def test_nothing_is_told_and_no_file_watched_after_the_end(base: Path) -> 
         await elsewhere(base, INSERT)
         assert await held.told() == [OTHER]
         held.watch.end(OTHER)
-        while not held.watch._notices.deaf:
+        while not held.watch._notices.deaf:  # else it would have to wait for what is not told
             await anyio.lowlevel.checkpoint()
         assert held.watch.health == {"watched": 0, "degraded": False}
 

@@ -1,0 +1,56 @@
+"""The connections that are lent, and those that do not come back in time."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.sql.errors import SqlError
+from servers.sqlite.engine.connection import Connection
+from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.pool import Pool
+from tests.servers.sqlite.engine.test_connection import UNSTOPPABLE, refusal
+
+
+async def test_a_pool_gives_a_connection_again_and_the_one_that_is_wanted(file: Path) -> None:
+    pool = Pool(lambda: Connection(file, "ro", Limits()), 2, 30)
+    async with pool.lent() as one:
+        pass
+    async with pool.lent() as again, pool.lent() as other:
+        assert again is one
+    assert await pool.take(one) is one
+    assert await pool.take(one) is other
+    await pool.close()
+
+
+async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
+    pool = Pool(lambda: Connection(file, "ro", Limits()), 1, 0.01)
+    async with pool.lent():
+        with pytest.raises(SqlError) as raised:
+            await pool.take()
+    await pool.close()
+    assert raised.value.code == "busy"
+
+
+async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path) -> None:
+    pool = Pool(lambda: Connection(file, "ro", Limits(seconds=0.01)), 1, 60)
+    stuck = []
+    for _ in range(2):
+        async with pool.lent() as connection:
+            stuck.append(connection)
+            assert (await refusal(connection, UNSTOPPABLE)).code == "timeout"
+    with anyio.move_on_after(0.05) as waited:
+        await pool.take()
+    assert waited.cancelled_caught
+    async with pool.lent() as again:
+        assert again in stuck
+    assert len(set(stuck)) == 2
+    await pool.close()
+
+
+async def test_a_pool_keeps_its_place_when_a_connection_can_not_be_opened(tmp_path: Path) -> None:
+    pool = Pool(lambda: Connection(tmp_path / "nothing.db", "ro", Limits()), 1, 30)
+    for _ in range(2):
+        with pytest.raises(SqlError) as raised:
+            await pool.take()
+        assert raised.value.code == "not_found"
