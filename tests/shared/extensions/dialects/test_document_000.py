@@ -40,8 +40,8 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(app: Server[Any], *, dialects: bool = True) -> AsyncIterator[Talk]:
-    async with connected(app, dialects=dialects) as end:
+async def talking(app: Server[Any]) -> AsyncIterator[Talk]:
+    async with connected(app, dialects=True) as end:
         yield Talk(end)
 
 
@@ -50,11 +50,10 @@ def app() -> Server[Any]:
     made = server()
 
     @made.tool()
-    async def read_file(ctx: Context[Any], path: str) -> str:
+    async def read_file(path: str) -> str:
         """Reads a file."""
         if path == "gone":
             raise ToolError("no such file")
-        await ctx.progress(1, 2)
         return f"what is in {path}"
 
     @made.tool()
@@ -72,12 +71,6 @@ def app() -> Server[Any]:
         """Gives data and a picture of it."""
         picture = ImageContent(data="eA==", mime_type="image/png")
         return CallToolResult(content=[picture], structured_content={"May": 3})
-
-    @made.tool()
-    async def wait() -> str:
-        """Never ends by itself."""
-        await anyio.sleep_forever()
-        return ""
 
     @made.resource("note://all", mime_type="text/plain")
     async def notes() -> str:
@@ -130,7 +123,7 @@ async def test_every_method_that_initialize_names_is_understood():
 async def test_all_tools_are_one_array():
     async with talking(app()) as talk:
         tools = await talk.ask("mcp/listTools")
-    assert [one["toolId"] for one in tools] == ["test/read_file", "test/count", "test/both", "test/draw", "test/wait"]
+    assert [one["toolId"] for one in tools] == ["test/read_file", "test/count", "test/both", "test/draw"]
     assert tools[0]["description"] == "Reads a file."
     assert tools[0]["inputSchema"]["required"] == ["path"]
 

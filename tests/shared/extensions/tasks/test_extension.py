@@ -100,10 +100,6 @@ async def test_cancelling_it_ends_the_work():
 # Questions
 
 
-async def answer(peer, id_, **answers):
-    assert (await peer.request("tasks/update", {"taskId": id_, "inputResponses": answers}))["result"].keys() == ACK
-
-
 async def test_what_the_client_can_not_be_asked_fails_the_task():
     async with opened() as running, speaking(running, {"extensions": {TASKS: {}}}) as peer:
         task = await until(peer, await begin(peer, "ask"), "failed")
