@@ -13,6 +13,7 @@ from servers.bundle.commands.install import uninstall
 from servers.bundle.hosts.bundled import BUNDLE, name_of
 from servers.bundle.hosts.launching import launch_command
 from tests.servers.bundle.commands.test_connect import everything
+from tests.servers.bundle.refusals import not_refused, refused
 
 URL = "https://mcp.example.org/mcp"
 PROGRAM = launch_command(BUNDLE)
@@ -37,14 +38,6 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return servers
 
 
-def refusal(capsys: pytest.CaptureFixture[str], command: Any, *words: str) -> str:
-    with pytest.raises(SystemExit) as ended:
-        command(words)
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    return line.partition(": ")[2]
-
-
 def starting(*words: str) -> dict[str, Any]:
     return {"command": PROGRAM[0], "args": [*PROGRAM[1:], *words]}
 
@@ -52,101 +45,67 @@ def starting(*words: str) -> dict[str, Any]:
 # One at a URL
 
 
-def test_a_client_without_urls_starts_what_connects(capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(capsys, "--url", URL, "--client", "claude-desktop") == {
-        "mcp-example-org": starting("connect", URL)
+def test_a_client_without_urls_starts_what_connects(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--url", URL, "--client", "claude-desktop")
+    assert printed(capsys, *words) == {"mcp-example-org": starting("connect", URL)}
+    # The token is named by the absolute path of its file.
+    token = ("--token-file", str(home / "token"))
+    assert printed(capsys, *words, "--token-file", "token", "--name", "remote") == {
+        "remote": starting("connect", URL, *token)
     }
-
-
-def test_the_token_is_named_by_the_absolute_path_of_its_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--url", URL, "--token-file", "token", "--client", "claude-desktop", "--name", "remote")
-    assert printed(capsys, *words) == {"remote": starting("connect", URL, "--token-file", str(home / "token"))}
-
-
-def test_a_variable_is_one_of_what_connects(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--url", URL, "--env", "MCP_CONNECT_TOKEN=hush", "--client", "codex")
-    assert printed(capsys, *words) == {
-        "mcp-example-org": {**starting("connect", URL), "env": {"MCP_CONNECT_TOKEN": "hush"}}
-    }
-
-
-def test_a_client_with_urls_has_the_url(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--url", URL, "--token-variable", "TOKEN", "--client", "codex")
-    assert printed(capsys, *words) == {"mcp-example-org": {"url": URL, "bearer_token_env_var": "TOKEN"}}
-
-
-@pytest.mark.parametrize("more", [[], ["--token-file"]])
-def test_a_client_with_urls_starts_what_connects_where_that_is_meant(
-    more: list[str], home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    token = [str(home / "token")] if more else []
-    words = ("--url", URL, "--client", "codex", *(more or ["--connect"]), *token)
-    (entry,) = printed(capsys, *words).values()
-    assert entry == starting("connect", URL, *more, *token)
-
-
-def test_a_websocket_is_connected_to(capsys: pytest.CaptureFixture[str]) -> None:
-    (entry,) = printed(capsys, "--url", "ws://127.0.0.1:8000/mcp", "--client", "codex").values()
-    assert entry == starting("connect", "ws://127.0.0.1:8000/mcp")
-
-
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("https://mcp.example.org/mcp", "mcp-example-org"),
-        ("http://127.0.0.1:8000/sqlite/mcp", "sqlite"),
-        ("http://127.0.0.1:8000/sqlite/sse", "sqlite"),
-        ("http://127.0.0.1:8000/", "127-0-0-1"),
-        ("http://[::1]:8000/mcp", "1"),
-    ],
-)
-def test_an_entry_is_called_as_its_server(url: str, name: str) -> None:
-    assert name_of(url) == name
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (
-            ["--url", "example.org/mcp"],
-            "the URL of a server begins with http://, https://, ws:// or wss://, and names",
-        ),
-        (
-            ["--url", "nonsense"],
-            "the URL of a server begins with http://, https://, ws:// or wss://, and names",
-        ),
-        (
-            ["--url", "https://ann:hush@example.org/mcp"],
-            "whoever sees a URL sees the user name and the password in it",
-        ),
-        (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
-        (
-            ["--url", URL, "--token-variable", "TOKEN"],
-            "Claude Desktop starts what reaches this server: give its token",
-        ),
-        (["--url", URL, "--token-variable", "hush hush"], "--token-variable takes the name of a variable"),
-        (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need a server that is named"),
-        (["--url", URL, "--name", "a b"], "--name takes letters, digits, - and _"),
-        (["--url", URL, "--env", "x"], "--env takes NAME=VALUE"),
-        ([], "the following arguments are required: NAME"),
-        (["--join"], "--join takes the names of servers, or --config FILE with their settings"),
-        (["--join", "nothing"], "there is no server 'nothing' in the catalog"),
-        (["--join", "fetch", "--url", URL], "--join is for servers that are started, and --url for one that runs"),
-        (["--join", "--config", "nowhere.yaml"], "nowhere.yaml: No such file or directory"),
-        (["fetch", "--config", "bundle.yaml"], "--connect goes with a --url without NAME, and --config with --join"),
-    ],
-)
-def test_what_could_not_work_is_refused_in_one_line(
-    words: list[str], why: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = refusal(capsys, config.main, *words, "--client", "claude-desktop")
-    assert shown.startswith(why)
-    assert "hush" not in shown
-
-
-def test_with_a_name_it_is_an_option_of_that_server(capsys: pytest.CaptureFixture[str]) -> None:
+    # With the name of a server it is an option of that server.
     (entry,) = printed(capsys, "fetch", "--client", "claude-desktop", "--token-file", "token").values()
-    assert entry["args"] == ["--token-file", str(Path.cwd() / "token")]
+    assert entry["args"] == [*token]
+
+
+def test_a_client_with_urls_has_the_url_or_starts_what_connects(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def entry(*words: str) -> dict[str, Any]:
+        (found,) = printed(capsys, "--client", "codex", *words).values()
+        return found
+
+    assert entry("--url", URL, "--token-variable", "TOKEN") == {"url": URL, "bearer_token_env_var": "TOKEN"}
+    assert entry("--url", URL, "--connect") == starting("connect", URL)
+    token = ("--token-file", str(home / "token"))
+    assert entry("--url", URL, *token) == starting("connect", URL, *token)
+    env = {"MCP_CONNECT_TOKEN": "hush"}
+    assert entry("--url", URL, "--env", "MCP_CONNECT_TOKEN=hush") == {**starting("connect", URL), "env": env}
+    assert entry("--url", "ws://127.0.0.1:8000/mcp") == starting("connect", "ws://127.0.0.1:8000/mcp")
+
+
+def test_an_entry_is_called_as_its_server() -> None:
+    names = {
+        "https://mcp.example.org/mcp": "mcp-example-org",
+        "http://127.0.0.1:8000/sqlite/mcp": "sqlite",
+        "http://127.0.0.1:8000/sqlite/sse": "sqlite",
+        "http://127.0.0.1:8000/": "127-0-0-1",
+        "http://[::1]:8000/mcp": "1",
+    }
+    assert {url: name_of(url) for url in names} == names
+
+
+REFUSED = [
+    (["--url", "example.org/mcp"], "the URL of a server begins with http://, https://, ws:// or wss://, and names"),
+    (["--url", "https://ann:hush@example.org/mcp"], "whoever sees a URL sees the user name and the password in it"),
+    (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
+    (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop starts what reaches this server: give its token"),
+    (["--url", URL, "--token-variable", "hush hush"], "--token-variable takes the name of a variable"),
+    (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need a server that is named"),
+    (["--url", URL, "--name", "a b"], "--name takes letters, digits, - and _"),
+    (["--url", URL, "--env", "x"], "--env takes NAME=VALUE"),
+    ([], "the following arguments are required: NAME"),
+    (["--join"], "--join takes the names of servers, or --config FILE with their settings"),
+    (["--join", "nothing"], "there is no server 'nothing' in the catalog"),
+    (["--join", "fetch", "--url", URL], "--join is for servers that are started, and --url for one that runs"),
+    (["--join", "--config", "nowhere.yaml"], "nowhere.yaml: No such file or directory"),
+    (["fetch", "--config", "bundle.yaml"], "--connect goes with a --url without NAME, and --config with --join"),
+]
+
+
+def test_what_could_not_work_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [([*words, "--client", "claude-desktop"], why) for words, why in REFUSED]
+    assert not not_refused(capsys, config.main, rows)
 
 
 def test_a_key_in_a_url_is_written_and_not_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,14 +135,12 @@ def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.Captur
 
 
 def test_several_are_one_entry(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = printed(capsys, "--join", "filesystem", "sqlite", "--client", "claude-desktop")
-    here = {"MCP_FILESYSTEM_ROOTS": str(home)}
-    assert found == {"bundle": {**starting("run", "--join", "filesystem", "sqlite"), "env": here}}
-
-
-def test_the_directory_may_be_another(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--join", "filesystem", "--env", "MCP_FILESYSTEM_ROOTS=/srv", "--client", "claude-desktop")
-    assert printed(capsys, *words)["bundle"]["env"] == {"MCP_FILESYSTEM_ROOTS": "/srv"}
+    """The directory is that in which it is printed, or another."""
+    words = ("--join", "filesystem", "sqlite", "--client", "claude-desktop")
+    entry = starting("run", "--join", "filesystem", "sqlite")
+    assert printed(capsys, *words) == {"bundle": {**entry, "env": {"MCP_FILESYSTEM_ROOTS": str(home)}}}
+    found = printed(capsys, *words, "--env", "MCP_FILESYSTEM_ROOTS=/srv")
+    assert found["bundle"]["env"] == {"MCP_FILESYSTEM_ROOTS": "/srv"}
 
 
 def test_their_settings_are_those_of_a_file(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +149,7 @@ def test_their_settings_are_those_of_a_file(home: Path, capsys: pytest.CaptureFi
     file = str(home / "bundle.yaml")
     assert printed(capsys, *words) == {"bundle": starting("run", "--join", "--config", file)}
     assert printed(capsys, *words, "fetch")["bundle"]["args"][-3:] == ["fetch", "--config", file]
-    shown = refusal(capsys, config.main, *words, "prompts")
+    shown = refused(capsys, config.main, *words, "prompts")
     assert shown == "bundle.yaml: there is no server 'prompts' in it"
 
 
@@ -200,17 +157,14 @@ def test_their_settings_are_those_of_a_file(home: Path, capsys: pytest.CaptureFi
 
 
 def test_an_entry_is_taken_out_by_its_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And stays where it starts something else."""
     path = home / ".config" / "Claude" / "claude_desktop_config.json"
     path.parent.mkdir(parents=True)
     entry = printed(capsys, "--url", URL, "--client", "claude-desktop")
     path.write_text(json.dumps({"mcpServers": entry}))
     uninstall(["mcp-example-org", "--client", "claude-desktop"])
     assert json.loads(path.read_text()) == {"mcpServers": {}}
-
-
-def test_an_entry_that_starts_something_else_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = home / ".config" / "Claude" / "claude_desktop_config.json"
-    path.parent.mkdir(parents=True)
     path.write_text('{"mcpServers": {"remote": {"command": "npx"}}}')
-    shown = refusal(capsys, uninstall, "remote", "--client", "claude-desktop")
+    capsys.readouterr()
+    shown = refused(capsys, uninstall, "remote", "--client", "claude-desktop")
     assert shown == f"{path}: the server 'remote' was not put there by install: take it out by hand"

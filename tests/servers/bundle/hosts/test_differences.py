@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.bundle.commands.install import main as install
@@ -57,23 +57,23 @@ def test_secrets_of_the_entry_are_hidden() -> None:
     assert '"TOKEN": …' in text
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        '{\n  "mcpServers": {\n    "old": {"env": {"T": "hush"}}\n  }\n}',
-        '{\n  "mcpServers": {\n    "old": {"headers": {"T": "hush"}}\n  }\n}',
-        '{\n  "mcpServers": {\n    "old": {"command": "hush", "args": ["hush", "hush"]}\n  }\n}',
-        '{\n  "key": "hush",\n  "list": ["hush"], "pin": 1234\n}',
-        '{\n  // "T": "hush"\n  "mcpServers": {} /* hush\n hush */\n}',
-        '// hush\n/* hush\n hush */ {"mcpServers": {}} // hush',
-        '{"mcpServers":{"old":{"env":{"T":"hush"}}}}',
-    ],
-)
-def test_nothing_of_the_user_is_shown_but_keys(secret: str) -> None:
-    lines = shown(secret)
-    assert "hush" not in text_of(lines)
-    assert "1234" not in text_of(lines)
-    assert any(line.sign == "+" for line in lines)
+SECRETS = [
+    '{\n  "mcpServers": {\n    "old": {"env": {"T": "hush"}}\n  }\n}',
+    '{\n  "mcpServers": {\n    "old": {"headers": {"T": "hush"}}\n  }\n}',
+    '{\n  "mcpServers": {\n    "old": {"command": "hush", "args": ["hush", "hush"]}\n  }\n}',
+    '{\n  "key": "hush",\n  "list": ["hush"], "pin": 1234\n}',
+    '{\n  // "T": "hush"\n  "mcpServers": {} /* hush\n hush */\n}',
+    '// hush\n/* hush\n hush */ {"mcpServers": {}} // hush',
+    '{"mcpServers":{"old":{"env":{"T":"hush"}}}}',
+]
+
+
+def test_nothing_of_the_user_is_shown_but_keys() -> None:
+    for secret in SECRETS:
+        lines = shown(secret)
+        assert "hush" not in text_of(lines)
+        assert "1234" not in text_of(lines)
+        assert any(line.sign == "+" for line in lines)
 
 
 def test_in_toml_the_entry_is_shown_with_the_lines_around_it() -> None:
@@ -96,6 +96,7 @@ def test_in_toml_the_entry_is_shown_with_the_lines_around_it() -> None:
     ]
 
 
+@settings(max_examples=40)
 @given(st.text("ab\n \"'{}[]:,/*#\\", max_size=40))
 def test_in_toml_whatever_stands_in_texts_and_comments_stays_hidden(text: str) -> None:
     comment = "# " + text.replace("\n", "hush\n# ") + "hush\n"
@@ -114,12 +115,14 @@ def test_of_lines_that_are_long_the_change_is_shown() -> None:
     assert line == Line("+", ',"mcpServers":{"new":{"command":"/opt/mcp","args":[]}}')
 
 
+@settings(max_examples=40)
 @given(st.text("ab\n \"'{}[]:,/*\\", max_size=40))
 def test_whatever_stands_in_comments_stays_hidden(comment: str) -> None:
     before = "// " + comment.replace("\n", "hush\n// ") + 'hush\n{"a": 1}\n'
     assert "hush" not in text_of(shown(before))
 
 
+@pytest.mark.slow
 def test_what_a_command_prints_has_its_values_and_no_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

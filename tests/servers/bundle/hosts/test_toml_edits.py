@@ -1,6 +1,7 @@
 """What is put into a file of TOML can be taken out again without a trace, whatever the file looks like."""
 
 import json
+import re
 import tomllib
 from typing import Any
 
@@ -46,19 +47,16 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
-def test_a_file_is_as_it_was_after_the_way_there_and_back(text: str) -> None:
-    changed = there_and_back(text.encode())
-    assert servers_of(changed) == {**servers_of(text.encode()), "new": ENTRY}
-    assert changed.startswith(text.encode())
+def test_a_file_is_as_it_was_after_the_way_there_and_back() -> None:
+    for text in FILES.values():
+        changed = there_and_back(text.encode())
+        assert servers_of(changed) == {**servers_of(text.encode()), "new": ENTRY}
+        assert changed.startswith(text.encode())
 
 
-def test_lines_end_as_the_others_do() -> None:
+def test_lines_end_as_the_others_do_and_an_empty_one_stands_before_the_entry() -> None:
     changed = there_and_back(FILES["lines that end in CRLF"].encode())
     assert changed.count(b"\n") == changed.count(b"\r\n")
-
-
-def test_an_empty_line_stands_before_the_entry() -> None:
     assert there_and_back(b"a = 1\n").startswith(b'a = 1\n\n[mcp_servers.new]\ncommand = "/opt/mcp"\n')
 
 
@@ -167,22 +165,16 @@ def test_what_came_behind_the_entry_stays() -> None:
     assert text == b'a = 1\n\n[projects."/work"]\ntrust_level = "trusted"\n'
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (b"a = ", "is not TOML: "),
-        (b"\xff", "is not UTF-8"),
-        (b"mcp_servers = { old = {} }\n", "its servers are not tables [mcp_servers.NAME]"),
-        (b"[mcp_servers]\nnew = { command = 'x' }\n", "'new' has no table [mcp_servers.new] of its own"),
-        (b"[mcp_servers.new.env]\nA = 1\n[mcp_servers]\nnew.command = 'x'\n", "its servers are not tables"),
-    ],
-)
-def test_what_can_not_be_changed_is_refused(text: bytes, reason: str) -> None:
-    with pytest.raises(ValueError) as refused:
-        put(text, CODEX, "new", ENTRY)
-    assert str(refused.value).startswith(reason)
-
-
-def test_an_entry_that_is_not_there_can_not_be_taken() -> None:
+def test_what_can_not_be_changed_is_refused() -> None:
+    reasons = {
+        b"a = ": "is not TOML: ",
+        b"\xff": "is not UTF-8",
+        b"mcp_servers = { old = {} }\n": "its servers are not tables [mcp_servers.NAME]",
+        b"[mcp_servers]\nnew = { command = 'x' }\n": "'new' has no table [mcp_servers.new] of its own",
+        b"[mcp_servers.new.env]\nA = 1\n[mcp_servers]\nnew.command = 'x'\n": "its servers are not tables",
+    }
+    for text, reason in reasons.items():
+        with pytest.raises(ValueError, match=re.escape(reason)):
+            put(text, CODEX, "new", ENTRY)
     with pytest.raises(ValueError, match="has no server 'new'"):
         take(b"", CODEX, "new", {})

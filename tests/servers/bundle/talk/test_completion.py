@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("fcntl")
 
 ROOT = Path(__file__).resolve().parents[4]
-TINY = f"-- {sys.executable} -I -S {Path(__file__).with_name('tiny.py')}"
+TINY = f"-- {sys.executable} -I -S {Path(__file__).parents[1] / 'tiny.py'}"
 
 
 def completed(line: str, home: Path, rest: str = "") -> list[str]:
@@ -31,46 +31,36 @@ def completed(line: str, home: Path, rest: str = "") -> list[str]:
         return file.read().splitlines()
 
 
-@pytest.mark.slow
-def test_the_shell_is_told_what_a_tool_takes(tmp_path: Path) -> None:
-    found = ["count=", "mode=", "tags=", "text="]
-    assert completed("mcp-server-bundle call - repeat ", tmp_path, f" {TINY}") == found
+OTHERS = [
+    ("ins", ["install", "inspect"]),
+    ("call - repeat ", ["count=", "mode=", "tags=", "text="]),
+    ("info fi", ["filesystem"]),
+    ("call cursor:", ["mine"]),
+    ("call - repeat mode=f", ["fast"]),
+    ("prompt - greet ", ["who="]),
+    ("call - repeat --js", ["--json"]),
+    ("call nothing ", []),
+    ("list ", []),
+]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        ("mcp-server-bundle ins", ["install", "inspect"]),
-        ("mcp-server-bundle call - re", ["repeat"]),
-        ("mcp-server-bundle info fi", ["filesystem"]),
-        ("mcp-server-bundle call fi", ["filesystem"]),
-        ("mcp-server-bundle call cursor:", ["mine"]),
-        ("mcp-server-bundle call - repeat mode=f", ["fast"]),
-        ("mcp-server-bundle prompt - greet ", ["who="]),
-        ("mcp-server-bundle call - repeat --js", ["--json"]),
-        ("mcp-server-bundle call nothing ", []),
-        ("mcp-server-bundle list ", []),
+        ("call - re", ["repeat"]),
+        *(pytest.param(*row, marks=pytest.mark.slow) for row in OTHERS),
     ],
 )
 def test_the_shell_is_told_of_every_word(line: str, found: list[str], tmp_path: Path) -> None:
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor/mcp.json").write_text('{"mcpServers": {"mine": {"command": "x"}}}')
-    assert completed(line, tmp_path, f" {TINY}") == found
+    assert completed(f"mcp-server-bundle {line}", tmp_path, f" {TINY}") == found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("mcp-server-bundle prompt everything test_prompt_with_arguments arg1=o", ["other"]),
-        ("mcp-server-bundle read everything test://static-t", ["//static-text"]),
-    ],
-)
-def test_a_server_of_the_catalog_is_asked(line: str, found: list[str], tmp_path: Path) -> None:
-    assert completed(line, tmp_path) == found
-
-
-@pytest.mark.slow
-def test_a_server_that_fails_completes_nothing_without_a_word(tmp_path: Path) -> None:
+def test_a_server_of_the_catalog_is_asked(tmp_path: Path) -> None:
+    """One that fails completes nothing, without a word."""
+    line = "mcp-server-bundle prompt everything test_prompt_with_arguments arg1=o"
+    assert completed(line, tmp_path) == ["other"]
+    assert completed("mcp-server-bundle read everything test://static-t", tmp_path) == ["//static-text"]
     assert completed("mcp-server-bundle call - re", tmp_path, " -- /no/server") == []

@@ -1,7 +1,6 @@
 """`call`, `read`, `prompt` and `inspect`, over a server that starts at once: what they show, and how they end."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from servers.bundle.program import main
 from servers.bundle.talk.showing import Piece
+from tests.servers.bundle.refusals import refused
 
 SERVER = ["--", sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tiny.py")]
 ROOT = Path(__file__).resolve().parents[4]
@@ -27,54 +27,53 @@ def ended(*words: str) -> int:
 def test_arguments_are_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "repeat", "text=12", "--timeout", "9", "count=12", "tags=a", "tags=b") == 0
     assert json.loads(capsys.readouterr().out) == {"text": "12", "count": 12, "tags": ["a", "b"]}
-
-
-def test_all_arguments_as_json_are_sent_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    # Those in JSON are sent as they are.
     assert ended("call", "repeat", "--arguments", '{"count": "x", "other": null}') == 0
     assert json.loads(capsys.readouterr().out) == {"count": "x", "other": None}
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["call", "repaet", "text=a"], "there is no tool 'repaet'; did you mean repeat?"),
-        (["call", "repeat", "txt=a"], "there is no argument 'txt'; did you mean text?"),
-        (["call", "repeat", "count=1"], "repeat needs text=text"),
-        (["call", "repeat", "text=a", "count=many"], "count takes integer, and not 'many'"),
-        (["call", "repeat", "text=a", "mode=fsat"], "mode takes fast, slow, and not 'fsat'; fast?"),
-        (["call", "repeat", "text"], "'text' is no argument: they are given as key=value"),
-        (["call", "repeat", "--arguments", "[1]"], "--arguments takes one JSON object"),
-        (["call", "repeat", "--arguments", '{"count": NaN}'], "--arguments takes one JSON object"),
-        (["call", "repeat", "--arguments", '{"count": 1e999}'], "--arguments takes one JSON object"),
-        (["call", "draw", "--out", "/nowhere/a.png"], "--out: there is no directory /nowhere"),
-        (["prompt", "greet"], "greet needs who=TEXT"),
-        (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),
-        (["prompt", "greet", "who=a", "who=b"], "who takes one value, and was given 2"),
-        (["inspect", "--header", "a:b"], "headers and tokens go with a URL: a server that is started needs none"),
-        (["inspect", "--timeout", "0"], "argument --timeout: takes a number of seconds; see --help"),
-    ],
-    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
-)
-def test_wrong_usage_is_said_in_one_line(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(*words) == 2
-    assert capsys.readouterr().err.partition(": ")[2] == f"{why}\n"
+WRONG = [
+    (["call", "repaet", "text=a"], "there is no tool 'repaet'; did you mean repeat?"),
+    (["call", "repeat", "txt=a"], "there is no argument 'txt'; did you mean text?"),
+    (["call", "repeat", "count=1"], "repeat needs text=text"),
+    (["call", "repeat", "text=a", "count=many"], "count takes integer, and not 'many'"),
+    (["call", "repeat", "text=a", "mode=fsat"], "mode takes fast, slow, and not 'fsat'; fast?"),
+    (["call", "repeat", "text"], "'text' is no argument: they are given as key=value"),
+    (["call", "repeat", "--arguments", "[1]"], "--arguments takes one JSON object"),
+    (["call", "repeat", "--arguments", '{"count": NaN}'], "--arguments takes one JSON object"),
+    (["call", "repeat", "--arguments", '{"count": 1e999}'], "--arguments takes one JSON object"),
+    (["call", "draw", "--out", "/nowhere/a.png"], "--out: there is no directory /nowhere"),
+    (["prompt", "greet"], "greet needs who=TEXT"),
+    (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),
+    (["prompt", "greet", "who=a", "who=b"], "who takes one value, and was given 2"),
+    (["inspect", "--header", "a:b"], "headers and tokens go with a URL: a server that is started needs none"),
+    (["inspect", "--timeout", "0"], "argument --timeout: takes a number of seconds; see --help"),
+]
 
 
-def test_a_tool_that_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    said = [(words, refused(capsys, lambda words: ended(*words), *words)) for words, _ in WRONG]
+    assert said == WRONG
+
+
+def test_what_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "fail") == 1
     assert capsys.readouterr() == ("", "\x1b[31mno luck\n")
-
-
-def test_what_the_server_refuses_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "fail", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["isError"] is True
     assert ended("read", "tiny://nothing") == 1
     assert capsys.readouterr().err.endswith(" refuses: there is no such thing\n")
 
 
 def test_a_server_that_is_gone_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("call", "vanish") == 3
+    assert ended("call", "vanish", "--verbose") == 3
     said = capsys.readouterr().err
-    assert said.partition(" was lost: ")[0].startswith("python -m servers call: the connection to ")
+    assert "python -m servers call: the connection to " in said.partition(" was lost: ")[0]
     assert said.endswith("; last it said: out of ink\n")
+    # What it logs is shown where it is asked for.
+    assert "out of ink\n" in said.partition("the connection to ")[0]
+    assert main(["inspect", "-", "--", "/no/server"]) == 3
+    assert capsys.readouterr().err.endswith("no connection to server: /no/server: No such file or directory\n")
 
 
 def test_a_server_that_does_not_answer_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,32 +81,19 @@ def test_a_server_that_does_not_answer_is_no_connection(capsys: pytest.CaptureFi
     assert capsys.readouterr().err.endswith(": no answer in 0.3 s; --timeout gives it more\n")
 
 
-def test_a_command_that_is_not_there_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", "-", "--", "/no/server"]) == 3
-    assert capsys.readouterr().err.endswith("no connection to server: /no/server: No such file or directory\n")
-
-
-def test_pictures_are_saved_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pictures_are_named_or_saved_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "draw") == 0
+    assert capsys.readouterr().out.startswith("[image/png, 5 bytes; --out FILE saves it]\ntwo\n")
+    # What one is called forges no line.
+    assert Piece(data=b"", mime="image/png\nsaved").shown == "[image/png saved, 0 bytes; --out FILE saves it]"
     assert ended("call", "draw", "--out", str(tmp_path / "a.png")) == 0
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.png": PNG, "a-2.png": PNG}
     said = capsys.readouterr()
     assert said.out == "two\n[image/png: its 'data' is not base64]\n"
     assert f"saved {tmp_path / 'a.png'}: image/png, 5 bytes\n" in said.err
-
-
-def test_a_picture_is_named_where_it_is_not_saved(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("call", "draw") == 0
-    assert capsys.readouterr().out.startswith("[image/png, 5 bytes; --out FILE saves it]\ntwo\n")
-
-
-def test_data_without_text_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    # Data without a text is shown.
     assert ended("call", "measure") == 0
     assert json.loads(capsys.readouterr().out) == {"width": 80}
-
-
-def test_json_is_the_answer_as_it_came(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("call", "fail", "--json") == 1
-    assert json.loads(capsys.readouterr().out)["isError"] is True
 
 
 def test_a_text_is_read_into_a_file(tmp_path: Path) -> None:
@@ -137,57 +123,3 @@ def test_a_variable_is_handed_on(capsys: pytest.CaptureFixture[str], monkeypatch
     shows = "import os, sys; sys.stderr.write('\\n ' + os.environ['HANDED'] + '  ' + os.environ['SET'] + '\\n\\n')"
     assert main(["inspect", "-", "--env", "HANDED", "--env", "SET=up", "--", sys.executable, "-c", shows]) == 3
     assert capsys.readouterr().err.endswith("; last it said: on up\n")
-
-
-def test_what_the_server_logs_is_shown_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("call", "vanish", "--verbose") == 3
-    assert "out of ink\n" in capsys.readouterr().err.partition("the connection was lost")[0]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", [["inspect"], ["read", "tiny://picture"], ["call", "measure", "--json"]])
-def test_a_full_disk_is_no_lost_connection(
-    words: list[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command, *others = words
-    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    with open("/dev/full", "w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "servers", command, "-", *others, *SERVER],
-            stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False,
-        )  # fmt: skip
-    why = f"python -m servers {command}: the output can't be written: No space left on device\n"
-    assert (ended.returncode, ended.stderr.decode()) == (2, why)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
-def test_what_could_not_be_written_at_the_end_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PYTHONUNBUFFERED", "")
-    words = ["config", "filesystem", str(tmp_path), "--client", "claude-desktop"]
-    with open("/dev/full", "w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "servers", *words], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False
-        )
-    why = "python -m servers config: the output can't be written: No space left on device\n"
-    assert (ended.returncode, ended.stderr.decode().splitlines(keepends=True)[-1]) == (2, why)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("command", ["list", "accounts"])
-def test_a_full_disk_is_told_in_one_line(command: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    with open("/dev/full", "w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "servers", command], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False
-        )
-    why = f"python -m servers {command}: the output can't be written: No space left on device\n"
-    assert (ended.returncode, ended.stderr.decode()) == (2, why)
-
-
-def test_what_a_picture_is_called_forges_no_line() -> None:
-    assert Piece(data=b"", mime="image/png\nsaved").shown == "[image/png saved, 0 bytes; --out FILE saves it]"

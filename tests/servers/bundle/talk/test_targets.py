@@ -29,18 +29,12 @@ def write(path: Path, key: str, **servers: dict) -> None:
     path.write_text(json.dumps({key: servers}))
 
 
-def test_a_name_of_the_catalog_is_started_with_its_own_options() -> None:
+def test_what_stands_in_the_catalog_for_a_command_and_at_a_url() -> None:
     command = find_target(Asked("filesystem", ("--allow-write", "/data"))).command
     assert command[-2:] == ("--allow-write", "/data")
-
-
-def test_a_dash_is_the_command() -> None:
     assert find_target(Asked("-", ("/bin/server", "-v"))) == Target("server", ("/bin/server", "-v"))
-
-
-def test_a_url_is_named_without_its_secrets() -> None:
-    target = find_target(Asked("https://me:secret@example.com/mcp?key=secret"))
-    assert target.name == "https://example.com/mcp"
+    # It is named without its secrets.
+    assert find_target(Asked("https://me:secret@example.com/mcp?key=secret")).name == "https://example.com/mcp"
 
 
 @pytest.mark.parametrize(
@@ -72,9 +66,7 @@ def test_the_project_comes_before_the_user(home: Path) -> None:
     write(home / "project/.cursor/mcp.json", "mcpServers", x={"command": "project"})
     target = find_target(Asked("cursor:x"))
     assert (target.command, target.directory) == (("project",), home / "project")
-
-
-def test_claude_code_has_servers_of_one_project_in_its_own_file(home: Path) -> None:
+    # Claude Code has servers of one project in its own file.
     local = {"mcpServers": {"x": {"command": "local"}}}
     write(home / ".claude.json", "projects", **{(home / "project").as_posix(): local})
     assert find_target(Asked("claude-code:x")).command == ("local",)
@@ -112,20 +104,16 @@ def test_another_name_is_told_near_names(home: Path) -> None:
         find_target(Asked("cursor:fles"))
 
 
-@pytest.mark.parametrize(
-    ("client", "text", "meant"),
-    [
-        ("claude-code", "${SET}-${NOT_SET:-other}", "set-other"),
-        ("claude-code", "$SET", "$SET"),
-        ("gemini", "$SET-$NOT_SET", "set-$NOT_SET"),
-        ("vscode", "${env:SET}${/}${workspaceFolderBasename}", "set/project"),
-        ("claude-desktop", "${SET}", "${SET}"),
-        ("zed", "${SET}", "${SET}"),
-    ],
-)
-def test_variables_are_those_of_the_client(
-    client: str, text: str, meant: str, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_are_those_of_the_client(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SET", "set")
-    variables = Variables(client_named(client), this_machine(), home / "project")
-    assert variables.fill_in(text) == meant.replace("/", "\\" if sys.platform == "win32" else "/")
+    slash = "\\" if sys.platform == "win32" else "/"
+    meant = {
+        ("claude-code", "${SET}-${NOT_SET:-other}"): "set-other",
+        ("claude-code", "$SET"): "$SET",
+        ("gemini", "$SET-$NOT_SET"): "set-$NOT_SET",
+        ("vscode", "${env:SET}${/}${workspaceFolderBasename}"): f"set{slash}project",
+        ("claude-desktop", "${SET}"): "${SET}",
+        ("zed", "${SET}"): "${SET}",
+    }
+    for (client, text), said in meant.items():
+        assert Variables(client_named(client), this_machine(), home / "project").fill_in(text) == said

@@ -1,0 +1,88 @@
+"""How each client writes its servers down, and what is read of its file."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.hosts.clients import CLIENTS, client_named
+from servers.bundle.hosts.configured import Configured, as_configured, as_entry, read_entries
+
+STARTED = Configured("a", command="/bin/a", args=("--x", "1"), env={"K": "V"})
+REACHED = Configured("a", url="https://example.com/mcp", headers={"X-Key": "V"})
+
+
+def test_what_is_written_for_a_server_is_read_back() -> None:
+    for client in CLIENTS:
+        assert as_configured(client, "a", as_entry(client, STARTED)) == STARTED
+        if client.http:
+            assert as_configured(client, "a", as_entry(client, REACHED)) == REACHED
+    codex, server = client_named("codex"), REACHED._replace(token_variable="MCP_TOKEN")
+    assert as_configured(codex, "a", as_entry(codex, server)) == server
+    with pytest.raises(ValueError, match="the file of Claude Desktop takes no server with a URL"):
+        as_entry(client_named("claude-desktop"), REACHED)
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    path = folder / "settings"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_servers_are_read_from_json_with_comments_and_from_toml(tmp_path: Path) -> None:
+    path = write(tmp_path, '\ufeff{// mine\r\n"other": [1,], "servers": {"a": {"command": "/bin/a",},},}')
+    assert read_entries(client_named("vscode"), path) == {"a": {"command": "/bin/a"}}
+    path = write(tmp_path, 'model = "x"\n[mcp_servers.a]\ncommand = "/bin/a"\n[mcp_servers.a.env]\nK = "V"\n')
+    assert read_entries(client_named("codex"), path) == {"a": {"command": "/bin/a", "env": {"K": "V"}}}
+    for name in ("claude-desktop", "vscode", "codex"):
+        found = [read_entries(client_named(name), write(tmp_path, text)) for text in ("", "\n")]
+        assert [*found, read_entries(client_named(name), tmp_path / "missing")] == [{}, {}, {}]
+
+
+UNREADABLE: list[tuple[str, str | bytes, str]] = [
+    ("claude-desktop", '{\n  "mcpServers": {} 1\n}', "is not JSON: line 2, column 20"),
+    ("claude-code", "{} // mine", "is not JSON: line 1, column 4"),
+    ("vscode", '{\n  "servers": {"a" 1}\n}', "is not JSON with comments: line 2, column 19: Expecting"),
+    ("vscode", "{servers: {}}", "is not JSON with comments: line 1, column 2"),
+    ("vscode", '{"servers": {}, "servers": {}}', "the key 'servers' is there twice"),
+    ("cursor", '{"mcpServers": {"a": {}, "a": {}}}', "the key 'a' is there twice"),
+    ("cursor", '{"mcpServers": []}', "'mcpServers' is not an object"),
+    ("cursor", "[]", "is not a JSON object"),
+    ("codex", "[mcp_servers", "is not TOML: "),
+    ("codex", "mcp_servers = 1", "'mcp_servers' is not a table"),
+    ("vscode", '{"ü": 1}'.encode("utf-16"), "is not UTF-8"),
+    ("claude-code", "[" * 100_000, "is nested too deeply"),
+    ("vscode", '{"servers": {"a": ' + "[" * 50_000 + "]" * 50_000 + "}}", "is nested too deeply"),
+]
+
+
+def test_a_file_the_client_could_not_read_is_refused(tmp_path: Path) -> None:
+    for name, text, reason in UNREADABLE:
+        path = write(tmp_path, text)
+        with pytest.raises(ValueError, match=re.escape(f"{path}: {reason}")):
+            read_entries(client_named(name), path)
+
+
+UNUSABLE: list[tuple[object, str]] = [
+    (1, "'a' is not an object"),
+    ({}, "'a' has no 'command' and no 'url'"),
+    ({"command": 1}, "'a': 'command' is not a text"),
+    ({"command": "x", "args": "y"}, "'a': 'args' is not a list of texts"),
+    ({"command": "x", "env": {"K": 1}}, "'a': 'env' is not an object of texts"),
+    ({"url": "x", "headers": ["y"]}, "'a': 'headers' is not an object of texts"),
+]
+
+
+def test_an_entry_the_client_could_not_use_is_refused() -> None:
+    for entry, reason in UNUSABLE:
+        with pytest.raises(ValueError, match=reason):
+            as_configured(client_named("vscode"), "a", entry)
+    assert as_configured(client_named("vscode"), "a", {"url": "x", "headers": []}) == Configured("a", url="x")
+
+
+def test_some_entries_start_nothing() -> None:
+    """Servers that are switched off, and what an extension of Zed brings."""
+    found = as_configured(client_named("cline"), "a", {"command": "x", "disabled": True})
+    assert found is not None
+    assert not found.enabled
+    assert as_configured(client_named("zed"), "a", {"settings": {}}) is None

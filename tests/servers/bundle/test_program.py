@@ -1,0 +1,166 @@
+"""The program of the bundle: its commands, what they refuse, and how they end."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+
+from servers.bundle.program import COMMANDS, main
+from shared.kit.program import needs_extra
+from shared.version import __version__
+from tests.servers.bundle.refusals import refused
+
+ROOT = Path(__file__).resolve().parents[3]
+TINY = [sys.executable, "-I", "-S", str(Path(__file__).with_name("tiny.py"))]
+
+
+def shown_in(columns: int, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.MonkeyPatch.context() as patch, suppress(SystemExit):
+        patch.setenv("COLUMNS", str(columns))
+        main(words)
+    return capsys.readouterr().out
+
+
+def test_at_80_columns_no_word_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [["list"], ["info", "filesystem"], ["info", "postgres"], ["--help"]]
+    for said in [*words, *([name, "--help"] for name in COMMANDS)]:
+        shown = shown_in(80, said, capsys)
+        # What has a blank in it is broken there, by us; a path is one word, however long it is.
+        assert [line for line in shown.splitlines() if len(line) > 80 and " " in line.strip()] == [], said
+        assert set(shown_in(500, said, capsys).split()) == set(shown.split()), said
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["info", "files"], "there is no server 'files' in the catalog; there are: filesystem, sqlite"),
+        (["info"], "the following arguments are required: NAME"),
+        (["list", "--catalog", "/nowhere.yaml"], "/nowhere.yaml: No such file or directory"),
+        (["lits"], "invalid choice: 'lits' (choose from "),
+        (["--verson"], "unrecognized arguments: --verson"),
+        (["run", "files"], "invalid choice: 'files' (choose from "),
+        (["list", "--jsno"], "unrecognized arguments: --jsno; did you mean --json?"),
+    ],
+)
+def test_what_is_not_there_is_refused_in_one_line(
+    words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reason in refused(capsys, main, *words)
+
+
+def test_a_refusal_has_no_escape_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "catalog.yaml"
+    path.write_text(yaml.safe_dump({"servers": [], "\x1b[31m\u202e": 1}))
+    assert ": \ufffd[31m\ufffd: Extra inputs" in refused(capsys, main, "list", "--catalog", str(path))
+
+
+def test_the_console_script_is_the_same_program() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, name = declared["mcp-server-bundle"].partition(":")
+    assert getattr(import_module(module), name) is main
+
+
+def test_usage_names_what_was_called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["/home/me/.local/bin/mcp-server-bundle", "list", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.startswith("usage: mcp-server-bundle list ")
+
+
+@pytest.mark.slow
+def test_a_library_that_is_missing_is_named_with_its_fix() -> None:
+    script = "import sys; sys.modules['yaml'] = None; from servers.bundle.program import main; main(['list'])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert f"yaml is not installed; {needs_extra('catalog')}\n" in done.stderr
+
+
+def test_it_tells_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"mcp-server-bundle {__version__}\n")
+
+
+def test_without_a_command_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    told = capsys.readouterr()
+    assert (told.out, [name for name in COMMANDS if f"\n  {name} " not in told.err]) == ("", [])
+
+
+@pytest.mark.slow
+def test_what_a_pipe_does_not_take_is_written_in_ascii(tmp_path: Path) -> None:
+    (tmp_path / "\u00e9").mkdir()
+    words = ["install", "filesystem", "\u00e9", "--client", "cursor", "--dry-run"]
+    command = [sys.executable, "-m", "servers", *words]
+    env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, check=True).stdout
+    assert b"\\xe9" in shown
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_ends_a_command_without_a_word() -> None:
+    command = [sys.executable, "-m", "servers", "demo"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        assert demo.stderr is not None
+        demo.stdout.close()
+        assert demo.stderr.read() == ""
+        assert demo.wait() == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (["connect"], "[OPTION ...] URL"),
+        (["expose"], "[OPTION ...] -- COMMAND [ARGUMENT ...]"),
+        (["run", "--join"], "--join [OPTION ...] [NAME ...]"),
+    ],
+)
+def test_the_usage_of_a_door_says_what_it_needs(
+    words: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    assert capsys.readouterr().out.splitlines()[0].endswith(f" {words[0]} {usage}")
+
+
+def test_what_takes_no_arguments_of_the_server_shows_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("install", "uninstall"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert ("[ARGUMENT ...]" in capsys.readouterr().out) == (command == "install")
+
+
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+
+
+@pytest.mark.slow
+@FULL
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["accounts"],
+        ["config", "filesystem", ".", "--client", "claude-desktop"],
+        ["inspect", "-", "--", *TINY],
+        ["read", "-", "tiny://picture", "--", *TINY],
+        ["call", "-", "measure", "--json", "--", *TINY],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_full_disk_is_told_in_one_line(words: list[str], unbuffered: str) -> None:
+    """And is no lost connection."""
+    command, env = [sys.executable, "-m", "servers", *words], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, env=env, check=False)
+    why = f"python -m servers {words[0]}: the output can't be written: No space left on device"
+    # `config` says before that where its output goes.
+    assert (ended.returncode, ended.stderr.decode().splitlines()[-1]) == (2, why)
+    assert words[0] == "config" or ended.stderr.decode().count("\n") == 1
