@@ -46,17 +46,17 @@ class Served:
 
     def descriptors(self) -> int:
         """How many files and sockets it has open."""
-        return len(os.listdir(f"/proc/{self.process._process.pid}/fd"))
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def memory(self) -> int:
         """How many KiB of memory it has."""
-        status = Path(f"/proc/{self.process._process.pid}/status").read_text()
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.findall(r"VmRSS:\s+([0-9]+) kB", status)[0])
 
     async def blocks(self) -> int:
         """How many pieces of memory all its objects take."""
         said = self.process.stderr
-        self.process._process.send_signal(signal.SIGUSR1)
+        os.kill(self.process.pid, signal.SIGUSR1)
         with anyio.fail_after(PATIENCE):
             while not (told := re.findall(r"blocks ([0-9]+) in use", self.process.stderr[len(said) :])):
                 await anyio.sleep(0.01)

@@ -150,7 +150,7 @@ def test_text_lines_and_levels() -> None:
 
 @pytest.mark.parametrize("style", ["text", "json"])
 def test_a_line_names_the_span_that_it_belongs_to(style: str) -> None:
-    formatter = logs._Json() if style == "json" else logs._Text()
+    formatter = logs._Json() if style == "json" else logs._Text()  # as above
     record = logging.makeLogRecord({"name": "a", "levelname": "INFO", "msg": "b"})
 
     def line() -> str:

@@ -119,7 +119,7 @@ def test_what_was_cancelled_has_no_time_and_leaves_nothing_behind() -> None:
     meter.sent([Outgoing(Response(1, {}))])
     ((_, series),) = metrics
     assert (series.requests, sum(series.buckets)) == (1, 0)
-    assert not meter._under_way
+    assert not meter._under_way  # nothing else tells that it keeps no memory of it
 
 
 def test_a_stream_that_lets_its_client_go_is_under_way_still() -> None:

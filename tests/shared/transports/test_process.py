@@ -77,9 +77,9 @@ async def test_what_is_no_message_and_the_last_line() -> None:
 
 
 STUBBORN = """
-import signal, sys, time
+import os, signal, sys, time
 {ignore}
-print('{{"jsonrpc": "2.0", "method": "hello"}}', flush=True)
+print('{{"jsonrpc": "2.0", "method": "hello", "params": {{"pid": %d}}}}' % os.getpid(), flush=True)
 while True: time.sleep(1)
 """
 ENDS = [("", -signal.SIGTERM), ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", -signal.SIGKILL)]
@@ -90,10 +90,10 @@ ENDS = [("", -signal.SIGTERM), ("signal.signal(signal.SIGTERM, signal.SIG_IGN)",
 async def test_the_end_comes_by_steps(ignore: str, code: int) -> None:
     with anyio.fail_after(30):
         async with start_process(_python(STUBBORN.format(ignore=ignore))) as process:
-            assert await messages(process).receive() == [HELLO]
-            pid = process._process.pid
+            [hello] = await messages(process).receive()
+            assert isinstance(hello, Notification)
     assert process.exit_code == code
-    assert _is_gone(pid)
+    assert _is_gone(hello.params["pid"])
 
 
 @pytest.mark.usefixtures("impatient")

@@ -51,7 +51,7 @@ def piped(max_message: int = 1_000_000) -> Iterator[tuple[StdioTransport, int, i
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways to handle pipes; threads are what Windows gets."""
     if request.param == "threads":
-        monkeypatch.setattr(stdio, "_CAN_WAIT", False)
+        monkeypatch.setattr(stdio, "_CAN_WAIT", False)  # a property of the system
 
 
 async def everything(transport: StdioTransport) -> list[Message]:
@@ -143,7 +143,7 @@ def test_nothing_leaves_at_once_to_nobody() -> None:
 
 
 def test_nothing_leaves_at_once_where_that_may_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "_CAN_WAIT", False)
+    monkeypatch.setattr(stdio, "_CAN_WAIT", False)  # a property of the system
     with piped() as (transport, _, _inbox):
         assert not transport.try_send([Outgoing(Notification("x"))])
 

@@ -37,18 +37,6 @@ async def test_a_replica_leaves_nothing_but_what_it_has_claimed(redis_server: Re
         assert await one.batch(("owner", "s", "1"), ("owner", "s", "2")) == [b"1", None]
 
 
-async def test_a_record_changes_by_compare_and_set(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 2) as (one, two):
-        await create(one)
-        await two.do("enter", "s", "=ada", "")
-        assert await one.do("update", "s", "1", "next") == [b"2", None]
-        assert await two.do("update", "s", "1", "other") == [b"2", b"next"]
-        assert await two.do("update", "s", "2", "other") == [b"3", None]
-        assert await one.do("update", "t", "1", "x") is None
-        assert await two.inbox() == [[b"snapshot", b"s", b"2", b"next"]]
-        assert await one.inbox() == [[b"snapshot", b"s", b"3", b"other"]]
-
-
 async def test_a_session_is_there_for_twice_as_long_as_one_may_be_idle(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         await create(one)

@@ -295,17 +295,6 @@ async def test_of_the_streams_that_have_ended_the_last_few_are_kept(redis_server
         assert [name for name in ("live", "read", "a", "b", "c") if await find(one, name)] == ["live", "read", "c"]
 
 
-async def test_what_nobody_reads_is_not_added_twice(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 2) as (one, two):
-        await opened(one, two)
-        numbers = [(await append(each, "m", "own", mode))[0] for mode in ("once", "shared") for each in (one, two)]
-        assert numbers == [1, 0, 0, 0]
-        await reading(two, "", "own")
-        await two.do("sent", "s", "own", 1)
-        numbers = [(await append(each, "m", "own", "shared"))[0] for each in (one, two, two)]
-        assert numbers == [0, 2, 3]
-
-
 async def test_what_was_taken_is_forgotten_if_nobody_has_come_since_its_reader_left(
     redis_server: RedisServer,
 ) -> None:

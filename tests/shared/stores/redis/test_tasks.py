@@ -122,13 +122,6 @@ async def get(one: Scripted, id_: str, moment: int = NOW) -> Any:
     return await one.do("get_task", id_, moment)
 
 
-async def test_whoever_asks_is_told_that_the_replica_of_a_task_is_gone(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 2) as (one, two):
-        await create(one, "t")
-        await one.die()
-        assert await get(two, "t") == [b"t", 0]
-
-
 async def test_sizes_are_those_of_the_results_that_are_there(redis_server: RedisServer) -> None:
     async with scripted(redis_server) as (one,):
         for id_ in "tu":
@@ -164,17 +157,6 @@ async def test_what_is_said_of_all_tasks_is_there_as_long_as_the_last(redis_serv
         left = {key: await one.left(key) for key in keys}
         assert all(LIVES - 1_000 < left[key] <= LIVES for key in keys[:-1])
         assert left["t:t"] <= 1_000 < LIVES < await one.left("th:t")
-
-
-async def test_who_hears_of_a_task_is_told_until_it_is_gone(redis_server: RedisServer) -> None:
-    async with scripted(redis_server, 3) as (one, two, three):
-        await create(one, "t")
-        assert await two.do("hear_task", "t", NOW + 1_000) == LIVES - 1_000
-        await three.batch(("hear_task", "t", NOW), ("unhear_task", "t"))
-        await put(one, "t")
-        await one.do("forget_task", "t")
-        assert [await each.inbox() for each in (one, two, three)] == [[], [[b"task", b"t"]] * 2, []]
-        assert await two.do("hear_task", "t", NOW) == 0
 
 
 async def test_who_heard_of_a_task_and_is_gone_is_forgotten(redis_server: RedisServer) -> None:

@@ -4,8 +4,7 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from tests.shared.transports.http.http_wire import (
     served,
     visited,
 )
-from tests.shared.transports.http.sse_wire import CLIENT, SseClient, initialized, streaming
+from tests.shared.transports.http.sse_wire import CLIENT, initialized, streaming
 
 README = Path(__file__).resolve().parents[4] / "README.md"
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -242,35 +241,16 @@ async def test_with_the_stream_everything_ends() -> None:
         assert site.running.changes.held == 0
 
 
-@asynccontextmanager
-async def posting_late(site: Site) -> AsyncIterator[SseClient]:
-    """A client with a POST under way whose body is complete only when its session has ended."""
-    ping = json.dumps(site.message("ping")).encode()
-    lines = ("Content-Type: application/json", f"Content-Length: {len(ping)}")
-    async with AsyncExitStack() as stack:
+async def test_a_message_that_comes_whole_after_the_stream_has_ended_is_refused() -> None:
+    async with served() as site, AsyncExitStack() as stack:
+        ping = json.dumps(site.message("ping")).encode()
+        lines = ("Content-Type: application/json", f"Content-Length: {len(ping)}")
         async with initialized(site) as client:
             raw = await stack.enter_async_context(site.raw(*lines, body=ping[:5], request=f"POST {client.address}"))
             await client.ask("ping")  # which came after that
-            yield client
         await closed(site)
         await raw.send(ping[5:])
         assert b" 404 " in await raw.receive()
-
-
-async def test_a_message_that_comes_whole_after_the_stream_has_ended_is_refused() -> None:
-    async with served() as site, posting_late(site):
-        pass
-
-
-@pytest.mark.slow
-async def test_a_message_that_comes_whole_after_the_stream_was_cut_off_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(legacy_session, "STALL_SECONDS", 0.2)
-    limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000))
-    async with served(limits=limits) as site, posting_late(site) as client:
-        await client.send(site.message("tools/call", {"name": "flood", "arguments": {}}))
-        await closed(site)
 
 
 async def test_a_stop_finishes_what_is_under_way() -> None:

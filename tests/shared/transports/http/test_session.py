@@ -1,5 +1,6 @@
 """Two runs of one server behind two HTTP endpoints that share what they know: a session has no home, calls have."""
 
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -581,30 +582,25 @@ async def test_a_stream_that_could_not_begin_before_the_replica_was_lost_is_refu
 
 @pytest.mark.parametrize(("is_lost", "status"), [(False, 200), (True, 503)])
 async def test_the_end_of_a_session_is_answered_when_the_others_know(
-    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, is_lost: bool, status: int
+    redis_server: RedisServer, is_lost: bool, status: int
 ) -> None:
     async with replicas(app(), 1, InRedis(redis_server)) as (one,), listening(one) as here:
-        session, link = await here.initialize(), one.replica.link
-        send, held, release = link._send, anyio.Event(), anyio.Event()
+        session = await here.initialize()
         answers: list[httpx.Response] = []
-
-        async def hold(batch: list[Any]) -> Any:
-            if any(operation.name == "delete" for operation in batch):
-                held.set()
-                await release.wait()
-            return await send(batch)
 
         async def end() -> None:
             answers.append(await here.client.delete("/mcp", headers=merged(session)))
 
-        monkeypatch.setattr(link, "_send", hold)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(end)
-            await held.wait()
-            await here.health()
-            await quiet()
-            assert not answers
-            if is_lost:
-                link.lose("for the test")
-            release.set()
+        redis_server.send(signal.SIGSTOP)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(end)
+                await here.health()
+                await quiet()
+                assert not answers
+                if is_lost:
+                    one.replica.link.lose("for the test")
+                redis_server.send(signal.SIGCONT)
+        finally:
+            redis_server.send(signal.SIGCONT)
     assert answers[0].status_code == status

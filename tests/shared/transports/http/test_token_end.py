@@ -106,12 +106,6 @@ async def site_streams(site: Site, count: int) -> None:
         await anyio.lowlevel.checkpoint()
 
 
-async def test_http_sse_ends(clock: Clock) -> None:
-    async with site_of(clock) as site, initialized(site, bearer(Clock.END)) as client:
-        clock.now = 1_000.0
-        assert await client.rest() == []
-
-
 async def test_http_sse_goes_on_with_a_newer_token(clock: Clock) -> None:
     sent = bearer(Clock.END)
     async with site_of(clock) as site, initialized(site, sent) as client:

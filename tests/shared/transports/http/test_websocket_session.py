@@ -339,12 +339,6 @@ async def test_no_bytes_make_it_crash_hang_or_leak() -> None:
     await fuzz(0, 500)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
-async def test_no_bytes_at_all_make_it_crash_hang_or_leak(part: int) -> None:
-    await fuzz(500 + part * 1_000, 1_000)
-
-
 async def end(socket: WebSocket) -> None:
     """Reads until the server has ended the connection."""
     with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
