@@ -29,32 +29,18 @@ class Expired(list[str]):
         return list(self)
 
 
-async def test_what_was_started_first_expires_first() -> None:
+async def test_they_expire_in_order_each_after_all_its_time_unless_they_are_stopped() -> None:
     expired = Expired()
     queue = ExpiryQueue(SOON, expired.append)
-    for key in "abc":
+    for key in "abca":  # who is started anew has all its time again
         queue.start(key)
-    assert await expired.wait_for(3) == ["a", "b", "c"]
-    assert not queue
-
-
-async def test_what_is_started_anew_has_all_its_time_again() -> None:
-    expired = Expired()
-    queue = ExpiryQueue(SOON, expired.append)
-    for key in "aba":
-        queue.start(key)
-    assert await expired.wait_for(2) == ["b", "a"]
-
-
-async def test_what_is_stopped_does_not_expire() -> None:
-    expired = Expired()
-    queue = ExpiryQueue(SOON, expired.append)
-    for key in "ab":
-        queue.start(key)
-    queue.stop("a")
+    queue.stop("c")
     queue.stop("unknown")
-    assert await expired.wait_for(1) == ["b"]
+    assert await expired.wait_for(2) == ["b", "a"]
     assert not queue
+    # It goes on after a time with nothing in it.
+    queue.start("d")
+    assert await expired.wait_for(3) == ["b", "a", "d"]
 
 
 async def test_what_expires_may_stop_what_would_lapse_next() -> None:
@@ -68,15 +54,6 @@ async def test_what_expires_may_stop_what_would_lapse_next() -> None:
     for key in "abc":
         queue.start(key)
     assert await expired.wait_for(2) == ["a", "c"]
-
-
-async def test_it_goes_on_after_a_time_with_nothing_in_it() -> None:
-    expired = Expired()
-    queue = ExpiryQueue(SOON, expired.append)
-    queue.start("a")
-    await expired.wait_for(1)
-    queue.start("b")
-    assert await expired.wait_for(2) == ["a", "b"]
 
 
 async def test_a_burst_lets_others_have_their_turn() -> None:

@@ -54,58 +54,46 @@ def test_a_checkout_is_installed_again_with_the_extra() -> None:
     assert needs_extra("http") == f"it needs the extra 'http': {where}"
 
 
-def test_pip_takes_the_wheel_that_it_took_before(wheel: Path, tmp_path: Path) -> None:
-    copy = installed(tmp_path / "env", noted(wheel, archive_info={}), "google_re2")
-    assert copy.line("sqlite") == f"{tmp_path}/env/bin/python -m pip install '{wheel}[sqlite]'"
-    forced = f"{tmp_path}/env/bin/python -m pip install --force-reinstall --no-deps '{wheel}'"
-    assert copy.line(again=True) == forced
+def test_each_way_of_installing_is_gone_again(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def line(name: str, note: dict[str, Any] | None, *libraries: str, mark: str | None = None) -> str:
+        copy = installed(tmp_path / name, note, *libraries)
+        if mark is not None:
+            (tmp_path / name / mark).touch()
+        return copy.line("sqlite").replace(f"{tmp_path}/{name}/bin/python", "PYTHON")
 
-
-def test_an_editable_copy_stays_one(tmp_path: Path) -> None:
-    copy = installed(tmp_path / "env", noted(tmp_path, dir_info={"editable": True}))
-    assert copy.line("sqlite") == f"{tmp_path}/env/bin/python -m pip install -e '{tmp_path}[sqlite]'"
-
-
-def test_pipx_and_uv_are_told_all_extras_which_they_would_drop(wheel: Path, tmp_path: Path) -> None:
-    for name, note, command in (
+    # pip takes what it took before, and an editable copy stays one.
+    assert line("pip", noted(wheel, archive_info={}), "google_re2") == f"PYTHON -m pip install '{wheel}[sqlite]'"
+    editable = noted(tmp_path, dir_info={"editable": True})
+    assert line("editable", editable) == f"PYTHON -m pip install -e '{tmp_path}[sqlite]'"
+    # pipx and uv are told all extras, which they would drop.
+    all_extras = f"'{wheel}[fetch,filesystem,sqlite]'"
+    for name, mark, command in (
         ("piped", "pipx_metadata.json", "pipx install --force"),
         ("tool", "uv-receipt.toml", "uv tool install"),
     ):
-        copy = installed(tmp_path / name, noted(wheel), "google_re2", "httpx")
-        (tmp_path / name / note).touch()
-        assert copy.line("sqlite") == f"{command} '{wheel}[fetch,filesystem,sqlite]'"
-
-
-def test_a_copy_of_uvx_is_called_again_by_uvx(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert line(name, noted(wheel), "google_re2", "httpx", mark=mark) == f"{command} {all_extras}"
+    # A copy of uvx is called again by uvx.
     monkeypatch.setattr("sys.argv", ["/cache/archive-v0/x/bin/mcp-bundle-sqlite", "shop.db"])
-    copy = installed(tmp_path / "uv" / "archive-v0" / "x", noted(wheel), "google_re2")
-    assert copy.is_passing
-    assert copy.line("sqlite") == f"uvx --from '{wheel}[filesystem,sqlite]' mcp-bundle-sqlite"
+    passing = line("uv/archive-v0/x", noted(wheel), "google_re2")
+    assert passing == f"uvx --from '{wheel}[filesystem,sqlite]' mcp-bundle-sqlite"
+    # What came from the web comes from there again.
+    web = {"url": "https://a.example/x.whl", "archive_info": {}}
+    git = {"url": "https://a.example/r", "vcs_info": {"vcs": "git", "commit_id": "1f"}, "subdirectory": "b"}
+    again = "PYTHON -m pip install 'mcp-server-bundle[sqlite] @ "
+    assert line("web", web) == f"{again}https://a.example/x.whl'"
+    assert line("git", git) == f"{again}git+https://a.example/r@1f#subdirectory=b'"
+    # Where nobody knows the wheel, or it is gone, it is asked for.
+    asked_for = "PYTHON -m pip install 'WHEEL[sqlite]', where WHEEL is the bundle's wheel"
+    assert line("unknown", None) == line("gone", {"url": "file:///nowhere/x.whl"}) == asked_for
 
 
-@pytest.mark.parametrize(
-    ("note", "given"),
-    [
-        ({"url": "https://a.example/x.whl", "archive_info": {}}, "[sqlite] @ https://a.example/x.whl"),
-        (
-            {"url": "https://a.example/r", "vcs_info": {"vcs": "git", "commit_id": "1f"}, "subdirectory": "b"},
-            "[sqlite] @ git+https://a.example/r@1f#subdirectory=b",
-        ),
-    ],
-    ids=["wheel", "repository"],
-)
-def test_what_came_from_the_web_comes_from_there_again(note: dict[str, Any], given: str, tmp_path: Path) -> None:
-    copy = installed(tmp_path / "env", note)
-    assert copy.line("sqlite") == f"{tmp_path}/env/bin/python -m pip install 'mcp-server-bundle{given}'"
-
-
-@pytest.mark.parametrize("note", [None, {"url": "file:///nowhere/x.whl"}], ids=["unknown", "gone"])
-def test_where_nobody_knows_the_wheel_it_is_asked_for(note: dict[str, Any] | None, tmp_path: Path) -> None:
-    copy = installed(tmp_path / "env", note)
-    line = f"{tmp_path}/env/bin/python -m pip install 'WHEEL[sqlite]', where WHEEL is the bundle's wheel"
-    assert copy.line("sqlite") == line
+def test_what_is_broken_is_installed_once_more(wheel: Path, tmp_path: Path) -> None:
+    copy = installed(tmp_path / "env", noted(wheel, archive_info={}))
+    forced = f"{tmp_path}/env/bin/python -m pip install --force-reinstall --no-deps '{wheel}'"
+    assert (copy.line(again=True), copy.is_passing) == (forced, False)
+    assert installed(tmp_path / "archive-v0" / "x", noted(wheel)).is_passing
     with pytest.raises(ValueError, match="is gone, or not known"):
-        copy.specification("sqlite")
+        installed(tmp_path / "unknown", None).specification("sqlite")
 
 
 @pytest.mark.slow
