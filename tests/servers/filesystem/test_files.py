@@ -18,7 +18,7 @@ from shared.kit.rooted.small_reads import SmallFiles
 
 @pytest.fixture
 def threads(monkeypatch):
-    """What is done in threads."""
+    """What is done in threads, which shows nowhere else."""
     seen = []
     for module, name in ((pages, "read_text"), (pages, "text_in"), (binary, "read_bytes")):
         original = getattr(module, name)
@@ -59,45 +59,36 @@ async def test_a_large_file_is_read_in_turn_and_a_far_line_found_behind_other_lo
     assert asked or size < 70_000
 
 
-async def test_a_small_local_file_needs_no_thread(root, threads):
-    (root / "a.txt").write_text("one\ntwo\n")
+async def test_only_small_local_files_need_no_thread(root, threads):
+    (root / "small.txt").write_text("one\ntwo\n")
+    (root / "large.txt").write_text("x" * 70_000)
+    (root / "odd.txt").write_bytes(b"caf\xe9\n")
     async with open_files([root], False, print) as files:
-        place = files.place("a.txt")
-        is_local = files.small.read(place) is not None
-        assert (await files.read_text(place, 1_000, at_once, Part(head=1))).text == "one\n"
-        assert (await files.read_bytes(place, 1_000, at_once)).mime == "text/plain"
-    assert threads == ([] if is_local else ["read_text", "read_bytes"])
-
-
-async def test_a_large_file_is_read_in_a_thread(root, threads):
-    (root / "a.txt").write_text("x" * 70_000)
-    async with open_files([root], False, print) as files:
-        place = files.place("a.txt")
-        assert len((await files.read_text(place, 100_000, at_once)).text) == 70_000
-        assert len((await files.read_bytes(place, 100_000, at_once)).data) == 70_000
-    assert threads == ["read_text", "read_bytes"]
-
-
-async def test_a_small_file_whose_charset_has_to_be_found_is_looked_at_in_a_thread(root, threads):
-    (root / "a.txt").write_bytes(b"caf\xe9\n")
-    async with open_files([root], False, print) as files:
-        found = await files.read_text(files.place("a.txt"), 1_000, at_once)
-    assert (found.text, found.charset.name) == ("café\n", "cp1252")
-    assert len(threads) == 1
+        is_local = files.small.read(files.place("small.txt")) is not None
+        assert (await files.read_text(files.place("small.txt"), 1_000, at_once, Part(head=1))).text == "one\n"
+        assert (await files.read_bytes(files.place("small.txt"), 1_000, at_once)).mime == "text/plain"
+        assert threads == ([] if is_local else ["read_text", "read_bytes"])
+        threads.clear()
+        assert len((await files.read_text(files.place("large.txt"), 100_000, at_once)).text) == 70_000
+        assert len((await files.read_bytes(files.place("large.txt"), 100_000, at_once)).data) == 70_000
+        assert threads == ["read_text", "read_bytes"]
+        threads.clear()
+        # Its charset has to be found.
+        found = await files.read_text(files.place("odd.txt"), 1_000, at_once)
+        assert (found.text, found.charset.name, len(threads)) == ("café\n", "cp1252", 1)
 
 
 async def test_an_error_is_the_same_either_way(root):
     (root / "a").write_bytes(b"a\0")
     async with open_files([root], False, print) as files:
-        with pytest.raises(FilesError, match=r"byte 1") as caught:
-            await files.read_text(files.place("a"), 1_000, at_once)
-        assert caught.value.code == "not_text"
-        with pytest.raises(FilesError) as caught:
-            await files.read_text(files.place("none"), 1_000, at_once)
-        assert caught.value.code == "not_found"
-        with pytest.raises(FilesError, match=r"has 2 bytes; the limit is 1") as caught:
-            await files.read_bytes(files.place("a"), 1, at_once)
-        assert caught.value.code == "too_large"
+        for read, name, budget, code, reason in (
+            (files.read_text, "a", 1_000, "not_text", "byte 1"),
+            (files.read_text, "none", 1_000, "not_found", "does not exist"),
+            (files.read_bytes, "a", 1, "too_large", "has 2 bytes; the limit is 1"),
+        ):
+            with pytest.raises(FilesError, match=reason) as caught:
+                await read(files.place(name), budget, at_once)
+            assert caught.value.code == code
 
 
 def outcome(function, *arguments):

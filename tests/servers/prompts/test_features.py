@@ -72,7 +72,7 @@ async def test_what_a_broken_file_says_is_told_in_quotes(tmp_path: Path) -> None
                 await peer.error("render_prompt", name=name),
                 (await peer.request("prompts/get", name=name))["error"]["message"],
                 (await peer.request("resources/read", uri=f"prompt://{name}/rendered"))["error"]["message"],
-                await peer.error("save_prompt", name="b", text=text),
+                await peer.text("save_prompt", name=f"new-{name}", text=text),
             ]
         errors.append(await peer.error("save_prompt", name="a", text=front(f"name: '{ORDER}'")))
         assert_one_line(await peer.error("save_prompt", name="a", text=front(f"name: {YAML}")))

@@ -223,63 +223,58 @@ def test_one_file_twice_is_refused(three, edit_all):
     assert texts(three) == {**OLD, "da": "a"}
 
 
-def test_where_one_file_can_not_be_replaced_those_before_it_are_as_they_were(three, either, monkeypatch, no_leak):
-    before = {name: (three / name).stat().st_ino for name in "ab"}
+def exchanging(monkeypatch, before=lambda name: None, after=lambda name: None):
+    """Something happens before and after a file of a name is replaced, which no other program can time as well."""
     plain = editing.exchange
 
     def exchange(old, new, *more):
-        if new.place.parts == ("c",) and old.name != "c":
-            raise OSError(5, "")
+        before(new.place.parts[-1])
         plain(old, new, *more)
+        after(new.place.parts[-1])
 
     monkeypatch.setattr(editing, "exchange", exchange)
+
+
+def failing_at(last, act=lambda: None):
+    def fail(name):
+        if name == last:
+            act()
+            raise OSError(5, "")
+
+    return fail
+
+
+def test_where_one_file_can_not_be_replaced_those_before_it_are_as_they_were(three, either, monkeypatch, no_leak):
+    before = {name: (three / name).stat().st_ino for name in "ab"}
+    exchanging(monkeypatch, failing_at("c"))
     assert code(edit_all_by(either), "abc") == "io_error"
     assert texts(three) == OLD
     assert {name: (three / name).stat().st_ino for name in "ab"} == before
 
 
 def test_where_there_are_no_hard_links_files_are_put_back_from_copies(three, edit_all, monkeypatch):
-    plain = editing.exchange
-
-    def exchange(old, new, *more):
-        if new.place.parts == ("c",):
-            raise OSError(5, "")
-        plain(old, new, *more)
-
     def link(*arguments, **more):
         raise PermissionError(1, "")
 
-    monkeypatch.setattr(editing, "exchange", exchange)
+    exchanging(monkeypatch, failing_at("c"))
     monkeypatch.setattr(os, "link", link)
     assert code(edit_all, "abc") == "io_error"
     assert texts(three) == OLD
 
 
 def test_f25_a_change_of_the_last_file_from_outside_undoes_the_others(three, edit_all, monkeypatch):
-    plain = editing.exchange
-
-    def exchange(old, new, *more):
-        plain(old, new, *more)
-        if new.place.parts == ("a",):
-            (three / "c").write_text("theirs")
-
-    monkeypatch.setattr(editing, "exchange", exchange)
-    # The edit_all is tried again, upon what is there now.
+    exchanging(monkeypatch, after=lambda name: name == "a" and (three / "c").write_text("theirs"))
+    # The edit is tried again, upon what is there now.
     assert code(edit_all, "abc") == "no_match"
     assert texts(three) == {**OLD, "c": "theirs"}
 
 
 def test_what_someone_else_wrote_meanwhile_is_not_undone(three, edit_all, monkeypatch):
-    plain = editing.exchange
+    def replace():
+        (three / "new").write_text("theirs")
+        (three / "new").replace(three / "a")
 
-    def exchange(old, new, *more):
-        if new.place.parts == ("b",):
-            (three / "new").write_text("theirs")
-            (three / "new").replace(three / "a")
-            raise OSError(5, "")
-        plain(old, new, *more)
-
-    monkeypatch.setattr(editing, "exchange", exchange)
+    exchanging(monkeypatch, failing_at("b", replace))
     assert code(edit_all, "ab") == "io_error"
     assert texts(three) == {**OLD, "a": "theirs"}
 

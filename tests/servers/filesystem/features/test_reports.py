@@ -21,32 +21,28 @@ def long(tmp_path: Path) -> Path:
 
 
 @both_eras
-async def test_a_text_that_is_cut_is_told(long: Path, era: str) -> None:
+async def test_a_text_that_is_cut_is_told_and_a_file_that_is_not_there_is_no_news(long: Path, era: str) -> None:
     async with reading(app, "--max-read", "1000", long, era=era) as client:
         told = await client.told_by("read_text_file", path="long.txt")
+        assert await client.told_by("read_text_file", path="no.txt") == []
     assert told == [("info", "long.txt was cut: 913 of 2,200 bytes shown")]
 
 
 @both_eras
-@pytest.mark.parametrize("request_of", ["tool", "resource", "list"])
-async def test_a_directory_that_is_away_is_told(tmp_path: Path, era: str, request_of: str) -> None:
+async def test_a_directory_that_is_away_is_told(tmp_path: Path, era: str) -> None:
     away = tmp_path / "away"
     away.mkdir()
-    requests: dict[str, tuple[str, dict[str, Any]]] = {
-        "tool": ("tools/call", {"name": "list_directory", "arguments": {"path": str(away)}}),
-        "resource": ("resources/read", {"uri": f"{away.as_uri()}/a.txt"}),
-        "list": ("resources/list", {}),
-    }
-    method, params = requests[request_of]
-    async with reading(app, away, era=era) as client:
-        away.rmdir()
-        assert await client.told(method, **params) == [("warning", f"the allowed directory {away} can't be reached")]
-
-
-@both_eras
-async def test_a_file_that_is_not_there_is_no_news(tmp_path: Path, era: str) -> None:
-    async with reading(app, tmp_path, era=era) as client:
-        assert await client.told_by("read_text_file", path="no.txt") == []
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("tools/call", {"name": "list_directory", "arguments": {"path": str(away)}}),
+        ("resources/read", {"uri": f"{away.as_uri()}/a.txt"}),
+        ("resources/list", {}),
+    ]
+    for method, params in requests:
+        away.mkdir(exist_ok=True)
+        async with reading(app, away, era=era) as client:
+            away.rmdir()
+            told = await client.told(method, **params)
+        assert told == [("warning", f"the allowed directory {away} can't be reached")], method
 
 
 @both_eras
@@ -58,14 +54,12 @@ async def test_who_asks_for_no_level_is_told_nothing(long: Path, era: str) -> No
 
 
 @both_eras
-@pytest.mark.parametrize("tool", ["search_files", "search_content"])
-async def test_a_search_that_ended_early_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str, tool: str
-) -> None:
-    monkeypatch.setattr(search, "_TIME_SHARE", 0)
+async def test_a_search_that_ended_early_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str) -> None:
+    monkeypatch.setattr(search, "_TIME_SHARE", 0)  # or it would take the seconds of a call
     (tmp_path / "a.txt").touch()
     async with reading(app, tmp_path, era=era) as client:
-        assert await client.told_by(tool, path=".", pattern="x") == [("notice", ENDED)]
+        for tool in ("search_files", "search_content"):
+            assert await client.told_by(tool, path=".", pattern="x") == [("notice", ENDED)]
 
 
 async def test_a_session_is_told_that_what_it_watches_is_polled(tmp_path: Path) -> None:

@@ -5,9 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
-import pytest
 
-from servers.filesystem.errors import FilesError
 from servers.filesystem.features import search as tools
 from servers.filesystem.features.search import _searched
 from shared.server.thread_turns import Turns
@@ -61,14 +59,6 @@ async def test_a_search_that_nobody_waits_for_ends():
         await begun.wait()
         tasks.cancel_scope.cancel()
     assert ended.wait(PATIENCE)
-
-
-async def test_an_error_comes_as_it_is():
-    def search(_control):
-        raise FilesError("not_found", "a", "does not exist")
-
-    with pytest.raises(FilesError, match="does not exist"):
-        await _searched(Caller(), search)
 
 
 async def test_a_search_may_run_as_a_task(tmp_path: Path) -> None:

@@ -206,16 +206,12 @@ def test_pages_of_files(root, search):
     assert content_text(search("x", output="counts", limit=2, cursor=first["cursor"])) == "c: 1"
 
 
-def test_the_time_is_up(root, search):
+def test_a_search_ends_when_its_time_is_up_or_it_is_cancelled(root, search):
     write(root, a="x\n", b="x\n", c="x\n")
     ticks = iter(range(100))
     result = search("x", control=Control(4, lambda: next(ticks)))
     assert result["stopped"] == "time"
     assert found(result) + found(search("x", cursor=result["cursor"])) == found(search("x"))
-
-
-def test_a_cancelled_search_ends(root, search):
-    write(root, a="x\n", b="x\n")
     control = Control()
     control.cancel()
     result = search("x", control=control)
@@ -225,17 +221,13 @@ def test_a_cancelled_search_ends(root, search):
 def test_a_large_file_is_searched_in_blocks_as_if_it_were_one(root, search, monkeypatch):
     monkeypatch.setattr(lines, "BLOCK", 64)
     numbers = range(1, 200)
-    write(root, a="".join(f"line {number}\n" for number in numbers))
+    write(root, a="".join(f"line {number}\n" for number in numbers), b="x" * 1_000 + "\nx\n" + "y" * 1_000)
     hits = search("line .*[37]$", context=2)["files"][0]["matches"]
     assert [hit["line"] for hit in hits] == [number for number in numbers if number % 10 in (3, 7)]
     for hit in hits:
         around = [*hit["before"], hit["text"], *hit["after"]]
         assert around == [f"line {number}" for number in range(hit["line"] - 2, min(hit["line"] + 3, 200))]
-
-
-def test_a_line_longer_than_a_block_is_told_once(root, search, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK", 64)
-    write(root, a="x" * 1_000 + "\nx\n" + "y" * 1_000)
+    # A line longer than a block is told once.
     assert [match["line"] for match in search("x", context=3)["files"][0]["matches"]] == [1, 2]
 
 

@@ -62,13 +62,10 @@ def test_the_budget(search):
     assert paths(found) + paths(search("**/*.py", cursor=found["cursor"])) == paths(search("**/*.py"))
 
 
-def test_cancellation(search):
+def test_a_search_ends_when_its_time_is_up_or_it_is_cancelled(search):
     control = Control()
     control.cancel()
     assert search("*", control=control)["stopped"] == "cancelled"
-
-
-def test_the_time_is_up(search):
     times = iter([0.0, 1.0, 2.0, 3.5])
     found = search("*", control=Control(3.0, lambda: next(times)))
     assert found["stopped"] == "time"

@@ -8,6 +8,7 @@ import pytest
 from servers.filesystem.errors import FilesError
 from servers.filesystem.search.listing import info, list_directory
 from servers.filesystem.search.page import Page
+from shared.kit.rooted.entries import etag_of
 from shared.kit.rooted.names import path_from_uri
 
 
@@ -47,22 +48,12 @@ def test_of_what_is_denied_nothing_but_the_name_is_listed(root, listed, by_size)
     assert list(entries) == (["a", ".env"] if by_size else [".env", "a"])
 
 
-def test_the_limit_keeps_the_first_and_tells(root, listed):
-    for name in "dbca":
-        (root / name).touch()
-    found = listed(limit=2)
-    assert ([e.name for e in found.entries], found.total, found.truncated) == (["a", "b"], 4, True)
-
-
-def test_f9_a_name_cannot_forge_lines(root, listed):
-    (root / "a\n[FILE] b").touch()
-    assert listed().entries[0].name == "a\\n[FILE] b"
-
-
-def test_f10_an_undecodable_name_is_shown_and_reachable(root, listed):
+def test_f9_f10_a_name_forges_no_line_and_can_be_reached(root, listed):
     name = os.fsdecode(b"caf\xe9")
-    (root / name).touch()
-    entry = listed().entries[0]
+    for path in ("a\n[FILE] b", name):
+        (root / path).touch()
+    forged, entry = listed().entries
+    assert forged.name == "a\\n[FILE] b"
     assert (entry.name, entry.uri[-6:]) == ("caf\\xe9", "caf%E9")
     assert path_from_uri(entry.uri) == f"{root}/{name}"
 
@@ -85,15 +76,12 @@ def pages(call):
         cursor = page.cursor
 
 
-def test_pages_follow_each_other(root, listed):
-    for name in ("a", "b", "c", "d", "e"):
-        (root / name).touch()
-    assert pages(lambda cursor: listed(2, cursor)) == (["a", "b", "c", "d", "e"], 3)
-
-
-def test_pages_by_size_begin_with_the_largest(root, listed):
+def test_pages_follow_each_other_by_name_or_the_largest_first(root, listed):
     for name, size in (("a", 1), ("b", 3), ("c", 1), ("d", 2)):
         (root / name).write_bytes(b"x" * size)
+    first = listed(limit=2)
+    assert ([entry.name for entry in first.entries], first.total, first.truncated) == (["a", "b"], 4, True)
+    assert pages(lambda cursor: listed(2, cursor)) == (["a", "b", "c", "d"], 2)
     assert pages(lambda cursor: listed(1, cursor, by_size=True)) == (["b", "d", "a", "c"], 4)
 
 
@@ -121,15 +109,13 @@ def test_a_cursor_of_something_else_is_refused(listed):
         assert caught.value.code == "bad_cursor"
 
 
-def test_info_of_a_file(files, root, at):
+def test_info_of_a_file_a_directory_and_a_link(files, root, outside, at):
     (root / "a.txt").write_text("four")
     (root / "a.txt").chmod(0o640)
+    (root / "link").symlink_to(outside / "secret")
     found = info(files, at("a.txt"))
     assert (found.kind, found.size, found.permissions) == ("file", 4, "-rw-r-----")
     assert (found.mime, found.path) == ("text/plain", f"{root}/a.txt")
-
-
-def test_info_of_a_directory_and_of_a_link(files, root, outside, at):
-    (root / "link").symlink_to(outside / "secret")
     assert (info(files, at(".")).kind, info(files, at(".")).mime) == ("directory", None)
     assert info(files, at("link")).kind == "symlink"
+    assert info(files, at("a.txt")).etag == found.etag == etag_of((root / "a.txt").stat())

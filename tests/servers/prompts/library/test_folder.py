@@ -17,17 +17,13 @@ def refusal(folder: Folder, path: str, most: int = 100) -> str:
     return f"{caught.value.code}: {caught.value}"
 
 
-def test_a_file_is_read_up_to_so_many_bytes(tmp_path: Path) -> None:
-    write(tmp_path, {"a/b/c.txt": "four"})
+def test_a_file_is_read_whole_up_to_so_many_bytes(tmp_path: Path) -> None:
+    data = os.urandom(3_000_000)
+    write(tmp_path, {"a/b/c.txt": "four", "large": data})
     folder = Folder(tmp_path)
     assert folder.read("a/b/c.txt", 4) == b"four"
     assert refusal(folder, "a/b/c.txt", 3) == "too_large: 'a/b/c.txt' has more than 3 bytes"
-
-
-def test_a_large_file_is_read_whole(tmp_path: Path) -> None:
-    data = os.urandom(3_000_000)
-    write(tmp_path, {"large": data})
-    assert Folder(tmp_path).read("large", 3_000_000) == data
+    assert folder.read("large", 3_000_000) == data
 
 
 def test_what_is_no_file_or_lies_behind_a_link_is_not_found(tmp_path: Path) -> None:

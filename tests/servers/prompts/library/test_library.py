@@ -55,16 +55,13 @@ def test_a_folder_of_commands_and_a_folder_that_is_a_skill_are_libraries(tmp_pat
     assert library(tmp_path / "pdf", {"SKILL.md": SKILL}).prompt("pdf").base == ""
 
 
-def test_a_skill_of_others_is_given_as_it_is(tmp_path: Path) -> None:
-    found = library(tmp_path, {"pdf/SKILL.md": SKILL})
+def test_a_skill_of_others_is_given_as_it_is_unless_it_takes_arguments(tmp_path: Path) -> None:
+    asks = SKILL.replace("license: MIT", "argument-hint: <file>").replace("name: pdf", "name: asks")
+    found = library(tmp_path, {"pdf/SKILL.md": SKILL, "asks/SKILL.md": asks})
     assert found.prompt("pdf").arguments == ()
     assert texts(found, "pdf") == ["# PDF\n\nRun ${{ x }} with $1, then {{ y }}."]
-
-
-def test_a_skill_that_takes_arguments_takes_them(tmp_path: Path) -> None:
-    found = library(tmp_path, {"pdf/SKILL.md": SKILL.replace("license: MIT", "argument-hint: <file>")})
-    assert [(one.name, one.required) for one in found.prompt("pdf").arguments] == [("file", True)]
-    assert "with a.pdf, then {{ y }}" in texts(found, "pdf", file="a.pdf")[0]
+    assert [(one.name, one.required) for one in found.prompt("asks").arguments] == [("file", True)]
+    assert "with a.pdf, then {{ y }}" in texts(found, "asks", file="a.pdf")[0]
 
 
 HINTS = [
@@ -251,15 +248,6 @@ def test_p3_a_name_in_two_libraries_means_the_first_of_them(tmp_path: Path) -> N
     (tmp_path / "a/one.md").unlink()
     assert found.look() == Changed(frozenset({"one"}), others=False)
     assert texts(found.library("one"), "one") == ["Second."]
-
-
-def test_what_nobody_has_is_not_found(tmp_path: Path) -> None:
-    found = Libraries([tmp_path])
-    found.look()
-    assert "one" not in found
-    with pytest.raises(PromptError, match="there is no prompt 'one'") as caught:
-        found.rendering("one").render({})
-    assert caught.value.code == "not_found"
 
 
 def test_a_cache_keeps_what_was_used_last_up_to_its_weight() -> None:

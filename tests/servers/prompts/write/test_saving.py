@@ -72,22 +72,21 @@ def test_a_new_prompt_gets_the_usual_permissions(tmp_path: Path, libraries: Libr
 
 
 def test_a_change_reaches_the_disk_before_it_is_answered(
-    tmp_path: Path, libraries: Libraries, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced = disk.synced(monkeypatch)
-    save_prompt(libraries, "new", OTHER)
-    delete_prompt(libraries, "a", if_match=make_etag(SIMPLE.encode()))
-    assert synced == [len(OTHER), ["a.md", "git", "new.md"], ["git", "new.md"]]
-
-
-def test_a_directory_that_is_made_for_a_file_reaches_the_disk(
     libraries: Libraries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced = disk.synced(monkeypatch)
-    save_prompt(libraries, "new", OTHER, draft=True)
-    save_prompt(libraries, "newer", OTHER, draft=True)
-    made = [["_drafts", "a.md", "git"], len(OTHER), ["new.md"]]
-    assert synced == [*made, len(OTHER), ["new.md", "newer.md"]]
+    for act, expected in (
+        (lambda: save_prompt(libraries, "new", OTHER), [len(OTHER), ["a.md", "git", "new.md"]]),
+        (lambda: delete_prompt(libraries, "a", if_match=make_etag(SIMPLE.encode())), [["git", "new.md"]]),
+        (
+            lambda: save_prompt(libraries, "new", OTHER, draft=True),
+            [["_drafts", "git", "new.md"], len(OTHER), ["new.md"]],
+        ),
+        (lambda: save_prompt(libraries, "newer", OTHER, draft=True), [len(OTHER), ["new.md", "newer.md"]]),
+    ):
+        act()
+        assert synced == expected
+        synced.clear()
 
 
 def refusal(call: Callable[..., object], *arguments: object, **more: object) -> str:
@@ -172,15 +171,12 @@ def test_what_is_wrong_or_has_no_name_for_a_prompt_is_not_written(
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE}
 
 
-def test_a_draft_is_not_served_and_leaves_the_prompt_as_it_is(tmp_path: Path, libraries: Libraries) -> None:
-    assert save_prompt(libraries, "a", OTHER, draft=True).path == "_drafts/a.md"
+def test_a_draft_is_not_served_is_replaced_with_its_etag_and_deleted(tmp_path: Path, libraries: Libraries) -> None:
+    first = save_prompt(libraries, "a", OTHER, draft=True)
+    assert first.path == "_drafts/a.md"
     assert libraries.look() is not None
     assert libraries.names == ["a", "git-b"]
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "_drafts/a.md": OTHER}
-
-
-def test_a_draft_is_replaced_with_its_etag_and_deleted(tmp_path: Path, libraries: Libraries) -> None:
-    first = save_prompt(libraries, "a", OTHER, draft=True)
     with pytest.raises(PromptError, match="already"):
         save_prompt(libraries, "a", SIMPLE, draft=True)
     second = save_prompt(libraries, "a", SIMPLE, draft=True, if_match=first.etag)
@@ -240,21 +236,15 @@ def test_a_new_file_takes_nobodys_name_where_there_are_no_hard_links(
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "new.md": OTHER, "late.md": SIMPLE}
 
 
-def test_a_command_is_saved_as_one(tmp_path: Path) -> None:
+def test_a_command_is_saved_as_one_and_has_no_drafts_which_would_be_on_offer(tmp_path: Path) -> None:
     folder = tmp_path / ".claude/commands"
     write(folder, {"fix.md": "Fix it."})
-    save_prompt(opened(folder), "look", "---\ndescription: Looks.\n---\nLook at $1.")
-    found = opened(folder)
-    assert found.prompt("look").syntax == "dollar"
-
-
-def test_a_draft_that_would_be_on_offer_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / ".claude/commands"
-    write(folder, {"fix.md": "Fix it."})
-    text = "---\ndescription: Looks.\n---\nLook."
+    text = "---\ndescription: Looks.\n---\nLook at $1."
     reason = "a folder of commands has no place for drafts: all files are commands"
     assert refusal(save_prompt, opened(folder), "look", text, draft=True) == f"not_written: {reason}"
     assert files(folder) == {"fix.md": "Fix it."}
+    save_prompt(opened(folder), "look", text)
+    assert opened(folder).prompt("look").syntax == "dollar"
 
 
 def test_a_prompt_of_another_library_is_saved_before_it_and_not_deleted(tmp_path: Path) -> None:
