@@ -74,7 +74,6 @@ async def test_nothing_is_declared_and_nobody_answers() -> None:
             await base.answer(Asked(1, "roots/list", {}))
 
 
-@pytest.mark.slow
 async def test_a_connection_that_is_lost_is_opened_again() -> None:
     behind = Behind(Small().app)
     async with behind.serving() as upstream, living(upstream) as base:
@@ -91,7 +90,6 @@ async def test_a_connection_that_is_lost_is_opened_again() -> None:
         assert len(turns.seen) == 3
 
 
-@pytest.mark.slow
 async def test_while_it_is_down_it_says_why_and_no_secrets() -> None:
     behind = Behind(Small().app)
     behind.is_away = True
@@ -106,7 +104,6 @@ async def test_while_it_is_down_it_says_why_and_no_secrets() -> None:
         assert base.client.connected
 
 
-@pytest.mark.slow
 async def test_who_watches_hears_of_turns_and_not_of_attempts() -> None:
     attempts = anyio.Semaphore(0)
 
@@ -154,19 +151,16 @@ async def test_a_reason_is_one_line_of_some_length() -> None:
 
 
 async def test_a_server_that_answers_stays_up_whoever_doubts_it() -> None:
-    behind = Behind(Small().app, NEW)
-    asked: list[Any] = []
-    async with behind.serving() as upstream, living(upstream) as base:
+    async with Behind(Small().app, NEW).serving() as upstream, living(upstream) as base:
         await base.settled.wait()
         turns = Turns(base)
         for _ in range(2):
             base.doubt()
-            asked.append(await base.client.request("server/discover"))
+            await base.client.request("server/discover")
         await anyio.wait_all_tasks_blocked()
         assert turns.seen == []
 
 
-@pytest.mark.slow
 async def test_a_bug_on_the_way_there_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     behind = Behind(Small().app)
 

@@ -148,17 +148,15 @@ async def test_a_server_of_a_newer_version_is_refused_by_name(mode: str) -> None
             assert error["message"].startswith(why)
 
 
-ONE_PAIR = pytest.mark.parametrize(
-    ("version", "mode"), [PAIRS[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in PAIRS[1:])]
-)
-"""The others are left to the full run: it takes a while until a server that was lost is there again."""
 DYING = [sys.executable, "-m", "tests.shared.gateway.bridge.dying"]
 
 
 LOST = "the server child was lost while it answered; whether it did what was asked is not known"
 
 
-@ONE_PAIR
+@pytest.mark.parametrize(
+    ("version", "mode"), [PAIRS[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in PAIRS[1:])]
+)
 async def test_a_server_that_dies_is_one_error_and_is_started_again(version: str, mode: str) -> None:
     with anyio.fail_after(3 * PATIENCE):
         async with bridge(child(mode, DYING)).open() as running, talking(running, version) as peer:
@@ -207,7 +205,7 @@ async def test_each_client_is_asked_about_its_own_calls_which_end_where_they_are
             assert error["data"]["requiredCapabilities"] == forms
 
 
-@ONE_PAIR
+@EVERY_PAIR
 async def test_a_lost_session_is_one_error_and_the_next_call_has_another(version: str, mode: str) -> None:
     small = Small()
     behind = Behind(small.app, mode)

@@ -57,7 +57,6 @@ async def test_it_has_the_name_and_the_instructions_of_its_server(mode: str) -> 
         assert said["capabilities"]["extensions"]["org.example/view"] == {}
 
 
-@pytest.mark.slow
 async def test_a_server_that_comes_late_is_described_then() -> None:
     telling = Telling("handshake")
     telling.is_down = True

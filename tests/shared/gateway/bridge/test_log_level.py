@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from shared.protocol.identity import Peer as Known
 from tests.shared.gateway.bridge.telling import Telling, until
 from tests.shared.server.peer import Peer, talking
@@ -40,7 +38,6 @@ async def test_before_a_level_is_asked_for_the_server_chooses() -> None:
         assert await logged(peer) == "a fault"
 
 
-@pytest.mark.slow
 async def test_a_session_that_is_opened_again_is_told_the_level() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
@@ -79,7 +76,6 @@ async def test_a_session_that_all_share_has_the_mildest_level() -> None:
         assert levels(telling) == ["alert"]
 
 
-@pytest.mark.slow
 async def test_the_shared_level_is_said_again_on_another_connection() -> None:
     telling = Telling("handshake", shared=True)
     async with telling.bridged() as running, talking(running) as peer:

@@ -54,7 +54,6 @@ async def test_a_server_that_goes_and_comes_has_other_lists(mode: str, version: 
         assert (await peer.request("tools/list"))["result"]["tools"]
 
 
-@pytest.mark.slow
 async def test_a_server_that_is_away_is_a_condition() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:

@@ -3,24 +3,22 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
 
 import anyio
 import pytest
 
-from shared import Question, list_roots
+from shared import Question
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.errors import McpError, PeerError
+from shared.errors import PeerError
 from shared.gateway.bridge import Bridge, Upstream, bridge
 from shared.kit.tasks import background
 from shared.protocol.types.resources import Resource
-from shared.protocol.wire.jsonrpc import Failure, Response
-from shared.server.connection import Connection
 from shared.server.context import Context
 from shared.server.running import Running
 from tests.shared.client.small import Small, text_of
 from tests.shared.client.test_link import Played, good, unanswered
+from tests.shared.gateway.bridge.asking import Asking
 from tests.shared.gateway.bridge.recording import Recording
 from tests.shared.gateway.bridge.telling import Telling, until
 from tests.shared.gateway.bridge.upstreams import Behind, bridged
@@ -65,27 +63,13 @@ async def test_a_refusal_of_the_client_is_one_for_the_server() -> None:
 
 
 class Curious(Small):
-    """Asks for roots as soon as a client has shaken hands, and takes back what it asks during a call."""
+    """Takes back what it asks, and asks late."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.answers: list[Any] = []
         self.enough = anyio.Event()
         self.app.tool()(self.lose_interest)
         self.app.tool()(self.ask_late)
-        self._tasks: Any = None
-
-        @self.app.lifespan
-        async def living(opening: Any) -> AsyncIterator[None]:
-            async with background() as self._tasks:
-                opening.greet(lambda link: self._tasks.start_soon(self._ask, link))
-                yield
-
-    async def _ask(self, link: Connection) -> None:
-        try:
-            self.answers.append(await link.ask_apart(list_roots()))
-        except McpError as error:
-            self.answers.append(error)
 
     async def lose_interest(self, ctx: Context[None]) -> str:
         """Ask until there is enough of it."""
@@ -102,23 +86,22 @@ class Curious(Small):
 
 
 async def test_what_is_asked_apart_from_all_calls_is_asked_so() -> None:
-    curious = Curious()
-    async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
-        question = await peer.other("roots/list")
-        await peer.reply(question["id"], {"roots": [{"uri": "file:///a"}]})
-        await until(lambda: any(isinstance(one, Response) for one in curious.answers))
-        (answer,) = [one for one in curious.answers if isinstance(one, Response)]
-        assert answer.result == {"roots": [{"uri": "file:///a"}]}
-    async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
-        question = await peer.other("roots/list")
-        await peer.send({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -31_000, "message": "not now"}})
-        await until(lambda: any(isinstance(one, Failure) and one.code == -31_000 for one in curious.answers))
+    asking = Asking()
+    asking.asks_for_roots = True
+    roots: Json = {"roots": [{"uri": "file:///a"}]}
+    for answer, known in (
+        ({"result": roots}, roots),
+        ({"error": {"code": -31_000, "message": "not now"}}, {"error": "not now"}),
+    ):
+        async with bridged(Behind(asking.app), "2025-11-25", FORMS) as peer:
+            question = await peer.other("roots/list")
+            await peer.send({"jsonrpc": "2.0", "id": question["id"], **answer})
+            await until(lambda known=known: asking.roots_are == known)
 
 
 async def test_a_question_that_the_server_takes_back_is_taken_back() -> None:
     curious = Curious()
     async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
-        await peer.other("roots/list")
         call = await peer.start("lose_interest")
         question = await peer.other("roots/list")
         curious.enough.set()
@@ -146,7 +129,6 @@ async def test_while_the_client_is_asked_the_time_of_its_calls_stands_still() ->
 async def test_an_answer_goes_to_the_call_that_asked_though_another_one_showed_the_question() -> None:
     curious = Curious()
     async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
-        apart = await peer.other("roots/list")
         older = await peer.start("ask_late")
         await curious.started.wait()
         newer = await peer.start("wait")
@@ -156,10 +138,8 @@ async def test_an_answer_goes_to_the_call_that_asked_though_another_one_showed_t
         await curious.cancelled.wait()
         await peer.reply(question["id"], {"roots": [{"uri": "file:///b"}]})
         assert text_of((await peer.answer(older))["result"]) == "file:///b"
-        assert apart["id"] != question["id"]
 
 
-@pytest.mark.slow
 async def test_a_call_in_a_session_that_the_server_has_forgotten_is_made_in_another() -> None:
     plays = iter([good, unanswered("session over"), good])
     opened: list[Played] = []

@@ -195,7 +195,6 @@ async def test_a_page_that_nobody_visits_ends_the_call() -> None:
         )
 
 
-@pytest.mark.slow
 async def test_a_round_at_a_server_that_has_no_sessions_any_more_starts_over() -> None:
     asking, up = Asking(), anyio.Event()
     behind = Behind(asking.app)

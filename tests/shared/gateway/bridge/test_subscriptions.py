@@ -108,7 +108,6 @@ async def test_a_stream_is_acknowledged_what_the_server_tells(mode: str) -> None
         assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": [ONE]}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "version"), SHARING)
 async def test_what_was_lost_is_asked_for_again_and_told(mode: str, version: str) -> None:
     telling = Telling(mode)
@@ -122,7 +121,6 @@ async def test_what_was_lost_is_asked_for_again_and_told(mode: str, version: str
         assert await updated(peer) == ONE
 
 
-@pytest.mark.slow
 async def test_a_session_that_was_lost_is_subscribed_again_without_a_call() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:

@@ -50,7 +50,7 @@ async def declared(behind: Behind, version: str) -> Json:
 
 
 @EVERY_PAIR
-async def test_a_task_comes_to_its_result(version: str, mode: str) -> None:
+async def test_a_task_comes_to_its_result_or_is_cancelled(version: str, mode: str) -> None:
     work = Working()
     async with bridged(Behind(work.app, mode), version, OURS) as peer:
         assert await peer.text("add", a=1, b=2) == "3"
@@ -60,6 +60,13 @@ async def test_a_task_comes_to_its_result(version: str, mode: str) -> None:
             assert task["status"] == "working"
         work.go_on.set()
         assert text_in(await outcome(peer, id_)) == "done"
+        # To cancel one is to cancel the work.
+        work.began, work.go_on = anyio.Event(), anyio.Event()
+        id_ = await started(peer, "work")
+        await work.began.wait()
+        await peer.request("tasks/cancel", {"taskId": id_})
+        await work.was_cancelled.wait()
+        assert (await looked_at(peer, id_))["status"] == "cancelled"
 
 
 @EVERY_PAIR
@@ -108,17 +115,6 @@ async def test_what_it_asks_at_once_is_asked_at_once(capabilities: Json) -> None
         if "taskId" in result:
             result = await until(peer, result["taskId"], "input_required")
         assert len(result["inputRequests"]) == 2
-
-
-@EVERY_PAIR
-async def test_to_cancel_it_is_to_cancel_the_work(version: str, mode: str) -> None:
-    work = Working()
-    async with bridged(Behind(work.app, mode), version, OURS) as peer:
-        id_ = await started(peer, "work")
-        await work.began.wait()
-        await peer.request("tasks/cancel", {"taskId": id_})
-        await work.was_cancelled.wait()
-        assert (await looked_at(peer, id_))["status"] == "cancelled"
 
 
 @EVERY_PAIR
@@ -210,10 +206,7 @@ async def test_a_client_of_2025_11_25_is_told_what_it_may_ask_for(mode: str, sup
 async def test_tasks_are_declared_where_the_server_has_some(version: str, mode: str) -> None:
     told = await declared(Behind(Working().app, mode), version)
     assert TASKS in told["extensions"] if version == STATELESS else "requests" in told["tasks"]
-
-
-async def test_where_it_has_none_none_are_declared() -> None:
-    assert not {"tasks", "extensions"} & (await declared(Behind(small("small"), NEW), NEWEST_HANDSHAKE)).keys()
+    assert not {"tasks", "extensions"} & (await declared(Behind(small("small"), mode), version)).keys()
 
 
 async def test_the_rules_for_tools_hold_for_tasks() -> None:
