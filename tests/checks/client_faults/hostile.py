@@ -140,10 +140,6 @@ class Hostile:
         """Does `fault` to the next requests of `method`, so many; those after them are served."""
         self._faults[method] = (fault, times)
 
-    def clear(self) -> None:
-        """Is good from here on."""
-        self._faults.clear()
-
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one connection to its end."""
         self._writers.add(writer)

@@ -118,8 +118,7 @@ async def fragments(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("message", [a_frame, fragments])
-async def test_a_message_of_a_web_socket(message: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+async def test_a_message_of_a_web_socket(message: Any) -> None:
     async with nothing_left(), hostile(HostileWebSocket) as server:
         server.on("tools/call", message, times=1)
         with memory_bounded():

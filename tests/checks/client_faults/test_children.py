@@ -25,14 +25,6 @@ MANY = 20_000
 """Answers to so many questions are more than a pipe takes."""
 
 
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.transports.process.PATIENCE", 0.1)
-    monkeypatch.setattr("shared.client.connection.LAST_WORDS_SECONDS", 0.1)
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.restart.LONGEST_SECONDS", 0.001)
-
-
 @asynccontextmanager
 async def connected(*fault: str, **options: Any) -> AsyncIterator[Client]:
     command = [sys.executable, "-I", "-S", str(CHILD), *fault]

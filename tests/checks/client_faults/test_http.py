@@ -29,13 +29,6 @@ from tests.checks.client_faults.hostile import (
 from tests.checks.client_faults.leavings import nothing_left
 from tests.shared.client.small import text_of
 
-
-@pytest.fixture(autouse=True)
-def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
-
-
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 
 

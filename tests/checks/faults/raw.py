@@ -156,6 +156,12 @@ class Raw:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
+    def end(self) -> None:
+        """Ends its input, after which it has nothing more to say and ends in order."""
+        self.close_stdin()
+        assert self.rest() == []
+        assert self.wait() == 0
+
     def wait(self) -> int:
         return self.process.wait(PATIENCE)
 

@@ -41,9 +41,7 @@ def test_stray_output_goes_to_stderr() -> None:
             "id": 1,
             "result": {"content": [{"type": "text", "text": "done"}]},
         }
-        server.close_stdin()
-        assert server.rest() == []
-        assert server.wait() == 0
+        server.end()
         said = server.stderr()
         for what in ("print", "no newline", "write", "buffer", "the first stdout", "fd 1", "shell"):
             assert said.count(f"stray: {what}") == 1, said
@@ -59,9 +57,7 @@ def test_nobody_on_stderr_does_no_harm() -> None:
         server.open()
         server.send(call(1, "shout", lines=100), call(2, "stray"), call(3, "echo", text="still here"))
         assert server.answer(3)["result"]["content"][0]["text"] == "still here"
-        server.close_stdin()
-        assert server.rest() == []
-        assert server.wait() == 0
+        server.end()
 
 
 def test_a_full_stderr_that_nobody_reads_holds_up_nothing() -> None:
@@ -70,9 +66,7 @@ def test_a_full_stderr_that_nobody_reads_holds_up_nothing() -> None:
         assert server.answer(1)["result"]["content"][0]["text"] == "shouted"
         server.send(call(2, "echo", text="still here"))
         assert server.answer(2)["result"]["content"][0]["text"] == "still here"
-        server.close_stdin()
-        assert server.rest() == []
-        assert server.wait() == 0
+        server.end()
         complete, _, cut = server.stderr().rpartition("\n")
         assert [json.loads(line)["message"] for line in complete.splitlines()][1] == "0 " + "z" * 100
         assert len(cut) < 1_000

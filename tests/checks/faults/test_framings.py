@@ -73,7 +73,5 @@ def test_no_noise_brings_a_server_down(kind: type[Raw], tmp_path: Path) -> None:
         server.send(request("last", "ping"))
         assert server.answer("last") == pong("last")
         assert server.memory() - before < 2 * MIB
-        server.close_stdin()
-        assert server.rest() == []
-        assert server.wait() == 0
+        server.end()
         assert server.stderr() == ""

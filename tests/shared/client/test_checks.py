@@ -12,7 +12,6 @@ from shared.client.typed import TypedCalls
 from shared.errors import InvalidArguments, InvalidResult
 from shared.protocol.types.tools import Tool
 from shared.protocol.wire.jsonrpc import Response
-from tests.shared.client.small import Small
 from tests.shared.client.test_opening import Script, connected
 from tests.shared.client.test_typed import Answers
 
@@ -87,18 +86,6 @@ async def test_what_can_not_be_checked_is_given() -> None:
     await calls.list_tools()
     for _ in range(2):
         assert (await calls.call_tool("buy")).structured_content == {"price": "1"}
-
-
-@ERAS
-async def test_results_of_a_server_are_checked(mode: str) -> None:
-    async def sell(price: float) -> dict[str, float]:
-        """Sell."""
-        return {"price": price}
-
-    small = Small()
-    small.app.tool()(sell)
-    async with small.connected(mode=mode, check_arguments=True) as client:
-        assert (await client.call_tool("sell", {"price": 2.5})).structured_content
 
 
 async def test_a_promise_that_the_cache_has_kept_may_have_changed() -> None:

@@ -21,17 +21,11 @@ from shared.errors import AuthError, LoginRequired, McpError, PeerError
 from shared.protocol.types.client import Root
 from shared.transports.http.client_authorized import MAX_SENT
 from tests.checks.client_faults import child
-from tests.checks.client_faults.hostile import STREAM, Exchange, Hostile, hostile
+from tests.checks.client_faults.hostile import STREAM, Exchange, Hostile, hostile, resets
 from tests.checks.client_faults.hostile_sockets import HostileSse, HostileWebSocket
 from tests.checks.client_faults.leavings import nothing_left
 from tests.shared.client.auth.world import Person
 from tests.shared.client.small import Small, listening, text_of
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
 
 # All that a client does
 
@@ -244,27 +238,28 @@ async def test_an_answer_to_others_alone_is_none() -> None:
         assert text_of(await client.plain.call_tool("work")) == "done"
 
 
-async def _reset(exchange: Exchange) -> None:
-    exchange.reset()
-
-
 async def _break_off(exchange: Exchange) -> None:
     await exchange.send(STREAM if exchange.method == "POST" else b"\x81\x70{")
 
 
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     ("kind", "connects"), [(Hostile, connect_http), (HostileSse, connect_sse), (HostileWebSocket, connect_websocket)]
 )
-async def test_a_server_that_breaks_off_is_connected_to_again(
-    kind: type[Hostile], connects: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # What is seen of these pauses is that they end.
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
+async def test_a_server_that_breaks_off_is_connected_to_again(kind: type[Hostile], connects: Any) -> None:
     async with nothing_left(), hostile(kind) as server:
         with anyio.fail_after(30):
+            for fault in (resets, _break_off):
+                server.on("initialize", fault, times=1)
+                with pytest.raises(ConnectionError):
+                    async with connects(server.url, ClientOptions(mode="handshake")):
+                        pass
+            server.on("initialize", Exchange.hang, times=1)
+            with anyio.move_on_after(0.02):
+                async with connects(server.url, ClientOptions(mode="handshake")):
+                    pass
             async with connects(server.url, ClientOptions(mode="handshake")) as client:
-                for fault in (_reset, _break_off):
+                for fault in (resets, _break_off):
                     server.on("tools/call", fault, times=1)
                     with pytest.raises(ConnectionError):
                         await client.plain.call_tool("work")
@@ -306,10 +301,9 @@ class Replaced:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("way", [*WAYS, "websocket handshake"])
-async def test_a_server_that_was_replaced_is_connected_to_again(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.01)
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.01)
+async def test_a_server_that_was_replaced_is_connected_to_again(way: str) -> None:
     connects, url, mode = WAYS.get(way, (connect_websocket, "ws://{}/mcp", "handshake"))
     async with anyio.create_task_group() as tasks:
         server, small = Replaced(tasks), Small()

@@ -210,8 +210,8 @@ async def test_a_server_that_crashes_in_mid_call_takes_no_other_along() -> None:
         assert (await group.call_tool("one__add", {"a": 1, "b": 2})).text == "3"
 
 
-async def test_a_server_that_failed_is_tried_again_where_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
+@pytest.mark.usefixtures("short_pauses")
+async def test_a_server_that_failed_is_tried_again_where_asked() -> None:
     heard = Heard()
     async with _entered({"bad": _process()}, retry=True, on_status=heard) as group:
         first = (await group.call_tool("bad__pid")).text

@@ -53,14 +53,10 @@ def blue(*blocks: Wire) -> CreateMessageResult:
 # Declared is what there is a handler for
 
 
-def test_what_has_no_handler_is_not_declared() -> None:
-    assert said() == {}
-    assert Handlers(ClientOptions()).answers == {}
-
-
 @pytest.mark.parametrize(
     ("options", "declared"),
     [
+        ({}, {}),
         ({"elicit": Person(ACCEPT)}, {"elicitation": {"form": {}}}),
         ({"elicit_url": Person(ACCEPT)}, {"elicitation": {"url": {}}}),
         ({"elicit": Person(ACCEPT), "elicit_url": Person(ACCEPT)}, {"elicitation": {"form": {}, "url": {}}}),
@@ -291,22 +287,6 @@ def test_what_is_no_log_message_is_not_told() -> None:
     for params in ({}, {"level": 3}, {"level": "info", "logger": 7, "data": {"a": 1}}):
         handlers.take(Notified("notifications/message", params))
     assert logged == [("info", None, {"a": 1})]
-
-
-# Refusals
-
-
-async def test_the_server_is_told_why_a_question_was_refused() -> None:
-    async def ask(ctx: Context[None]) -> str:
-        """Ask with tools."""
-        return (await ctx.sample("thought", {**ASKED, "tools": []})).text
-
-    small = Small()
-    small.app.tool()(ask)
-    capabilities = {"sampling": {"tools": {}}}
-    async with small.connected(mode="handshake", sample=Person(blue()), capabilities=capabilities) as client:
-        with pytest.raises(PeerError, match="refused"):
-            await client.call_tool("ask")
 
 
 # Forms between the user and the server

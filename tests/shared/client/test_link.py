@@ -22,17 +22,11 @@ from tests.shared.client.small import Small, text_of
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "played"}}
 Play = Callable[[Request], Message | None]
+pytestmark = pytest.mark.usefixtures("short_pauses")
 
 
 def discovered(request: Request) -> Message:
     return Failure(request.id, -32020, "a header is missing")
-
-
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.restart.LONGEST_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
 
 
 class Played:

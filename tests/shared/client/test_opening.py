@@ -225,8 +225,8 @@ async def test_a_server_that_is_busy_is_asked_again(discover: int, initialize: i
         assert client.server.version == "2025-11-25"
 
 
-async def test_a_server_that_stays_busy_is_not_taken_for_an_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
+@pytest.mark.usefixtures("short_pauses")
+async def test_a_server_that_stays_busy_is_not_taken_for_an_old_one() -> None:
     script = Script(discover=_busy(9, _error(-32601)), initialize=_initialized())
     with pytest.raises(PeerError, match="busy"):
         async with connected(script):
@@ -266,13 +266,10 @@ async def test_rounds_have_an_end() -> None:
     assert script.methods.count("tools/call") == 10
 
 
-async def test_a_silent_server_of_the_stateless_era_is_not_said_to_speak_another_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("shared.client.opening.OPENING_SECONDS", 0.01)
+async def test_a_silent_server_of_the_stateless_era_is_not_said_to_speak_another_version() -> None:
     ours, theirs = memory_pair()
     with pytest.raises(TimeoutError, match="no answer"):
-        async with Client(End(ours), ClientOptions(mode="stateless")):
+        async with Client(End(ours), ClientOptions(mode="stateless", opening_seconds=0.01)):
             pass
     theirs.close()
 

@@ -42,8 +42,7 @@ class Marked(Small):
         raise RpcError("a header is missing", code=MISMATCH)
 
 
-async def test_a_tool_that_was_not_listed_is_called_once_more_and_no_oftener(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+async def test_a_tool_that_was_not_listed_is_called_once_more_and_no_oftener() -> None:
     small = Marked()
     async with (
         listening(small) as (address, _),

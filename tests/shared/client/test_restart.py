@@ -48,10 +48,8 @@ there is a file whose name ends in `.mute`."""
 
 
 @pytest.fixture
-def starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The process id of each start, a line each; starts follow one another soon."""
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.restart.LONGEST_SECONDS", 0.001)
+def starts(tmp_path: Path, short_pauses: None) -> Path:
+    """The process id of each start, a line each."""
     return tmp_path / "starts"
 
 

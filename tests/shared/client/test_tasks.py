@@ -202,11 +202,6 @@ async def test_connection_that_is_lost_ends_the_waiting_at_once(mode: str, monke
 # Over HTTP
 
 
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
 @asynccontextmanager
 async def _at_url(server: Lasting, mode: str, **options: Any) -> AsyncIterator[Client]:
     async with (

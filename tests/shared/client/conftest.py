@@ -1,0 +1,14 @@
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lost servers are started and asked again soon: no option says how soon."""
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.restart.LONGEST_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
