@@ -246,7 +246,10 @@ async def _break_off(exchange: Exchange) -> None:
 @pytest.mark.parametrize(
     ("kind", "connects"), [(Hostile, connect_http), (HostileSse, connect_sse), (HostileWebSocket, connect_websocket)]
 )
-async def test_a_server_that_breaks_off_is_connected_to_again(kind: type[Hostile], connects: Any) -> None:
+async def test_a_server_that_breaks_off_is_connected_to_again(
+    kind: type[Hostile], connects: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shared.transports.websocket.FAREWELL_SECONDS", 0.01)
     async with nothing_left(), hostile(kind) as server:
         with anyio.fail_after(30):
             for fault in (resets, _break_off):
@@ -254,7 +257,7 @@ async def test_a_server_that_breaks_off_is_connected_to_again(kind: type[Hostile
                 with pytest.raises(ConnectionError):
                     async with connects(server.url, ClientOptions(mode="handshake")):
                         pass
-            server.on("initialize", Exchange.hang, times=1)
+            server.on("initialize", lambda exchange: exchange.hang(), times=1)
             with anyio.move_on_after(0.02):
                 async with connects(server.url, ClientOptions(mode="handshake")):
                     pass
@@ -300,7 +303,6 @@ class Replaced:
         self._stop.set()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize("way", [*WAYS, "websocket handshake"])
 async def test_a_server_that_was_replaced_is_connected_to_again(way: str) -> None:
