@@ -16,13 +16,10 @@ from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings as SqliteSettings
 from shared import Running
 from shared.protocol.types.skills import SKILLS
-from shared.testing import connected
 from tests.shared.gateway.changes import subscribed, updated
 from tests.shared.gateway.joined.members import Door, joined
 from tests.shared.server.peer import ERAS, STATELESS, Json, Peer, talking
 from tests.wire import CLIENT_INFO
-
-both_eras = pytest.mark.parametrize("version", ERAS)
 
 
 @asynccontextmanager
@@ -56,7 +53,7 @@ async def whole(peer: Peer, method: str, what: str) -> list[Json]:
         params = {"cursor": result["nextCursor"]}
 
 
-@both_eras
+@pytest.mark.parametrize("version", ERAS)
 async def test_each_answers_under_one_roof(version: str, tmp_path: Path) -> None:
     async with bundle(tmp_path) as running, talking(running, version) as peer:
         tools = [one["name"] for one in await whole(peer, "tools/list", "tools")]
@@ -67,47 +64,29 @@ async def test_each_answers_under_one_roof(version: str, tmp_path: Path) -> None
         assert await peer.text("echo", text="hello") == "hello"
         assert "greet" in [one["name"] for one in await whole(peer, "prompts/list", "prompts")]
         assert "result" in await peer.request("prompts/get", {"name": "greet"})
-
-
-@both_eras
-async def test_each_resource_of_the_lists_is_read_at_its_owner(version: str, tmp_path: Path) -> None:
-    async with bundle(tmp_path) as running, talking(running, version) as peer:
+        # Each resource of the lists is read at its owner.
         resources = await whole(peer, "resources/list", "resources")
-        schemes = {one["uri"].partition(":")[0] for one in resources}
-        assert {"file", "test", "skill"} <= schemes
+        assert {"file", "test", "skill"} <= {one["uri"].partition(":")[0] for one in resources}
         for one in resources:
             assert "result" in await peer.request("resources/read", {"uri": one["uri"]}), one["uri"]
+        note = tmp_path / "note.txt"
+        await subscribed(peer, note.as_uri())
+        note.write_text("another note")
+        assert await updated(peer) == note.as_uri()
 
 
-async def test_skills_of_two_servers_are_one_list(tmp_path: Path) -> None:
+async def test_skills_of_two_servers_are_one_list_for_clients_that_know_of_them(tmp_path: Path) -> None:
     async with bundle(tmp_path) as running, talking(running, STATELESS) as peer:
+        assert SKILLS in (await peer.request("server/discover"))["result"]["capabilities"]["extensions"]
         listed = [one["uri"] for one in await whole(peer, "skills/list", "skills")]
         assert "skill://try-a-client/SKILL.md" in listed
         assert len(listed) > 1
         for uri in listed:
             assert (await peer.request("skills/get", {"uri": uri}))["result"]["skill"]["uri"] == uri
-
-
-@both_eras
-async def test_older_clients_are_not_told_of_what_came_later(version: str, tmp_path: Path) -> None:
-    async with bundle(tmp_path) as running, connected(running) as end:
-        peer = Peer(end, version, {})
-        if version == STATELESS:
-            answer = await peer.request("server/discover")
-        else:
-            params = {"protocolVersion": version, "capabilities": {}, "clientInfo": CLIENT_INFO}
-            answer = await peer.request("initialize", params)
-        told = answer["result"]["capabilities"].get("extensions", {})
-        assert (SKILLS in told) == (version == STATELESS)
-
-
-@both_eras
-async def test_a_file_that_changes_is_told_to_who_subscribed(version: str, tmp_path: Path) -> None:
-    async with bundle(tmp_path) as running, talking(running, version) as peer:
-        note = tmp_path / "note.txt"
-        await subscribed(peer, note.as_uri())
-        note.write_text("another note")
-        assert await updated(peer) == note.as_uri()
+        older = Peer(peer.end, ERAS[0], {})
+        params = {"protocolVersion": ERAS[0], "capabilities": {}, "clientInfo": CLIENT_INFO}
+        told = (await older.request("initialize", params))["result"]["capabilities"]
+        assert SKILLS not in told.get("extensions", {})
 
 
 async def test_a_client_with_roots_hears_of_nothing_outside_them(tmp_path: Path) -> None:

@@ -2,15 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import anyio
 
-from shared.client.client import Client
-from shared.client.options import ClientOptions
 from shared.errors import InvalidParams
-from shared.gateway.bridge import Upstream, bridge
+from shared.gateway.bridge import bridge
 from shared.protocol.identity import LogMessage
 from shared.protocol.session.events import Change, Told
 from shared.protocol.session.handshake import State
@@ -18,6 +15,7 @@ from shared.server.connection import Connection
 from shared.server.context import Context
 from shared.server.running import Running
 from tests.shared.client.small import Small
+from tests.shared.gateway.bridge.upstreams import Behind
 from tests.shared.server.peer import PATIENCE
 
 __all__ = ["MODES", "Telling", "until"]
@@ -38,16 +36,15 @@ class Ears:
         pass
 
 
-class Telling(Small):
+class Telling(Small, Behind):
     """The server. What its tools tell concerns the session that they are called in, and no other one."""
 
     def __init__(self, mode: str, *, shared: bool = False) -> None:
-        super().__init__()
+        Small.__init__(self)
+        Behind.__init__(self, self.app, mode, name="small")
         for function in (self.touch, self.say, self.shift, self.whisper, self.ears):
             self.app.tool()(function)
-        self.mode = mode
         self.shared = shared
-        self.is_down = False
         self.told: list[Told] = []
         """What the clients have said of their own accord that called `ears`."""
         self.gate = anyio.Event()
@@ -55,20 +52,10 @@ class Telling(Small):
         self.gate_seen = anyio.Event()
 
     @asynccontextmanager
-    async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
-        """One more connection. Raises ConnectionError while it is down."""
-        if self.is_down:
-            raise ConnectionError("it is closed for today")
-        mode = self.mode if options.mode == "auto" else options.mode
-        async with self.line() as end, Client(end, replace(options, mode=mode)) as client:
-            yield client
-
-    @asynccontextmanager
     async def bridged(self) -> AsyncIterator[Running[Any]]:
         """A bridge before it; every wait ends after a while."""
-        upstream = Upstream("small", self.connect, shared=self.shared)
         with anyio.fail_after(3 * PATIENCE):
-            async with self.app.open() as self.running, bridge(upstream).open() as running:
+            async with self.serving(shared=self.shared) as upstream, bridge(upstream).open() as running:
                 yield running
 
     async def cut(self, number: int = 0) -> None:

@@ -59,13 +59,13 @@ async def test_it_has_the_name_and_the_instructions_of_its_server(mode: str) -> 
 
 async def test_a_server_that_comes_late_is_described_then() -> None:
     telling = Telling("handshake")
-    telling.is_down = True
+    telling.is_away = True
     async with telling.bridged() as running:
         async with talking(running, STATELESS) as early:
             assert "tools" in (await early.request("server/discover"))["result"]["capabilities"]
             error = (await early.request("tools/list"))["error"]
-            assert error["message"] == "the server small is not available: it is closed for today"
-        telling.is_down = False
+            assert error["message"] == "the server small is not available: nobody answers at http://…"
+        telling.is_away = False
         await until(lambda: running.state.base.up)
         async with talking(running, STATELESS) as late:
             said = (await late.request("server/discover"))["result"]

@@ -46,10 +46,10 @@ async def test_a_server_that_goes_and_comes_has_other_lists(mode: str, version: 
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, version) as peer:
         await listening(peer)
-        telling.is_down = True
+        telling.is_away = True
         await telling.cut()
         await hear_lists(peer)
-        telling.is_down = False
+        telling.is_away = False
         await hear_lists(peer)
         assert (await peer.request("tools/list"))["result"]["tools"]
 
@@ -57,7 +57,7 @@ async def test_a_server_that_goes_and_comes_has_other_lists(mode: str, version: 
 async def test_a_server_that_is_away_is_a_condition() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
-        telling.is_down = True
+        telling.is_away = True
         await telling.cut()
         message = (await peer.other("notifications/message"))["params"]
         assert message == {
@@ -66,7 +66,7 @@ async def test_a_server_that_is_away_is_a_condition() -> None:
             "data": "the server small is not available: it ended the connection",
         }
         assert len(running.conditions.standing) == 1
-        telling.is_down = False
+        telling.is_away = False
         await until(lambda: not running.conditions.standing)
 
 

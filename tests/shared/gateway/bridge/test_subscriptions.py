@@ -207,10 +207,10 @@ async def test_a_stream_of_many_is_asked_for_at_once(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 async def test_nothing_is_subscribed_to_while_the_server_is_away(mode: str) -> None:
     telling = Telling(mode)
-    telling.is_down = True
+    telling.is_away = True
     async with telling.bridged() as running, talking(running) as peer:
         error = (await peer.request("resources/subscribe", {"uri": ONE}))["error"]
-        assert error == {"code": -32603, "message": "the server small is not available: it is closed for today"}
+        assert error == {"code": -32603, "message": "the server small is not available: nobody answers at http://…"}
         assert running.changes.held == 0
 
 

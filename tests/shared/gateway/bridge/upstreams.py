@@ -15,13 +15,10 @@ from shared.client.client import Client
 from shared.client.connect import connect_http, connect_stdio
 from shared.client.options import ClientOptions
 from shared.gateway.bridge import Upstream, bridge
-from shared.kit.tasks import background
-from shared.server.connection import serve
 from shared.server.running import Running
 from shared.server.server import Server
 from shared.transports.http.server import HttpOptions, run_http
-from shared.transports.memory import memory_pair
-from tests.shared.client.small import End
+from tests.shared.client.small import End, Small
 from tests.shared.server.peer import PATIENCE, Peer, talking
 from tests.wire import NEWEST_HANDSHAKE, STATELESS
 
@@ -59,24 +56,9 @@ class Behind:
         if self.is_away:
             raise ConnectionError("nobody answers at http://ada:secret@example.org/mcp?key=secret")
         mode = self.mode if options.mode == "auto" else options.mode
-        async with self._line() as end, Client(end, replace(options, mode=mode)) as client:
-            self.lines.append(end)
+        async with Small.line(self) as end, Client(end, replace(options, mode=mode)) as client:
             self.options.append(options)
             yield client
-
-    @asynccontextmanager
-    async def _line(self) -> AsyncIterator[End]:
-        ours, theirs = memory_pair()
-
-        async def run() -> None:
-            try:
-                await serve(self.running, theirs)
-            finally:
-                theirs.close()
-
-        async with background() as tasks:
-            tasks.start_soon(run)
-            yield End(ours)
 
     async def lose(self) -> None:
         """Loses all connections that there are."""
