@@ -70,10 +70,7 @@ def connected_row(entry: Entry, folder: Path) -> Figures:
 
 
 def _calls_a_second(entry: Entry, folder: Path) -> float:
-    with (
-        serving(peers.OURS_SIMPLE, folder) as web,
-        Pipes(entry.command(f"http://{HOST}:{web.port}{PATH}")) as server,
-    ):
+    with serving(peers.OURS_SIMPLE, folder) as web, Pipes(entry.command(f"http://{HOST}:{web.port}{PATH}")) as server:
         server.greet()
         for _ in range(WARM_UP):
             server.ask(CALL)

@@ -29,12 +29,7 @@ class Pipes:
     def __init__(self, command: list[str]) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in __exit__
         self._process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            bufsize=0,
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, bufsize=0
         )
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._last_id = 0

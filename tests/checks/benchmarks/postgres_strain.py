@@ -15,16 +15,7 @@ import anyio
 from tests.checks.benchmarks.machine import peak, resident
 from tests.checks.benchmarks.messages import Ask
 from tests.checks.benchmarks.pipes import Pipes, sample, start_ms
-from tests.checks.sql.strain import (
-    AT_ONCE,
-    Seen,
-    cluster,
-    crowd,
-    fail_over,
-    hold_lock,
-    page_through,
-    under_load,
-)
+from tests.checks.sql.strain import AT_ONCE, Seen, cluster, crowd, fail_over, hold_lock, page_through, under_load
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.serving import command, served
 

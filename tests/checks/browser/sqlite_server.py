@@ -30,14 +30,6 @@ class Server:
         """The result of a tool."""
         return await self._client.request("tools/call", {"name": name, "arguments": arguments})
 
-    async def page_of(self, tool: str) -> str:
-        """The page that a tool names, as the server gives it."""
-        tools = (await self._client.request("tools/list"))["tools"]
-        meta = next(one["_meta"] for one in tools if one["name"] == tool)
-        read = await self._client.request("resources/read", {"uri": meta["ui"]["resourceUri"]})
-        html: str = read["contents"][0]["text"]
-        return html
-
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """What the host answers an app, for the methods that it hands on."""
         if method not in ("tools/call", "resources/read"):

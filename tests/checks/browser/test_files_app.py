@@ -12,19 +12,14 @@ from playwright.async_api import FrameLocator, Locator, Page, expect
 
 from servers import filesystem
 from servers.filesystem.server import app
-from servers.web.pages import assemble
 from tests.checks.browser.framed import Framed, client_of, show_app
 from tests.checks.browser.site import Site
-from tests.checks.browser.watched import HOSTILE
 
 APP = Path(filesystem.__file__).parent / "apps" / "files.html"
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 LIST = "list_directory_with_sizes"
-
-LARGEST = 100 * 1024
-"""Bytes of one app."""
 
 
 @pytest.fixture
@@ -54,10 +49,6 @@ async def shown(
         show_app(client, APP, call, where, **options) as framed,
     ):
         yield framed
-
-
-def test_the_page_is_small() -> None:
-    assert assemble(APP).size <= LARGEST
 
 
 async def test_the_entries_are_shown_with_their_sizes(page: Page, site: Site, folder: Path) -> None:
@@ -210,26 +201,6 @@ async def test_an_edit_that_was_made_can_not_be_applied_again(page: Page, site: 
         await expect(framed.view.get_by_role("button", name="Apply")).to_have_count(0)
 
 
-async def test_hostile_names_and_texts_are_shown_and_do_nothing(page: Page, site: Site, folder: Path) -> None:
-    for number, text in enumerate(HOSTILE):
-        name = text.replace("/", "∕").replace("\0", "")[:80]
-        (folder / f"h{number}-{name}").write_text(text.replace("\0", ""))
-    async with shown((page, site), folder) as framed:
-        view = framed.view
-        for number in range(len(HOSTILE)):
-            await item(view, f"h{number}-").press("Enter")
-            await expect(view.locator("file-preview h2")).to_contain_text(f"h{number}-")
-        await expect(item(view, "gnp.exe")).to_contain_text("<U+202E>")
-
-
-async def test_hostile_diffs_do_nothing(page: Page, site: Site, folder: Path) -> None:
-    (folder / "a.txt").write_text("old")
-    new = "\n".join(HOSTILE).replace("\0", "")
-    arguments = {"path": str(folder / "a.txt"), "edits": [{"oldText": "old", "newText": new}], "dryRun": True}
-    async with shown((page, site), folder, ("edit_file", arguments)) as framed:
-        await expect(framed.view.get_by_text("<script>canary()</script>").first).to_be_visible()
-
-
 async def test_ten_thousand_entries_are_bounded_in_the_page(page: Page, site: Site, folder: Path) -> None:
     for number in range(10_000):
         (folder / f"{number:05}.txt").touch()
@@ -249,12 +220,6 @@ async def test_a_deep_tree_is_shown(page: Page, site: Site, folder: Path) -> Non
                 framed.view.locator(f"[aria-level='{level}']").filter(has_text=re.compile("^d/$")).press("ArrowRight")
             )
         await expect(item(framed.view, "bottom.txt")).to_have_count(1)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_the_theme_of_the_host_is_taken(page: Page, site: Site, folder: Path, theme: str) -> None:
-    async with shown((page, site), folder, theme=theme) as framed:
-        await expect(framed.view.locator("html")).to_have_attribute("data-theme", theme)
 
 
 async def test_an_error_is_told(page: Page, site: Site, folder: Path) -> None:

@@ -10,7 +10,6 @@ from playwright.async_api import Page, expect
 
 from servers import fetch
 from servers.fetch.server import app
-from servers.web.pages import assemble
 from tests.checks.browser.framed import Framed, client_of, show_app
 from tests.checks.browser.site import Site
 from tests.checks.browser.watched import HOSTILE
@@ -22,9 +21,6 @@ ARTICLE = f"""<html><head><title>About rivers</title></head><body><article><h1>R
 <h2>Sources</h2><p>{WORDS} <a href="https://example.org/springs">Springs</a></p><h2>Mouths</h2><p>{WORDS}</p>
 </article></body></html>"""
 
-LARGEST = 100 * 1024
-"""Bytes of one app."""
-
 
 @asynccontextmanager
 async def shown(
@@ -35,14 +31,9 @@ async def shown(
     async with opened_site(routes) as site:
         options = ("--allow-private", "127.0.0.1:*", "--allow-port", str(site.port))
         async with client_of(app, *options) as client:
-            theme = arguments.pop("theme", "light")
             call = "fetch", {"url": site.url(), **arguments}
-            async with show_app(client, APP, call, where, theme=theme) as framed:
+            async with show_app(client, APP, call, where) as framed:
                 yield framed
-
-
-def test_the_page_is_small() -> None:
-    assert assemble(APP).size <= LARGEST
 
 
 async def test_an_article_is_shown_with_its_title_and_address(page: Page, site: Site) -> None:
@@ -119,9 +110,3 @@ async def test_hostile_pages_are_shown_and_do_nothing(page: Page, site: Site, ki
 async def test_an_error_is_told(page: Page, site: Site) -> None:
     async with shown((page, site), "", section="nowhere at all") as framed:
         await expect(framed.view.get_by_role("alert")).to_be_visible()
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_the_theme_of_the_host_is_taken(page: Page, site: Site, theme: str) -> None:
-    async with shown((page, site), ARTICLE, theme=theme) as framed:
-        await expect(framed.view.locator("html")).to_have_attribute("data-theme", theme)

@@ -6,15 +6,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import Page, expect
 
 from servers import prompts
 from servers.prompts.server import app
-from servers.web.pages import assemble
 from tests.checks.browser.framed import Framed, client_of, show_app
 from tests.checks.browser.site import Site
-from tests.checks.browser.watched import HOSTILE
 from tests.servers.prompts.folders import write
 
 APP = Path(prompts.__file__).parent / "apps" / "prompt.html"
@@ -31,9 +28,6 @@ arguments:
 ---
 """
 
-LARGEST = 100 * 1024
-"""Bytes of one app."""
-
 
 @asynccontextmanager
 async def shown(where: tuple[Page, Site], name: str, *options: str | Path, **more: Any) -> AsyncIterator[Framed]:
@@ -42,10 +36,6 @@ async def shown(where: tuple[Page, Site], name: str, *options: str | Path, **mor
     call = "render_prompt", {"name": name, "arguments": given}
     async with client_of(app, *options) as client, show_app(client, APP, call, where, **more) as framed:
         yield framed
-
-
-def test_the_page_is_small() -> None:
-    assert assemble(APP).size <= LARGEST
 
 
 async def test_a_prompt_is_shown_rendered_and_without_marks(page: Page, site: Site) -> None:
@@ -114,22 +104,3 @@ async def test_the_text_can_be_seen_as_it_is_written(page: Page, site: Site) -> 
     async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
         await framed.view.get_by_label("As written").check()
         await expect(framed.view.get_by_label("The text")).to_contain_text("1. **What it says**")
-
-
-async def test_hostile_prompts_are_shown_and_do_nothing(page: Page, site: Site, tmp_path: Path) -> None:
-    text = "\n\n".join(HOSTILE).translate(dict.fromkeys((0, 7, 27))).replace("{", "(")
-    write(tmp_path, {"bad.md": f"---\ndescription: <img src=x onerror=canary()>\n---\nBegin\n\n{text}"})
-    async with shown((page, site), "bad", tmp_path) as framed:
-        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("<script>canary()</script>")
-
-
-async def test_hostile_arguments_do_nothing(page: Page, site: Site) -> None:
-    given = {"error": "\n".join(HOSTILE)}
-    async with shown((page, site), "explain-error", given=given) as framed:
-        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("<script>canary()</script>")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_the_theme_of_the_host_is_taken(page: Page, site: Site, theme: str) -> None:
-    async with shown((page, site), "explain-error", given={"error": "boom"}, theme=theme) as framed:
-        await expect(framed.view.locator("html")).to_have_attribute("data-theme", theme)

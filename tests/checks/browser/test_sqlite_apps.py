@@ -16,7 +16,6 @@ from tests.checks.browser.sqlite_server import Server, make_database, run_server
 from tests.checks.browser.watched import HOSTILE
 
 APPS = Path(pages.__file__).parents[1] / "sql" / "apps"
-LARGEST_APP = 100 * 1024
 ONE_MB = 1_000_000
 TABLES = ("customers", "products", "orders", "order_lines")
 """Of the sample, which has a view besides."""
@@ -99,16 +98,6 @@ async def wait_for_scale(host: AppHost, condition: str) -> None:
     reads = "new DOMMatrix(getComputedStyle(document.querySelector('svg.drawing > g')).transform).a"
     frame = host.page.frames[1]
     await frame.wait_for_function(f"{reads} {condition}")
-
-
-@pytest.mark.parametrize("name", ["result", "schema"])
-def test_an_app_is_small_enough(name: str) -> None:
-    assert pages.assemble(APPS / f"{name}.html").size <= LARGEST_APP
-
-
-@pytest.mark.parametrize(("name", "tool"), [("result", "read_query"), ("schema", "describe_database")])
-async def test_the_server_gives_the_app_of_a_tool(name: str, tool: str, shop: Server) -> None:
-    assert await shop.page_of(tool) == pages.assemble(APPS / f"{name}.html").html
 
 
 async def test_rows_of_a_query_are_shown_with_the_types_of_their_columns(open_result: Open) -> None:
@@ -204,24 +193,6 @@ async def test_an_error_of_the_tool_is_shown_as_text(open_result: Open) -> None:
     await expect(host.app.get_by_role("grid")).to_be_hidden()
 
 
-async def test_a_query_that_was_cancelled_says_so(page: Page, site: Site) -> None:
-    host = await open_app(page, site, APPS / "result.html")
-    await host.send("ui/notifications/tool-input", {"arguments": {"query": "SELECT 1"}})
-    await expect(host.app.get_by_role("status").first).to_have_text("Running…")
-    await host.send("ui/notifications/tool-cancelled", {"reason": "by the user"})
-    await expect(host.app.get_by_role("status").first).to_have_text("The query was cancelled. by the user")
-
-
-@pytest.mark.parametrize("app", ["result", "schema"])
-async def test_the_theme_of_the_host_is_followed_when_it_changes(app: str, page: Page, site: Site) -> None:
-    host = await open_app(page, site, APPS / f"{app}.html", context={"theme": "dark"})
-    lightness = "(body) => Number(getComputedStyle(body).backgroundColor.match(/\\d+/)[0])"
-    assert await host.app.locator("body").evaluate(lightness) < 64
-    await host.send("ui/notifications/host-context-changed", {"theme": "light"})
-    await expect(host.app.locator("html")).to_have_attribute("data-theme", "light")
-    assert await host.app.locator("body").evaluate(lightness) > 192
-
-
 async def test_full_screen_is_offered_where_the_host_has_it(open_result: Open) -> None:
     async def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"result": {"mode": params["mode"]}}
@@ -232,15 +203,6 @@ async def test_full_screen_is_offered_where_the_host_has_it(open_result: Open) -
     await expect(host.app.locator("html")).to_have_attribute("data-display", "fullscreen")
     await host.app.get_by_role("button", name="Leave full screen").click()
     await expect(host.app.locator("html")).to_have_attribute("data-display", "inline")
-
-
-async def test_hostile_rows_are_text(open_result: Open) -> None:
-    rows = ", ".join("(" + repr(text.replace("\0", "")).replace("\\'", "''") + ")" for text in HOSTILE[:-1])
-    query = f'SELECT column1 AS "{HOSTILE[0]}" FROM (VALUES {rows})'
-    host = await open_result(query.replace('"\\"', '"'))
-    await expect(host.app.get_by_role("gridcell").first).to_have_text(HOSTILE[0])
-    await expect(host.app.get_by_role("columnheader")).to_contain_text(HOSTILE[0])
-    assert await host.app.locator("main img, main script, main iframe, main a").count() == 0
 
 
 async def test_signs_that_are_not_seen_are_made_visible(open_result: Open) -> None:

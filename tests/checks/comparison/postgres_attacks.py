@@ -21,13 +21,13 @@ from pathlib import Path
 import anyio
 
 from tests.checks.benchmarks import postgres_peers
+from tests.checks.sql.attacks import ANSWERED, ATTACKS, FOLDER, Attack
+from tests.checks.sql.proof import Proof, make_careless
 from tests.npm import Unavailable
 from tests.ports import free_port
 from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.peers import text_of
-from tests.checks.sql.attacks import ANSWERED, ATTACKS, FOLDER, Attack
 from tests.servers.postgres.databases import GUARDED, PASSWORD, Database, copy_sample, make_sample
-from tests.checks.sql.proof import Proof, make_careless
 from tests.wire import Wire
 
 PATIENCE = 5.0

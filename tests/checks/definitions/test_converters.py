@@ -26,13 +26,13 @@ from tests.npm import Unavailable
 from tests.wire import STATELESS
 
 pytestmark = [
-    pytest.mark.timeout(900),  # the first one may have to build an environment
+    pytest.mark.timeout(900)  # the first one may have to build an environment
 ]
 
 FOLDER = Path(__file__).with_name("converters")
 SECONDS = 100.0
 EXCEPT = {
-    "everything.json_schema_2020_12_tool": "the conformance suite wants these keywords, to see whether they get lost",
+    "everything.json_schema_2020_12_tool": "the conformance suite wants these keywords, to see whether they get lost"
 }
 
 Json = dict[str, Any]

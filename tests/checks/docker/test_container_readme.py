@@ -1,19 +1,15 @@
 """docker/README.md says what is so: its tables, and the lines that it has for the proxy."""
 
-import datetime
 import re
 import ssl
 from pathlib import Path
 
 import httpx
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from tests.checks.docker.images import COMPOSE, DOCKERFILE, README, cells
 from tests.checks.docker.proxy import proxied
 from tests.ports import free_port
+from tests.servers.fetch.authority import certificate
 from tests.wire import PATIENCE
 
 
@@ -53,34 +49,11 @@ def anchor(heading: str) -> str:
 def test_the_lines_for_tls(nginx: str, unpacked: Path) -> None:
     lines = re.search(r"```nginx\n(.*?)```", README, re.DOTALL)
     assert lines is not None
-    certificate = self_signed(unpacked)
+    shown = certificate(None, "localhost").write(unpacked / "certificate.pem")
+    (unpacked / "key.pem").write_bytes(shown.read_bytes())
     port = free_port()
     tls = lines[1].replace("/run/secrets/", f"{unpacked}/").replace("listen 8443", f"listen 127.0.0.1:{port}")
     with proxied(nginx, {}, {"listen 8080;": f"listen 127.0.0.1:{free_port()}; {tls}"}):
-        context = ssl.create_default_context(cafile=certificate)
+        context = ssl.create_default_context(cafile=shown)
         answer = httpx.get(f"https://localhost:{port}/healthz", verify=context, trust_env=False, timeout=PATIENCE)
         assert answer.text == "ok\n"
-
-
-def self_signed(folder: Path) -> Path:
-    """The certificate of localhost, beside its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    written = folder / "certificate.pem"
-    written.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return written

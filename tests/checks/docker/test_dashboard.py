@@ -50,17 +50,6 @@ def test_every_count_is_shown(scraped: str, scraped_replicas: str) -> None:
     assert untold(families_in(scraped) | families_in(scraped_replicas), QUERIES) == []
 
 
-def test_a_query_that_asks_for_what_is_not_there_is_found() -> None:
-    exposed = exposed_in('mcp_sessions{server="a"} 1\n')
-    assert missing('sum by (server) (mcp_sessions{job="x"})', exposed) == []
-    assert missing('sum by (tool) (mcp_sessions{kind=~"x=y"}) / mcp_gone', exposed) == [
-        "mcp_sessions{kind}",
-        "mcp_sessions{tool}",
-        "mcp_gone",
-    ]
-    assert untold({"mcp_sessions", "mcp_streams"}, ["mcp_sessions > 1"]) == ["mcp_streams"]
-
-
 @pytest.mark.parametrize(("title", "query", "legend"), TARGETS)
 def test_a_legend_names_what_is_told_apart(title: str, query: str, legend: str) -> None:
     # A process is one of several workers, or the only one, which has no such label.

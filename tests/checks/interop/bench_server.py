@@ -13,22 +13,7 @@ from typing import Annotated, Literal
 import anyio
 from pydantic import BaseModel, Field
 
-from shared import (
-    Annotations,
-    AudioContent,
-    Context,
-    Data,
-    EmbeddedResource,
-    ImageContent,
-    Implementation,
-    Opening,
-    PromptMessage,
-    Resource,
-    ResourceLink,
-    Server,
-    TextContent,
-    TextResourceContents,
-)
+from shared import Context, Data, Implementation, Opening, PromptMessage, Resource, Server, TextContent
 from shared.program.run import run
 from shared.protocol.session.questions import elicit_form
 from shared.server.context import form_schema
@@ -82,22 +67,10 @@ async def _open(opening: Opening) -> AsyncIterator[State]:
 # Results
 
 
-class Point(BaseModel):
-    x: int
-    y: int
-    label: str | None = None
-
-
 @app.tool(read_only=True)
 async def echo(text: str) -> str:
     """Give the text back."""
     return text
-
-
-@app.tool(read_only=True)
-async def point(x: int, y: int) -> Point:
-    """Give a point as data."""
-    return Point(x=x, y=y)
 
 
 @app.tool(read_only=True)
@@ -110,18 +83,6 @@ async def total(numbers: list[int]) -> Data[int]:
 async def process() -> str:
     """Tell the number of this process."""
     return str(os.getpid())
-
-
-@app.tool(read_only=True)
-async def blocks() -> list[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource]:
-    """Give one block of every kind."""
-    return [
-        TextContent(text="a text", annotations=Annotations(audience=["user"])),
-        ImageContent.of(b"a picture", "image/png"),
-        AudioContent.of(b"a sound", "audio/wav"),
-        ResourceLink(uri="bench://note", name="note"),
-        EmbeddedResource(resource=TextResourceContents(uri="bench://note", text="a note")),
-    ]
 
 
 @app.tool(read_only=True)

@@ -1,11 +1,11 @@
-"""The matrix: each test here runs for every transport and every mode of the official client.
+"""The matrix: each test here runs for every transport and every mode of the official Python client.
 
-At the end of the run the outcome of each row, the test's name, is printed for each of them; the clients of `others`
-get a table each beside it.
+These are rows for it alone, by the name of the test. What is asked of all clients is in `others`, where one test is
+one column. At the end of the run a table is printed for each client.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 
 from tests.postgres_server import PostgresServer, short_folder
+from tests.records import recorded
 from tests.servers.postgres.databases import SAMPLE, Database, make_sample
 from tests.servers.sqlite.samples import make_chinook
 
@@ -21,9 +22,11 @@ from .pages import served
 from .peers import DATABASE, LIBRARY, MODES, STATELESS, TRANSPORTS, URL, Case, HttpServers
 
 CELL = "interop"
-OFFICIAL = "official client"
+OFFICIAL = "sdk2"
 
 Matrix = dict[str, dict[tuple[str, str], set[str]]]
+Record = Callable[[str, tuple[str, str], Mapping[str, str]], None]
+"""Takes what became of rows: of which peer, and over which transport in which mode."""
 
 
 @pytest.fixture(scope="session")
@@ -93,34 +96,33 @@ def file(folder: Path, key: str) -> Iterator[Path]:
     path.unlink()
 
 
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Record:
+    return lambda *found: request.node.user_properties.append((CELL, found))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     report = yield
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    if "transport" in parameters:
-        row = parameters.get("row") or item.originalname.removeprefix("test_").replace("_", " ")
+    if report.when == "call" and "transport" in parameters and "peer" not in parameters:
+        row = item.originalname.removeprefix("test_").replace("_", " ")
+        outcome = "ok" if report.passed else report.outcome
         column = (parameters["transport"], parameters["mode"])
-        report.user_properties.append((CELL, (parameters.get("peer", OFFICIAL), row, column)))
+        report.user_properties.append((CELL, (OFFICIAL, column, {row: outcome})))
     return report
 
 
 def print_tables(terminalreporter: Any) -> None:
     matrices: dict[str, Matrix] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
-    for outcome, report in sorted(_cells(terminalreporter.stats), key=lambda found: found[1].start):
-        peer, row, column = dict(report.user_properties)[CELL]
-        matrices[peer][row][column].add(outcome)
-    for peer in (OFFICIAL, *PEERS):
+    for peer, column, found in recorded(terminalreporter, CELL):
+        for row, outcome in found.items():
+            matrices[peer][row][tuple(column)].add("pass" if outcome == "ok" else "FAIL")
+    for peer in PEERS:
         if peer in matrices:
-            terminalreporter.section(PEERS[peer].title if peer in PEERS else peer)
+            terminalreporter.section(PEERS[peer].title)
             for line in _table(matrices[peer]):
                 terminalreporter.write_line(line)
-
-
-def _cells(stats: dict[str, list[Any]]) -> Iterator[tuple[str, pytest.TestReport]]:
-    for outcome, reports in stats.items():
-        for report in reports:
-            if outcome and CELL in dict(getattr(report, "user_properties", ())):
-                yield outcome, report
 
 
 def _table(matrix: Matrix) -> Iterator[str]:
@@ -131,5 +133,5 @@ def _table(matrix: Matrix) -> Iterator[str]:
     for place in (0, 1):
         yield " ".join([" " * width, *(f"{column[place]:>10}" for column in columns)])
     for row, cells in matrix.items():
-        shown = ("+".join(sorted(cells[column])).replace("passed", "pass") or "-" for column in columns)
+        shown = ("+".join(sorted(cells[column])) or "-" for column in columns)
         yield " ".join([f"{row:<{width}}", *(f"{cell:>10}" for cell in shown)])

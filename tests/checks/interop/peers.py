@@ -38,7 +38,7 @@ LIBRARY = "library"
 NEWEST_HANDSHAKE = "2025-11-25"
 STATELESS = "2026-07-28"
 
-TRANSPORTS = ("stdio", "http", "http+token", "sse+token")
+TRANSPORTS = ("stdio", "http", "http+token", "sse+token", "websocket")
 MODES = ("auto", "legacy", STATELESS)
 
 T = TypeVar("T")

@@ -8,18 +8,6 @@ from mcp_types import LoggingMessageNotificationParams
 from .peers import STATELESS, Case
 
 
-async def test_progress_comes_in_order(case: Case) -> None:
-    seen: list[tuple[float, float | None, str | None]] = []
-
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, total, message))
-
-    async with case.connect("bench") as client:
-        result = await client.call_tool("count", {"steps": 20}, progress_callback=progress)
-    assert result.content[0].text == "counted to 20"
-    assert seen == [(step, 20, f"step {step}") for step in range(1, 21)]
-
-
 async def test_progress_of_two_calls_is_apart(case: Case) -> None:
     seen: dict[int, list[float]] = {3: [], 5: []}
 
@@ -36,24 +24,6 @@ async def test_progress_of_two_calls_is_apart(case: Case) -> None:
     assert seen == {3: [1, 2, 3], 5: [1, 2, 3, 4, 5]}
 
 
-async def test_cancelled_call_is_stopped(case: Case, key: str) -> None:
-    began = anyio.Event()
-
-    async def progress(_done: float, _total: float | None, _message: str | None) -> None:
-        began.set()
-
-    async with case.connect("bench") as client:
-        async with anyio.create_task_group() as tasks:
-
-            async def call() -> None:
-                await client.call_tool("hold", {"key": key}, progress_callback=progress)
-
-            tasks.start_soon(call)
-            await began.wait()
-            tasks.cancel_scope.cancel()
-        assert (await client.call_tool("when_stopped", {"key": key})).content[0].text == "stopped"
-
-
 async def test_call_whose_time_is_up_is_stopped(case: Case, key: str) -> None:
     """The client's own limit for one request."""
     began = anyio.Event()
@@ -67,36 +37,6 @@ async def test_call_whose_time_is_up_is_stopped(case: Case, key: str) -> None:
             with pytest.raises(MCPError, match=r"[Tt]imed out"):
                 await client.call_tool("hold", {"key": key}, read_timeout_seconds=0.5, progress_callback=progress)
         assert (await client.call_tool("when_stopped", {"key": key})).content[0].text == "stopped"
-
-
-# The client warns that `logging/setLevel` has gone from the newest version.
-@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-@pytest.mark.parametrize("mode", ["legacy"])
-async def test_logging_level_of_a_session(case: Case) -> None:
-    seen: list[LoggingMessageNotificationParams] = []
-
-    async def logging(params: LoggingMessageNotificationParams) -> None:
-        seen.append(params)
-
-    async with case.connect("bench", logging_callback=logging) as client:
-        await client.set_logging_level("warning")
-        await client.call_tool("chatter")
-    assert [(one.level, one.logger, one.data) for one in seen] == [
-        ("warning", "bench", {"said": "warning"}),
-        ("error", "bench", {"said": "error"}),
-    ]
-
-
-@pytest.mark.parametrize("mode", ["auto", STATELESS])
-async def test_logging_level_of_a_request(case: Case) -> None:
-    seen: list[str] = []
-
-    async def logging(params: LoggingMessageNotificationParams) -> None:
-        seen.append(params.level)
-
-    async with case.connect("bench", logging_callback=logging, log_level="info") as client:
-        await client.call_tool("chatter")
-    assert seen == ["info", "warning", "error"]
 
 
 @pytest.mark.parametrize("mode", ["auto", STATELESS])

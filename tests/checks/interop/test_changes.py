@@ -5,34 +5,19 @@ import signal
 from pathlib import Path
 
 import pytest
-from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
+from mcp.client.subscriptions import PromptsListChanged, ResourceUpdated, ToolsListChanged
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    PromptListChangedNotification,
-    ResourceListChangedNotification,
-    ResourceUpdatedNotification,
-    ToolListChangedNotification,
-)
+from mcp_types import ResourceUpdatedNotification, ToolListChangedNotification
 
 from .peers import STATELESS, Case, Heard
 
 pytestmark = [
     # The client warns that `subscribe` and `unsubscribe` have gone from the newest version.
-    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 ]
 
 MODERN = pytest.mark.parametrize("mode", ["auto", STATELESS])
 HANDSHAKE = pytest.mark.parametrize("mode", ["legacy"])
-
-
-@HANDSHAKE
-async def test_subscription_tells_of_a_changed_file(case: Case, file: Path) -> None:
-    heard = Heard()
-    async with case.connect("filesystem", message_handler=heard) as client:
-        await client.subscribe_resource(file.as_uri())
-        file.write_text("after\n")
-        changed = await heard.first(ResourceUpdatedNotification)
-        assert changed.params.uri == file.as_uri()
 
 
 @HANDSHAKE
@@ -57,14 +42,6 @@ async def test_subscription_to_what_is_not_served_is_an_error(case: Case) -> Non
         with pytest.raises(MCPError) as caught:
             await client.subscribe_resource("file:///nowhere/at/all")
     assert caught.value.code == -32002
-
-
-@MODERN
-async def test_listen_tells_of_a_changed_file(case: Case, file: Path) -> None:
-    async with case.connect("filesystem") as client, client.listen(resource_subscriptions=[file.as_uri()]) as stream:
-        assert stream.honored.resource_subscriptions == [file.as_uri()]
-        file.write_text("after\n")
-        assert await anext(stream) == ResourceUpdated(uri=file.as_uri())
 
 
 @MODERN
@@ -117,20 +94,6 @@ async def test_changed_file_is_read_anew(case: Case, file: Path) -> None:
         assert contents.text == "after\n"
 
 
-async def test_list_of_tools_changes(case: Case, key: str) -> None:
-    heard = Heard()
-    async with case.connect("bench", message_handler=heard) as client:
-        assert key not in {tool.name for tool in (await client.list_tools()).tools}
-        if case.handshake:
-            await client.call_tool("add_tool", {"name": key})
-            await heard.first(ToolListChangedNotification)
-        else:
-            async with client.listen(tools_list_changed=True) as stream:
-                await client.call_tool("add_tool", {"name": key})
-                assert await anext(stream) == ToolsListChanged()
-        assert key in {tool.name for tool in (await client.list_tools()).tools}
-
-
 @pytest.mark.parametrize("transport", ["http", "http+token"])
 async def test_change_by_another_client_is_heard(case: Case, key: str) -> None:
     heard = Heard()
@@ -142,32 +105,3 @@ async def test_change_by_another_client_is_heard(case: Case, key: str) -> None:
             async with client.listen(tools_list_changed=True) as stream:
                 await other.call_tool("add_tool", {"name": key})
                 assert await anext(stream) == ToolsListChanged()
-
-
-async def test_list_of_prompts_changes(case: Case, key: str) -> None:
-    heard = Heard()
-    async with case.connect("bench", message_handler=heard) as client:
-        if case.handshake:
-            await client.call_tool("add_prompt", {"name": key})
-            await heard.first(PromptListChangedNotification)
-        else:
-            async with client.listen(prompts_list_changed=True) as stream:
-                await client.call_tool("add_prompt", {"name": key})
-                assert await anext(stream) == PromptsListChanged()
-        assert key in {prompt.name for prompt in (await client.list_prompts()).prompts}
-
-
-async def test_list_of_resources_changes(case: Case, folder: Path, key: str) -> None:
-    """A file that somebody else makes in the served directory."""
-    heard, new = Heard(), folder / f"{key}.new"
-    async with case.connect("filesystem", message_handler=heard) as client:
-        await client.list_resources()
-        if case.handshake:
-            new.write_text("new\n")
-            await heard.first(ResourceListChangedNotification)
-        else:
-            async with client.listen(resources_list_changed=True) as stream:
-                new.write_text("new\n")
-                assert await anext(stream) == ResourcesListChanged()
-        assert new.as_uri() in {resource.uri for resource in (await client.list_resources()).resources}
-    new.unlink()

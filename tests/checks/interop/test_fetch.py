@@ -3,14 +3,11 @@
 import re
 
 import pytest
-from mcp_types import ImageContent
 
 from .pages import PARAGRAPHS
 from .peers import Case
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")]
 
 
 def within(text: str) -> str:
@@ -32,19 +29,6 @@ async def test_page_in_pieces(case: Case, site: str) -> None:
     assert all(paragraph in text for paragraph in PARAGRAPHS)
 
 
-async def test_part_of_data(case: Case, site: str) -> None:
-    async with case.connect("fetch") as client:
-        result = await client.call_tool("fetch", {"url": f"{site}/data", "format": "json", "section": "/a"})
-    assert '"c": true' in within(result.content[0].text)
-
-
-async def test_image(case: Case, site: str) -> None:
-    async with case.connect("fetch") as client:
-        result = await client.call_tool("fetch", {"url": f"{site}/pixel"})
-    (image,) = [block for block in result.content if isinstance(block, ImageContent)]
-    assert image.mime_type == "image/png"
-
-
 async def test_several_pages_with_progress(case: Case, site: str) -> None:
     heard: list[float] = []
 
@@ -60,22 +44,9 @@ async def test_several_pages_with_progress(case: Case, site: str) -> None:
     assert heard == [1, 2, 3]
 
 
-async def test_refused_address(case: Case) -> None:
-    async with case.connect("fetch") as client:
-        result = await client.call_tool("fetch", {"url": "http://10.0.0.1/"})
-    assert result.is_error
-    assert result.content[0].text.startswith("blocked_address: ")
-
-
 async def test_page_as_resource(case: Case, site: str) -> None:
     async with case.connect("fetch") as client:
         result = await client.read_resource(f"{site}/story")
         listed = await client.list_resources()
     assert "Paragraph number 299" in result.contents[0].text
     assert f"{site}/story" in [str(resource.uri) for resource in listed.resources]
-
-
-async def test_page_as_prompt(case: Case, site: str) -> None:
-    async with case.connect("fetch") as client:
-        result = await client.get_prompt("fetch", {"url": f"{site}/story"})
-    assert "Paragraph number 299" in result.messages[0].content.text

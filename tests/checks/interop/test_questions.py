@@ -9,18 +9,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    ElicitRequestFormParams,
-    ElicitRequestURLParams,
-    ElicitResult,
-    ErrorData,
-    InputRequiredResult,
-    ListRootsResult,
-    Root,
-    TextContent,
-)
+from mcp_types import ElicitRequestFormParams, ElicitResult, ErrorData, InputRequiredResult
 
 from .peers import STATELESS, Case
 
@@ -49,11 +38,6 @@ async def text_of(case: Case, tool: str, arguments: dict[str, Any] | None = None
         return result.content[0].text
 
 
-async def test_form_is_filled_in(case: Case) -> None:
-    answers = Answers({"Where to?": {"city": "Oslo", "nights": 3, "season": "winter"}})
-    assert await text_of(case, "book", elicitation_callback=answers) == "Oslo, 3 nights in winter"
-
-
 async def test_form_has_a_schema(case: Case) -> None:
     answers = Answers({"Where to?": {"city": "Oslo"}})
     await text_of(case, "book", elicitation_callback=answers)
@@ -67,18 +51,6 @@ async def test_form_has_a_schema(case: Case) -> None:
 async def test_form_is_turned_down(case: Case, action: str) -> None:
     answers = Answers({"Where to?": ElicitResult(action=action)})
     assert await text_of(case, "book", elicitation_callback=answers) == action
-
-
-async def test_two_forms_in_a_row(case: Case) -> None:
-    """From 2026-07-28 on this takes three rounds, and the answers of all of them count."""
-    answers = Answers({"Who are you?": {"name": "Ada"}, "How old are you, Ada?": {"age": 36}})
-    assert await text_of(case, "introduce", elicitation_callback=answers) == "Ada, 36"
-    assert [asked.message for asked in answers.asked] == ["Who are you?", "How old are you, Ada?"]
-
-
-async def test_two_forms_at_once(case: Case) -> None:
-    answers = Answers({"Who are you?": {"name": "Ada"}, "How old are you?": {"age": 36}})
-    assert await text_of(case, "survey", elicitation_callback=answers) == "Ada, 36"
 
 
 @MODERN
@@ -111,14 +83,6 @@ async def test_state_of_another_call_is_refused(case: Case) -> None:
         with pytest.raises(MCPError, match="belongs to another request") as caught:
             await client.session.call_tool("book", request_state=first.request_state)
     assert caught.value.code == -32602
-
-
-async def test_page_is_visited(case: Case) -> None:
-    answers = Answers({"Please sign in.": ElicitResult(action="accept")})
-    assert await text_of(case, "sign_in", elicitation_callback=answers) == "accept"
-    (asked,) = answers.asked
-    assert isinstance(asked, ElicitRequestURLParams)
-    assert asked.url == "https://example.com/sign-in"
 
 
 async def test_client_without_forms_is_not_asked(case: Case) -> None:
@@ -155,32 +119,3 @@ async def test_question_of_a_cancelled_call_is_withdrawn(case: Case) -> None:
             await asked.wait()
             tasks.cancel_scope.cancel()
         await withdrawn.wait()
-
-
-async def test_prompt_asks_first(case: Case) -> None:
-    answers = Answers({"Who are you?": {"name": "Ada"}})
-    async with case.connect("bench", elicitation_callback=answers) as client:
-        (message,) = (await client.get_prompt("ask_first")).messages
-    assert message.content.text == "I am Ada."
-
-
-# The client warns that sampling and roots are deprecated in the newest version.
-@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-async def test_model_is_asked(case: Case) -> None:
-    asked: list[CreateMessageRequestParams] = []
-
-    async def sampling(_context: Any, params: CreateMessageRequestParams) -> CreateMessageResult:
-        asked.append(params)
-        return CreateMessageResult(role="assistant", model="parrot", content=TextContent(type="text", text="lake"))
-
-    assert await text_of(case, "rhyme", {"word": "snake"}, sampling_callback=sampling) == "parrot: lake"
-    assert asked[0].messages[0].content.text == "What rhymes with snake?"
-    assert (asked[0].max_tokens, asked[0].system_prompt) == (50, "One word.")
-
-
-@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-async def test_roots_are_asked_for(case: Case) -> None:
-    async def roots(_context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root(uri="file:///home", name="home"), Root(uri="file:///tmp", name="tmp")])
-
-    assert await text_of(case, "whereabouts", list_roots_callback=roots) == "home=file:///home, tmp=file:///tmp"

@@ -3,7 +3,6 @@
 What they go through at one process they go through here.
 """
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,9 +14,8 @@ from shared.client.connect import connect
 from tests.checks.conformance.test_conformance import give_up
 from tests.checks.interop.gateway.columns import NAMES, OPENS, VERSIONS, Column
 from tests.checks.interop.gateway.rows import options
-from tests.checks.interop.gateway.test_official import DRIVERS
 from tests.checks.interop.gateway.ways import upstream
-from tests.checks.interop.others.test_others import HOLES, SERVERS, SILENT, drive, rows_of, version_of
+from tests.checks.interop.others.test_others import SERVERS, SILENT, drive, holes_of, require, rows_of, task_of
 from tests.checks.interop.peers import STATELESS, TOKEN, command
 from tests.checks.interop.servers.rows import Ears, Talk, outcome
 from tests.checks.replicas.serving import replicated
@@ -30,7 +28,7 @@ IN_ONE_PROCESS = {"list of tools changes", "list of prompts changes"}
 CLIENTS = (("sdk1", "legacy"), ("sdk2", "legacy"), ("sdk2", STATELESS), ("ts2", "legacy"), ("ts2", STATELESS))
 
 
-@pytest.mark.parametrize("version", [VERSIONS[0], *(one for one in VERSIONS[1:])])
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_our_client_has_everything(version: str, tmp_path: Path) -> None:
     found: dict[str, str] = {}
     try:
@@ -64,26 +62,15 @@ async def base(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
 async def test_an_official_client_has_everything(
     base: str, peer: str, mode: str, folder: Path, site: str, key: str, tmp_path: Path
 ) -> None:
-    try:
-        driver = await to_thread.run_sync(DRIVERS[peer])
-    except Unavailable as error:
-        give_up(error)
+    driver = await to_thread.run_sync(require, peer)
     files = [folder / f"{key}.{ending}" for ending in ("txt", "new")]
     files[0].write_text("before\n")
-    task = {
-        "era": mode,
-        "version": version_of(mode),
-        "transport": TRANSPORT,
-        "servers": {server: {"url": f"{base}/{server}/mcp", "token": TOKEN} for server in SERVERS},
-        "folder": str(folder),
-        "site": site,
-        "key": key,
-        "errors": str(tmp_path / "stderr"),
-    }
-    found = await to_thread.run_sync(drive, [*driver, json.dumps(task)])
+    servers = {server: {"url": f"{base}/{server}/mcp", "token": TOKEN} for server in SERVERS}
+    errors = tmp_path / "stderr"
+    task = task_of(mode, TRANSPORT, servers, folder=folder, site=site, key=key, errors=errors)
+    found = await to_thread.run_sync(drive, [*driver, task])
     for file in files:
         file.unlink(missing_ok=True)
-    holes = {row for of, transport, row in HOLES if (of, transport) == (peer, TRANSPORT)}
-    rows = set(rows_of(peer, TRANSPORT, mode)) - holes - IN_ONE_PROCESS - {SILENT}
+    rows = set(rows_of(peer, TRANSPORT, mode)) - holes_of(peer, TRANSPORT) - IN_ONE_PROCESS - {SILENT}
     wrong = {row: found.get(row, found.get("driver", "not reached")) for row in rows}
     assert {row: outcome for row, outcome in wrong.items() if outcome != "ok"} == {}

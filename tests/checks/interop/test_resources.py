@@ -1,46 +1,15 @@
-"""The official client lists our resources and reads them."""
+"""The official client reads our resources and asks for prompts: what no row of all clients has."""
 
-import base64
 from pathlib import Path
 
 import pytest
 from mcp.client.extension import advertise
 from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference
 
 from shared.protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIED
 
 from .peers import Case
-
-
-async def test_lists_resources(case: Case, file: Path) -> None:
-    async with case.connect("filesystem") as client:
-        listed = {resource.uri: resource for resource in (await client.list_resources()).resources}
-    assert listed[file.as_uri()].name == file.name
-    assert listed[file.as_uri()].mime_type == "text/plain"
-
-
-async def test_lists_templates(case: Case) -> None:
-    async with case.connect("filesystem") as client:
-        (template,) = (await client.list_resource_templates()).resource_templates
-    assert template.uri_template == "file:///{+path}{?offset,length}"
-
-
-async def test_reads_a_file(case: Case, file: Path) -> None:
-    async with case.connect("filesystem") as client:
-        (contents,) = (await client.read_resource(file.as_uri())).contents
-    assert (contents.uri, contents.mime_type, contents.text) == (file.as_uri(), "text/plain", "before\n")
-
-
-async def test_reads_bytes(case: Case) -> None:
-    async with case.connect("bench") as client:
-        (contents,) = (await client.read_resource("bench://bytes")).contents
-    assert base64.b64decode(contents.blob) == b"\x00\xff\x10"
-
-
-async def test_reads_a_resource_of_a_template(case: Case) -> None:
-    async with case.connect("bench") as client:
-        (contents,) = (await client.read_resource("bench://city/Oslo")).contents
-    assert contents.text == "the city of Oslo"
 
 
 async def test_reads_again_only_what_has_changed(case: Case) -> None:
@@ -70,20 +39,22 @@ async def test_uri_beyond_ascii(case: Case) -> None:
     assert contents.text == "the city of Tromsø"
 
 
-async def test_long_list_comes_in_pages(case: Case) -> None:
-    seen: list[str] = []
-    async with case.connect("bench") as client:
-        page = await client.list_resources()
-        while page.next_cursor is not None:
-            seen += [resource.uri for resource in page.resources]
-            page = await client.list_resources(cursor=page.next_cursor)
-        seen += [resource.uri for resource in page.resources]
-    assert len(seen) == len(set(seen))
-    assert {f"bench://page/{number}" for number in range(250)} <= set(seen)
-
-
 async def test_forged_cursor_is_an_error(case: Case) -> None:
     async with case.connect("bench") as client:
         with pytest.raises(MCPError) as caught:
             await client.list_resources(cursor="forged")
     assert caught.value.code == -32602
+
+
+async def test_missing_argument_of_a_prompt_is_an_error(case: Case) -> None:
+    async with case.connect("bench") as client:
+        with pytest.raises(MCPError, match="name") as caught:
+            await client.get_prompt("greet")
+    assert caught.value.code == -32602
+
+
+async def test_completes_by_other_arguments(case: Case) -> None:
+    reference = PromptReference(type="ref/prompt", name="greet")
+    async with case.connect("bench") as client:
+        given = await client.complete(reference, {"name": "tone", "value": "like"}, {"name": "Ada"})
+    assert given.completion.values == ["like Ada"]

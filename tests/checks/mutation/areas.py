@@ -47,8 +47,7 @@ AREAS = {
         ),
     ),
     "filesystem": Area(
-        ("shared/kit/rooted/*", "servers/filesystem/edit/*"),
-        ("tests/shared/kit/rooted", "tests/servers/filesystem"),
+        ("shared/kit/rooted/*", "servers/filesystem/edit/*"), ("tests/shared/kit/rooted", "tests/servers/filesystem")
     ),
     "sqlite": Area(
         ("servers/sqlite/engine/*", "servers/sqlite/write/*"), ("tests/servers/sqlite", "tests/servers/sql")

@@ -52,24 +52,21 @@ def authority(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | None = None)
     builder = _builder("Test authority", "Test authority", key, NOW - 400 * DAY, NOW + 400 * DAY)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     builder = builder.add_extension(usage, critical=True)
+    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     return Certificate(builder.sign(key, hashes.SHA256()), key)
 
 
 def certificate(
-    issuer: Certificate | None,
-    host: str = HOST,
-    *,
-    starts: datetime = NOW - DAY,
-    ends: datetime = NOW + DAY,
+    issuer: Certificate | None, *hosts: str, starts: datetime = NOW - DAY, ends: datetime = NOW + DAY
 ) -> Certificate:
-    """A certificate for a host; without an issuer it is signed by itself."""
+    """A certificate for hosts; without an issuer it is signed by itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     builder = _builder("Test site", "Test authority" if issuer else "Test site", key, starts, ends)
-    name: x509.GeneralName = x509.DNSName(host)
-    if host[0].isdigit():
-        name = x509.IPAddress(ip_address(host))
-    builder = builder.add_extension(x509.SubjectAlternativeName([name]), critical=False)
-    return Certificate(builder.sign(issuer.key if issuer else key, hashes.SHA256()), key)
+    names = [x509.IPAddress(ip_address(one)) if one[0].isdigit() else x509.DNSName(one) for one in hosts or (HOST,)]
+    builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    signing = issuer.key if issuer else key
+    known = x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key())
+    return Certificate(builder.add_extension(known, critical=False).sign(signing, hashes.SHA256()), key)
 
 
 def signed_with_sha_1(issuer: Certificate) -> Certificate:
@@ -89,11 +86,7 @@ def signed_with_sha_1(issuer: Certificate) -> Certificate:
 
 
 def _builder(
-    subject: str,
-    issuer: str,
-    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey,
-    starts: datetime,
-    ends: datetime,
+    subject: str, issuer: str, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, starts: datetime, ends: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()

@@ -67,20 +67,7 @@ async def test_who_shows_no_apps_is_told_the_same(host: MinimalHost, served: Ser
     assert shown["content"] == told["content"]
 
 
-# Buttons, and what else there is to do
-
-
-async def test_rows_are_sorted_filtered_and_plotted(host: MinimalHost, served: Served) -> None:
-    await opened(host, served, "result", query="SELECT name, cents FROM products ORDER BY id")
-    await host.view.get_by_role("columnheader", name="cents").click()
-    first = host.view.get_by_role("gridcell").nth(1)
-    cheapest = await first.inner_text()
-    await host.view.get_by_role("columnheader", name="cents").click()
-    await expect(first).not_to_have_text(cheapest)
-    await host.view.get_by_role("searchbox").fill(cheapest)
-    await expect(first).to_have_text(cheapest)
-    await host.view.get_by_role("tab", name="Plot").click()
-    await expect(host.view.locator("data-plot svg")).to_be_visible()
+# What an app asks of its host. All that it does by itself is in the tests of the app.
 
 
 async def test_the_next_page_of_rows_is_asked_for(host: MinimalHost, served: Served) -> None:
@@ -95,56 +82,11 @@ async def test_the_next_page_of_rows_is_asked_for(host: MinimalHost, served: Ser
     assert call["arguments"] == query
 
 
-async def test_a_table_of_the_schema_shows_its_columns_and_rows(host: MinimalHost, served: Served) -> None:
-    await opened(host, served, "schema")
-    await host.view.get_by_role("button", name="customers").click()
-    await expect(host.view.get_by_role("cell", name="Ada Lovelace")).to_be_visible()
-    assert [call["name"] for call in await host.asked("tools/call")] == ["read_query"]
-
-
-async def test_a_file_is_previewed(host: MinimalHost, served: Served) -> None:
-    await opened(host, served, "files", path=str(served.folder / "bakery"))
-    await host.view.get_by_role("treeitem", name="prices.csv").click()
-    await expect(host.view.get_by_text("croissant").first).to_be_visible()
-
-
-async def test_a_folder_is_opened_by_another_call(host: MinimalHost, served: Served) -> None:
-    await opened(host, served, "files", path=str(served.folder / "bakery"))
-    await host.view.get_by_role("treeitem", name="letters").click()
-    await host.page.keyboard.press("ArrowRight")
-    await expect(host.view.get_by_role("treeitem", name="2025")).to_be_visible()
-
-
-async def test_a_file_that_changes_is_marked(host: MinimalHost, served: Served) -> None:
-    await opened(host, served, "files", path=str(served.folder / "bakery"))
-    await expect(host.view.get_by_role("treeitem", name="notes.md")).to_be_visible()
-    (served.folder / "bakery" / "baked-today.txt").write_text("120 loaves\n")
-    new = host.view.get_by_role("treeitem", name="baked-today.txt")
-    await expect(new).to_be_visible()
-
-
-async def test_an_edit_is_applied_once_it_was_looked_at(host: MinimalHost, served: Served) -> None:
-    file = served.folder / "bakery" / "plan.md"
-    file.write_text("one\ntwo\n")
-    edits = [{"oldText": "two", "newText": "three"}]
-    await opened(host, served, "edit", path=str(file), edits=edits, dryRun=True)
-    await host.view.get_by_role("button", name="Apply").click()
-    await expect(host.view.get_by_text("Applied", exact=False).first).to_be_visible()
-    await expect(host.view.get_by_role("button", name="Apply")).to_have_count(0)
-    assert file.read_text() == "one\nthree\n"
-
-
 async def test_a_link_of_a_page_is_opened_by_the_host(host: MinimalHost, served: Served, bakery: str) -> None:
     await opened(host, served, "page", url=f"{bakery}/index.html")
     await host.view.get_by_role("article").get_by_role("link", name="starter").click()
     await expect(host.view.get_by_role("heading", name="The second day")).to_be_visible()
     assert await host.asked("ui/open-link") == [{"url": f"{bakery}/starter.html"}]
-
-
-async def test_the_outline_leads_to_its_headings(host: MinimalHost, served: Served, bakery: str) -> None:
-    await opened(host, served, "page", url=f"{bakery}/index.html")
-    await host.view.get_by_role("button", name="The second day").click()
-    await expect(host.view.get_by_role("heading", name="The second day")).to_be_in_viewport()
 
 
 async def test_a_prompt_is_rendered_anew_and_sent(host: MinimalHost, served: Served) -> None:

@@ -43,11 +43,6 @@ class Authority:
         token: str = answer["access_token"]
         return token
 
-    def metadata(self, name: str) -> dict[str, Any]:
-        """What it says of itself at the well-known address `name`."""
-        found: dict[str, Any] = self._http.get(f"{self.issuer}/.well-known/{name}").raise_for_status().json()
-        return found
-
     def has_introspected(self, resource: str) -> None:
         """From now on the tokens for `resource` are no JWTs."""
         self._http.get(f"{self.issuer}/opaque", params={"resource": resource}).raise_for_status()
@@ -57,10 +52,6 @@ class Authority:
         answer = self._http.post(f"{self.issuer}/token/revocation", data={"token": token}, auth=(client, SECRET))
         answer.raise_for_status()
 
-    def introspect(self, token: str) -> dict[str, Any]:
-        """What it says of a token to the resource server."""
-        return self._post("token/introspection", "resource-server", token=token)
-
     def _post(self, path: str, client: str, **fields: str) -> dict[str, Any]:
         answer = self._http.post(f"{self.issuer}/{path}", data=fields, auth=(client, SECRET))
         found: dict[str, Any] = answer.raise_for_status().json()
@@ -69,7 +60,7 @@ class Authority:
     def __enter__(self) -> "Authority":
         node = npm.find_node()
         npm.require(node, FOLDER, "the authorization server")
-        files = {"cert": str(self._certificates.certificate), "key": str(self._certificates.key)}
+        files = dict.fromkeys(("cert", "key"), str(self._certificates.certificate))
         with self._said.open("wb") as said:
             self._process = subprocess.Popen(
                 [node, FOLDER / "authority.mjs", json.dumps(files)],

@@ -14,18 +14,9 @@ from tests.checks.interop.servers.driving import serving
 from tests.ports import free_port
 
 ROWS = (
-    "registers",
-    "has a document",
-    "is known",
-    "is a program",
-    "is bound",
-    "steps up",
-    "refreshes",
-    "ended",
-    "other audience",
-    "too narrow",
-    "denied",
-)
+    "registers", "has a document", "is known", "is a program", "is bound", "steps up", "refreshes", "ended",
+    "other audience", "too narrow", "denied",
+)  # fmt: skip
 """Ways in first, and then whom a server does not let in."""
 SECONDS = 120.0
 READ = "filesystem:read"

@@ -50,9 +50,7 @@ def _served_by(program: Callable[[], str], script: str) -> Callable[[int, str, P
 CLIENTS = {
     "ours": Client("our client", lambda: [sys.executable, str(FOLDER / "drive_ours.py")]),
     "sdk2": Client(
-        f"official Python SDK {version('mcp')}",
-        lambda: [sys.executable, str(FOLDER / "drive_sdk2.py")],
-        NO_PROOFS,
+        f"official Python SDK {version('mcp')}", lambda: [sys.executable, str(FOLDER / "drive_sdk2.py")], NO_PROOFS
     ),
     "typescript": Client(
         f"official TypeScript client {npm.pinned(FOLDER)['@modelcontextprotocol/client']}",
@@ -81,9 +79,7 @@ SERVERS = {
     "ours": Server("our filesystem server", _ours),
     "ours-asks": Server("our filesystem server, which introspects", _ours_asking, introspects=True),
     "sdk2": Server(
-        f"official Python SDK {version('mcp')}",
-        _served_by(lambda: sys.executable, "serve_sdk2.py"),
-        _ALL_OR_NOTHING,
+        f"official Python SDK {version('mcp')}", _served_by(lambda: sys.executable, "serve_sdk2.py"), _ALL_OR_NOTHING
     ),
     "typescript": Server(
         f"official TypeScript SDK {npm.pinned(FOLDER)['@modelcontextprotocol/server']}",

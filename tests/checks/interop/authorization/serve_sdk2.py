@@ -39,10 +39,7 @@ class Verifier(TokenVerifier):
 
 
 settings = AuthSettings(
-    issuer_url=ISSUER,
-    resource_server_url=URL,
-    required_scopes=["filesystem:read"],
-    validate_token_resource=True,
+    issuer_url=ISSUER, resource_server_url=URL, required_scopes=["filesystem:read"], validate_token_resource=True
 )
 app = MCPServer("sample", token_verifier=Verifier(), auth=settings)
 

@@ -260,10 +260,7 @@ BASICS = together(
     _pings,
     _is_there,
     lists(
-        tools={"echo", "hold"},
-        resources={"static-text"},
-        templates={"template-data"},
-        prompts={"test_simple_prompt"},
+        tools={"echo", "hold"}, resources={"static-text"}, templates={"template-data"}, prompts={"test_simple_prompt"}
     ),
     calls("test_simple_text", {}, "This is a simple text response"),
     data("structured_answer", {"city": "Oslo"}, {"city": "Oslo", "degrees": 21.5, "conditions": ["sunny", "calm"]}),

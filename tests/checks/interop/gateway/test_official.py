@@ -5,8 +5,7 @@ the other ways lead to each server by itself. Nothing of a column is shared with
 """
 
 import json
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,21 +15,14 @@ import pytest
 from anyio import to_thread
 
 from tests.checks.interop.gateway.ways import ANYWHERE, BUNDLE, aged, ready
-from tests.checks.interop.others.environments import FOLDER as OTHERS
-from tests.checks.interop.others.environments import PEERS
-from tests.checks.interop.others.test_others import HOLES, SERVERS, SILENT, drive, rows_of, version_of
+from tests.checks.interop.others.test_others import SERVERS, SILENT, drive, holes_of, require, rows_of, task_of
 from tests.checks.interop.peers import DATABASE, LIBRARY, ROOT, STATELESS, command
-from tests.npm import Unavailable
 from tests.wire import serving, start_http
 
 pytestmark = [
-    pytest.mark.timeout(900),  # the first one may have to build an environment
+    pytest.mark.timeout(900)  # the first one may have to build an environment
 ]
 
-DRIVERS: dict[str, Callable[[], list[str]]] = {
-    "sdk2": lambda: [sys.executable, str(OTHERS / "drive_sdk2.py")],
-    **{name: peer.command for name, peer in PEERS.items()},
-}
 WITHOUT = {
     "joined": {"opens": "it has a name of its own", "lists templates": "there are those of other servers as well"},
     "old": {"data that is no object": "before 2026-07-28 data is an object, so the server says it as text"},
@@ -54,9 +46,8 @@ class Column:
         """What has to pass."""
         known = rows_of(self.peer, self.way.split()[0], self.mode)
         over = "stdio" if self.way.endswith("stdio") else self.way
-        holes = {row for peer, transport, row in HOLES if (peer, transport) == (self.peer, over)}
         without = {row for what in (self.way.split()[0], self.age) for row in WITHOUT.get(what, {})}
-        return set(known) - holes - without - {SILENT}
+        return set(known) - holes_of(self.peer, over) - without - {SILENT}
 
 
 COLUMNS = (
@@ -135,21 +126,10 @@ def key(folder: Path) -> Iterator[str]:
 async def test_an_official_client_has_everything(
     column: Column, folder: Path, site: str, key: str, tmp_path: Path
 ) -> None:
-    try:
-        driver = await to_thread.run_sync(DRIVERS[column.peer])
-    except Unavailable as error:
-        pytest.skip(str(error))
+    driver = await to_thread.run_sync(require, column.peer)
     async with reached(column, folder, tmp_path) as servers:
-        task = {
-            "era": column.mode,
-            "version": version_of(column.mode),
-            "transport": column.way,
-            "servers": servers,
-            "folder": str(folder),
-            "site": site,
-            "key": key,
-            "errors": str(tmp_path / "stderr"),
-        }
-        found = await to_thread.run_sync(drive, [*driver, json.dumps(task)])
+        errors = tmp_path / "stderr"
+        task = task_of(column.mode, column.way, servers, folder=folder, site=site, key=key, errors=errors)
+        found = await to_thread.run_sync(drive, [*driver, task])
     wrong = {row: found.get(row, found.get("driver", "not reached")) for row in column.rows}
     assert {row: outcome for row, outcome in wrong.items() if outcome != "ok"} == {}

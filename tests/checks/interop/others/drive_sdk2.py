@@ -1,4 +1,4 @@
-"""Drives the client of the official Python SDK 2.x, for the ways where its own tests do not go: to the gateway."""
+"""Drives the client of the official Python SDK 2.x."""
 
 import asyncio
 import warnings

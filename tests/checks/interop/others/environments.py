@@ -4,8 +4,10 @@ A Python peer gets a virtual environment of its own from a pinned list of requir
 package-lock.json names. What is built stays, in folders that git ignores, until what is pinned changes.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from tests import npm, pypi
@@ -50,6 +52,13 @@ def typescript_peer(name: str) -> Callable[[], list[str]]:
 _OF_SDK_1 = ("stdio", "http+token", "sse+token", "websocket")
 
 PEERS = {
+    # Its `mode` picks the era, "auto" unless told otherwise. What is asked of it alone is in the folder above.
+    "sdk2": Peer(
+        f"official Python SDK {version('mcp')}",
+        ("auto", "legacy", STATELESS),
+        lambda: [sys.executable, str(FOLDER / "drive_sdk2.py")],
+        ("stdio", "http", "http+token"),
+    ),
     # Knows the handshake alone: LATEST_PROTOCOL_VERSION in its mcp/types.py is 2025-11-25.
     "sdk1": Peer(
         f"official Python SDK {pypi.pinned(FOLDER / 'requirements-sdk1.txt')['mcp']}",

@@ -2,21 +2,18 @@
 
 import json
 import os
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import pypi
 from tests.checks.interop.others.environments import FOLDER
-from tests.checks.interop.others.test_others import drive
-from tests.checks.interop.peers import ROOT, TOKEN, HttpServers, command
+from tests.checks.interop.others.test_others import drive, reach
+from tests.checks.interop.peers import HttpServers
 from tests.npm import Unavailable
 
 pytestmark = [
-    pytest.mark.timeout(900),  # the first one may have to build an environment
+    pytest.mark.timeout(900)  # the first one may have to build an environment
 ]
 
 ROWS = (
@@ -31,32 +28,15 @@ ROWS = (
     "cancels_twice",
 )
 
-Driven = Callable[[str], dict[str, str]]
 
-
-@pytest.fixture(scope="session")
-def driven_tasks(folder: Path, http_servers: HttpServers) -> Driven:
-    """What the driver says of each row, over stdio or HTTP; each is run once."""
-
-    @cache
-    def run(over: str) -> dict[str, str]:
-        try:
-            python = pypi.require("fastmcp-tasks", FOLDER / "requirements-fastmcp-tasks.txt")
-        except Unavailable as error:
-            if os.environ.get("CI") == "true":
-                pytest.fail(str(error))
-            pytest.skip(str(error))
-        where: dict[str, Any] = {"command": command("everything", folder), "cwd": str(ROOT)}
-        if over == "http":
-            where = {"url": http_servers.url("everything", TOKEN), "token": TOKEN}
-        return drive([str(python), str(FOLDER / "drive_fastmcp_tasks.py"), json.dumps(where)])
-
-    return run
-
-
-@pytest.mark.parametrize("row", ROWS)
 @pytest.mark.parametrize("over", ["stdio", "http"])
-def test_row(driven_tasks: Driven, over: str, row: str) -> None:
-    found = driven_tasks(over)
-    outcome = found.get(row) or f"the driver did not come to this row: {found.get('driver', 'it ended before')}"
-    assert outcome == "ok", outcome
+def test_the_client_follows_tasks(over: str, folder: Path, http_servers: HttpServers) -> None:
+    try:
+        python = pypi.require("fastmcp-tasks", FOLDER / "requirements-fastmcp-tasks.txt")
+    except Unavailable as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+    where = reach("everything", "stdio" if over == "stdio" else "http+token", folder, http_servers)
+    found = drive([str(python), str(FOLDER / "drive_fastmcp_tasks.py"), json.dumps(where)])
+    assert found == dict.fromkeys(ROWS, "ok")

@@ -1,28 +1,28 @@
-"""Each row of the matrix with clients that are not the official Python SDK 2.x: every transport and era they speak.
+"""Each row of the matrix with every client that is not ours: over every transport and in every era that it speaks.
 
-A driver in the client's own language goes through all rows of one column and prints what became of each; see rows.py
-and drive_typescript.mjs. Where an environment can't be built the tests are skipped and say why; under CI=true they
-fail.
+One test is one column: a driver in the client's own language goes through all its rows and prints what became of
+each; see rows.py and drive_typescript.mjs. Where an environment can't be built the tests are skipped and say why;
+under CI=true they fail.
 """
 
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
+from itertools import product
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
+from tests.checks.interop.conftest import Record
 from tests.checks.interop.others.environments import OLDER, PEERS
 from tests.checks.interop.peers import NEWEST_HANDSHAKE, ROOT, STATELESS, TOKEN, HttpServers, command
 from tests.npm import Unavailable
 
 pytestmark = [
-    pytest.mark.timeout(900),  # the first one may have to build an environment
+    pytest.mark.timeout(900)  # the first one may have to build an environment
 ]
 
 SERVERS = ("filesystem", "sqlite", "bench", "everything", "fetch", "prompts")
@@ -34,58 +34,18 @@ TASKS = ("task is followed", "task asks", "task asks twice", "task fails", "task
 """Rows for those who have the tasks of 2025-11-25: the official SDKs had them up to their 1.x."""
 HAVE_TASKS = ("sdk1", "ts1")
 ROWS = (
-    "opens",
-    "ping",
-    "refuses a wrong token",
-    "lists tools",
-    "text result",
-    "data result",
-    "data that is no object",
-    "every kind of content",
-    "long result",
-    "argument in a header",
-    "failure is a result",
-    "unknown tool is an error",
-    "lists resources",
-    "long list in pages",
-    "lists templates",
-    "reads a file",
-    "reads bytes",
-    "reads by a template",
-    "changed file is heard of",
-    "watched resource changes",
-    "list of resources changes",
-    "list of tools changes",
-    "list of prompts changes",
-    "progress in order",
-    "burst of progress",
-    "cancelled call is stopped",
-    "log messages",
-    "broken stream",
-    *TASKS,
-    "form is filled in",
-    "form with defaults",
-    "form with choices",
-    "two forms in a row",
-    "two forms at once",
-    "page is visited",
-    "model is asked",
-    "roots are asked for",
-    "lists prompts",
-    "renders a prompt",
-    "prompt asks first",
-    "completes a prompt",
-    "completes a template",
-    "asks a database",
-    "reads a row",
-    "changed table is heard of",
-    "reads a web page",
-    "reads an image of the web",
-    "renders a file",
-    "completes for a file",
-    "new file is a prompt",
-    SILENT,
-)
+    "opens", "ping", "refuses a wrong token", "lists tools", "text result", "data result", "data that is no object",
+    "every kind of content", "long result", "argument in a header", "failure is a result",
+    "unknown tool is an error", "lists resources", "long list in pages", "lists templates", "reads a file",
+    "reads bytes", "reads by a template", "changed file is heard of", "watched resource changes",
+    "list of resources changes", "list of tools changes", "list of prompts changes", "progress in order",
+    "burst of progress", "cancelled call is stopped", "log messages", "broken stream", *TASKS, "form is filled in",
+    "form with defaults", "form with choices", "two forms in a row", "two forms at once", "page is visited",
+    "model is asked", "roots are asked for", "lists prompts", "renders a prompt", "prompt asks first",
+    "completes a prompt", "completes a template", "asks a database", "reads a row", "changed table is heard of",
+    "reads a web page", "reads an image of the web", "renders a file", "completes for a file",
+    "new file is a prompt", SILENT,
+)  # fmt: skip
 ONLY = {
     "ping": lambda _transport, mode: mode in ("legacy", *OLDER),
     "refuses a wrong token": lambda transport, _mode: transport.endswith("+token"),
@@ -130,73 +90,45 @@ def rows_of(peer: str, transport: str, mode: str) -> list[str]:
     return [row for row in known if ONLY.get(row, lambda *_: True)(transport, mode)]
 
 
-def cells() -> Iterator[object]:
-    for name, peer in PEERS.items():
-        for transport in peer.transports:
-            for mode in (mode for mode in peer.modes if (transport, mode) not in NEVER):
-                for row in rows_of(name, transport, mode):
-                    why = HOLES.get((name, transport, row))
-                    marks = [pytest.mark.xfail(reason=why, strict=False)] if why else []
-                    column = f"{name}-{transport}-{mode}"
-                    yield pytest.param(name, transport, mode, row, id=f"{column}-{row}", marks=marks)
+def holes_of(peer: str, transport: str) -> set[str]:
+    """The rows that may fail."""
+    return {row for of, over, row in HOLES if (of, over) == (peer, transport)}
 
 
-Driven = Callable[[str, str, str], dict[str, str]]
+def columns(peers: Iterable[str] = PEERS) -> list[tuple[str, str, str]]:
+    """Every peer over each of its transports in each of its modes."""
+    found = []
+    for name in peers:
+        every = product(PEERS[name].transports, PEERS[name].modes)
+        found += [(name, *column) for column in every if column not in NEVER]
+    return found
 
 
-@pytest.fixture(scope="session")
-def driven(folder: Path, site: str, http_servers: HttpServers, tmp_path_factory: pytest.TempPathFactory) -> Driven:
-    """What a driver says of each row, for a peer, a transport and a mode; each is run once."""
+def require(peer: str) -> list[str]:
+    """How its driver is run. Where its environment can't be built the test is skipped, or fails under CI=true."""
+    try:
+        return PEERS[peer].command()
+    except Unavailable as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
 
-    @cache
-    def environment(name: str) -> list[str] | Unavailable:
-        try:
-            return PEERS[name].command()
-        except Unavailable as error:
-            return error
 
-    @cache
-    def run(name: str, transport: str, mode: str) -> dict[str, str]:
-        driver = environment(name)
-        if isinstance(driver, Unavailable):
-            if os.environ.get("CI") == "true":
-                pytest.fail(str(driver))
-            pytest.skip(str(driver))
-        key = f"k{uuid4().hex[:12]}"
-        errors = tmp_path_factory.mktemp("errors") / "stderr"
-        file, new = folder / f"{key}.txt", folder / f"{key}.new"
-        file.write_text("before\n")
-        task = {
-            "era": mode,
-            "version": version_of(mode),
-            "transport": transport,
-            "servers": {server: reach(server, transport) for server in SERVERS},
-            "folder": str(folder),
-            "site": site,
-            "key": key,
-            "errors": str(errors),
-        }
-        try:
-            found = drive([*driver, json.dumps(task)])
-        finally:
-            for path in (file, new):
-                path.unlink(missing_ok=True)
-        if transport == "stdio":
-            found[SILENT] = (errors.read_text()[-4000:] if errors.exists() else NOT_REACHED) or "ok"
-        assert not found.keys() - {*ROWS, "driver"}
-        return found
+def reach(server: str, transport: str, folder: Path, http_servers: HttpServers) -> dict[str, object]:
+    """How a driver is told to reach a server."""
+    if transport == "stdio":
+        return {"command": command(server, folder), "cwd": str(ROOT)}
+    token = TOKEN if transport.endswith("+token") else None
+    url = http_servers.url(server, token)
+    if transport == "websocket":  # neither of its clients can send a token
+        return {"url": url.replace("http:", "ws:")}
+    return {"url": f"{url.removesuffix('mcp')}sse" if transport == "sse+token" else url, "token": token}
 
-    def reach(server: str, transport: str) -> dict[str, object]:
-        if transport == "stdio":
-            return {"command": command(server, folder), "cwd": str(ROOT)}
-        if transport == "websocket":  # neither of its clients can send a token
-            return {"url": http_servers.url(server, None).replace("http:", "ws:")}
-        url = http_servers.url(server, TOKEN)
-        if transport == "sse+token":
-            url = f"{url.removesuffix('mcp')}sse"
-        return {"url": url, "token": TOKEN}
 
-    return run
+def task_of(mode: str, transport: str, servers: Mapping[str, object], **given: object) -> str:
+    """What a driver is told; `given` are the folder, the site, the key and the file of errors."""
+    task = {"era": mode, "version": version_of(mode), "transport": transport, "servers": servers}
+    return json.dumps(task | {name: str(value) for name, value in given.items()})
 
 
 def drive(arguments: list[str]) -> dict[str, str]:
@@ -220,8 +152,29 @@ def drive(arguments: list[str]) -> dict[str, str]:
         return {"driver": f"it ended with {process.returncode}: {said[-2000:]}{complaints[-4000:]}"}
 
 
-@pytest.mark.parametrize(("peer", "transport", "mode", "row"), list(cells()))
-def test_row(driven: Driven, peer: str, transport: str, mode: str, row: str) -> None:
-    found = driven(peer, transport, mode)
-    outcome = found.get(row) or f"{NOT_REACHED}: {found.get('driver', 'it ended before')}"
-    assert outcome == "ok", outcome
+@pytest.mark.parametrize(("peer", "transport", "mode"), columns())
+def test_a_client_has_everything(
+    peer: str,
+    transport: str,
+    mode: str,
+    folder: Path,
+    site: str,
+    key: str,
+    file: Path,
+    http_servers: HttpServers,
+    tmp_path: Path,
+    record: Record,
+) -> None:
+    errors = tmp_path / "stderr"
+    servers = {server: reach(server, transport, folder, http_servers) for server in SERVERS}
+    task = task_of(mode, transport, servers, folder=folder, site=site, key=key, errors=errors)
+    found = drive([*require(peer), task])
+    file.with_suffix(".new").unlink(missing_ok=True)
+    if transport == "stdio":
+        found[SILENT] = (errors.read_text()[-4000:] if errors.exists() else NOT_REACHED) or "ok"
+    assert not found.keys() - {*ROWS, "driver"}
+    not_reached = f"{NOT_REACHED}: {found.get('driver', 'it ended before')}"
+    outcomes = {row: found.get(row, not_reached) for row in rows_of(peer, transport, mode)}
+    record(peer, (transport, mode), outcomes)
+    holes = holes_of(peer, transport)
+    assert {row: outcome for row, outcome in outcomes.items() if outcome != "ok" and row not in holes} == {}

@@ -22,29 +22,9 @@ from shared.protocol.types.tools import CallToolResult
 from tests.checks.interop.others.driving import FIELDS, ROOTS
 
 ROWS = (
-    "opens",
-    "ping",
-    "lists",
-    "calls",
-    "data",
-    "fails",
-    "unknown",
-    "reads",
-    "bytes",
-    "template",
-    "prompt",
-    "skills",
-    "complete",
-    "progress",
-    "log",
-    "cancels",
-    "form",
-    "model",
-    "roots",
-    "changes",
-    "relists",
-    "closes",
-)
+    "opens", "ping", "lists", "calls", "data", "fails", "unknown", "reads", "bytes", "template", "prompt", "skills",
+    "complete", "progress", "log", "cancels", "form", "model", "roots", "changes", "relists", "closes",
+)  # fmt: skip
 CLOSES = ROWS[-1]
 FOLDER, SITE = "<the folder>", "<the site>"
 """Stand in arguments for the directory that the server was given, and for the URL of a web site."""

@@ -44,10 +44,7 @@ AUTHORITY = authority()
 
 
 async def fetched(
-    shown: Certificate | ssl.SSLContext,
-    folder: Path,
-    host: str = HOST,
-    issuer: Certificate | None = AUTHORITY,
+    shown: Certificate | ssl.SSLContext, folder: Path, host: str = HOST, issuer: Certificate | None = AUTHORITY
 ) -> str | FetchError:
     """What a site that shows this certificate gives, or why nothing."""
     context = shown if isinstance(shown, ssl.SSLContext) else server_context(shown, folder)
@@ -205,7 +202,7 @@ async def test_h15_a_site_that_says_nothing_is_given_up() -> None:
     names = Answers(secure_test=["127.0.0.1"])
     async with (
         listening() as site,
-        reaching(names, ClientOptions(seconds=0.1), allow_private=["secure.test:*"]) as web,
+        reaching(names, ClientOptions(seconds=0.2), allow_private=["secure.test:*"]) as web,
     ):
         error = await web.refused(f"https://secure.test:{site.port}/")
     assert (error.code, str(error)) == ("timeout", "secure.test did not agree on TLS in time")
@@ -410,7 +407,7 @@ async def test_h5_what_could_not_be_read_is_closed_though_nobody_waits_any_more(
 
 
 async def test_h5_a_status_that_is_none_is_a_bad_response(tmp_path: Path) -> None:
-    async with opened(tmp_path) as (site, loader, url):
+    async with opened(tmp_path, timeout=30) as (site, loader, url):
         for site.status in ("", "ok", "2 00", "\u0662\u0660\u0660", "1e2", "99999", "-200"):
             assert (await load_refused(loader, url)).code == "bad_response"
         assert site.asked == [*range(1, 8)]  # each time by a new connection, so that none is used up
