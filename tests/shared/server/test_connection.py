@@ -27,46 +27,34 @@ class Work:
         self.go = anyio.Event()
         self.app = server()
         self.app.limits = Limits(**limits)
-        for tool in (self.waiting(), self.stubborn(), self.quick(), self.many()):
+        for tool in (self.wait, self.stubborn, self.quick, self.many):
             self.app.tool()(tool)
 
-    def waiting(self):
-        async def wait(name: str = "") -> str:
-            """Waits until it may go."""
-            self.log.append(f"+{name}")
-            try:
-                await self.go.wait()
-            finally:
-                self.log.append(f"-{name}")
-            return name
+    async def wait(self, name: str = "") -> str:
+        """Waits until it may go."""
+        self.log.append(f"+{name}")
+        try:
+            await self.go.wait()
+        finally:
+            self.log.append(f"-{name}")
+        return name
 
-        return wait
+    async def stubborn(self) -> str:
+        """Ends late, whatever happens."""
+        with anyio.CancelScope(shield=True):
+            await self.go.wait()
+        return "late"
 
-    def stubborn(self):
-        async def stubborn() -> str:
-            """Ends late, whatever happens."""
-            with anyio.CancelScope(shield=True):
-                await self.go.wait()
-            return "late"
+    async def quick(self) -> str:
+        """Is quick."""
+        return "done"
 
-        return stubborn
-
-    def quick(self):
-        async def quick() -> str:
-            """Is quick."""
-            return "done"
-
-        return quick
-
-    def many(self):
-        async def many(ctx: Context[None], reports: int) -> str:
-            """Reports much."""
-            for number in range(reports):
-                await ctx.progress(number)
-                self.log.append(number)
-            return "done"
-
-        return many
+    async def many(self, ctx: Context[None], reports: int) -> str:
+        """Reports much."""
+        for number in range(reports):
+            await ctx.progress(number)
+            self.log.append(number)
+        return "done"
 
 
 # Cancelling

@@ -20,16 +20,13 @@ class Gate:
         self.came = []
         self.app = server()
         self.app.limits = Limits(drain_seconds=0.01, **limits)
-        self.app.tool()(self.tool())
+        self.app.tool()(self.enter)
 
-    def tool(self):
-        async def enter(number: int) -> int:
-            """Waits at the gate."""
-            self.came.append(number)
-            await self.open.wait()
-            return number
-
-        return enter
+    async def enter(self, number: int) -> int:
+        """Waits at the gate."""
+        self.came.append(number)
+        await self.open.wait()
+        return number
 
 
 async def test_calls_over_the_cap_wait_their_turn_in_order():
