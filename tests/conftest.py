@@ -29,7 +29,7 @@ TABLES = {
     "README": "tests.checks.readme_commands",
     "way of installing": "tests.checks.bundle.conftest",
     "example of a document": "tests.document_examples",
-    "hammered": "tests.checks.filesystem.hammering",
+    "hammered": "tests.checks.filesystem.test_hammering",
     "figures of replicas": "tests.checks.replicas.conftest",
 }
 """What tests record, and the module whose `print_tables` prints it."""

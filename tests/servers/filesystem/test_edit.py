@@ -4,6 +4,7 @@ and what no way of writing gets around."""
 import os
 import stat
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -92,30 +93,21 @@ class Real:
     def __init__(self, folder, way):
         self.folder = Path(folder)
         self.files = opened_by(way, Roots([self.folder], writable=True))
-        self.at = self.files.roots.place
+        acts = {"write": write_file, "make": create_directory, "copy": copy, "move": move, "delete": delete}
+        for name, act in acts.items():
+            setattr(self, name, partial(self.do, act, 2 if name in ("copy", "move") else 1))
 
     @property
     def tree(self):
         found = sorted(self.folder.rglob("*"))
         return {str(path.relative_to(self.folder)): None if path.is_dir() else path.read_text() for path in found}
 
-    def write(self, path, text, mode):
-        write_file(self.files, self.at(path), text, mode)
+    def do(self, act, count, *arguments):
+        places = [self.files.roots.place(path) for path in arguments[:count]]
+        act(self.files, *places, *arguments[count:])
 
     def edit(self, path, old, new):
-        edit_file(self.files, self.at(path), [(old, new)])
-
-    def make(self, path):
-        create_directory(self.files, self.at(path))
-
-    def copy(self, old, new):
-        copy(self.files, self.at(old), self.at(new))
-
-    def move(self, old, new):
-        move(self.files, self.at(old), self.at(new))
-
-    def delete(self, path, recursive):
-        delete(self.files, self.at(path), recursive)
+        edit_file(self.files, self.files.roots.place(path), [(old, new)])
 
 
 def acted(on, refusal, act, *arguments):

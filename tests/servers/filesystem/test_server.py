@@ -61,20 +61,14 @@ async def test_directories_are_listed_and_searched_as_text(tmp_path: Path) -> No
         (tmp_path / path).write_text(text)
     async with inside(tmp_path) as peer:
         said = [await peer.call(tool, **arguments) for tool, arguments, _ in READING]
+        first, _, note = (await peer.text("search_files", path=".", pattern="*.py", limit=1)).partition("\n")
+        cursor = note.removeprefix("[stopped: limit; for more, cursor: ").removesuffix("]")
+        rest = await peer.text("search_files", path=".", pattern="*.py", cursor=cursor)
         info = await peer.data("get_file_info", path="src/c.txt")
     assert [one["content"] for one in said] == [[{"type": "text", "text": text}] for *_, text in READING]
     assert not any("structuredContent" in one for one in said)
+    assert (first, rest) == ("a.py", "src/b.py")
     assert (info["kind"], info["size"], info["mime"]) == ("file", 11, "text/plain")
-
-
-async def test_a_search_goes_on_by_its_cursor(tmp_path: Path) -> None:
-    for name in ("a", "b", "c"):
-        (tmp_path / name).touch()
-    async with inside(tmp_path) as peer:
-        *first, note = (await peer.text("search_files", path=".", pattern="*", limit=2)).splitlines()
-        cursor = note.removeprefix("[stopped: limit; for more, cursor: ").removesuffix("]")
-        rest = await peer.text("search_files", path=".", pattern="*", cursor=cursor)
-    assert (first, rest) == (["a", "b"], "c")
 
 
 async def test_writing_tools_are_not_listed_without_allow_write_and_name_the_flag_that_allows_them(
@@ -132,30 +126,21 @@ async def test_the_allowed_directories_are_named_with_their_permissions(tmp_path
     assert os.listdir(one) == []
 
 
-async def test_a_text_over_the_limit_is_read_page_by_page(tmp_path: Path) -> None:
-    whole = "".join(f"line {number}\n" for number in range(10_000))
+async def test_a_text_over_the_limit_is_read_page_by_page_and_says_how_to_go_on(tmp_path: Path) -> None:
+    whole = "0123456789\n" * 20_000
     (tmp_path / "big.txt").write_text(whole)
-    async with inside(tmp_path, "--max-read", "40000") as peer:
-        pages, arguments = [], {"path": "big.txt"}
-        while True:
-            page, _, note = (await peer.text("read_text_file", **arguments)).rpartition("\n[")
-            if not note.startswith("cut: "):
-                break
-            pages.append(page)
-            arguments["cursor"] = note.rpartition(" ")[2].removesuffix("]")
-        pages.append(await peer.text("read_text_file", **arguments))
-    assert "".join(pages) == whole
-    assert len(pages) == 3
-
-
-async def test_a_cut_text_says_how_to_go_on(tmp_path: Path) -> None:
-    (tmp_path / "big.txt").write_text("0123456789\n" * 20_000)
     async with inside(tmp_path) as peer:
-        result = await peer.call("read_text_file", path="big.txt")
-    cursor = result["_meta"]["cursor"]
-    assert cursor.startswith(result["_meta"]["etag"])
+        first = await peer.call("read_text_file", path="big.txt")
+        pages, result = [], first
+        while "cursor" in result.get("_meta", {}):
+            pages.append(text_of(result).rpartition("\n[cut: ")[0])
+            result = await peer.call("read_text_file", path="big.txt", cursor=result["_meta"]["cursor"])
+    assert "".join([*pages, text_of(result)]) == whole
+    assert len(pages) == 2
+    cursor = first["_meta"]["cursor"]
+    assert cursor.startswith(first["_meta"]["etag"])
     shown = "91,663 of 220,000 bytes shown; the rest begins at line 8,334; go on with cursor"
-    assert result["content"][0]["text"].rpartition("\n")[2] == f"[cut: {shown} {cursor}]"
+    assert text_of(first).rpartition("\n")[2] == f"[cut: {shown} {cursor}]"
 
 
 async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:

@@ -73,18 +73,6 @@ async def test_w18_a_subscriber_is_told_of_changes_and_reads_the_new_content(tmp
             assert contents[0]["text"] == text
 
 
-@pytest.mark.slow
-@both_eras
-async def test_w2_three_edits_of_our_own_are_three_changes(tmp_path: Path, era: str) -> None:
-    file = tmp_path / "a.txt"
-    file.write_text("0")
-    async with served(tmp_path, era, "--allow-write") as peer:
-        await subscribe(peer, uri_of(file))
-        for i in range(3):
-            await peer.call("edit_file", path="a.txt", edits=[{"oldText": str(i), "newText": str(i + 1)}])
-            await told_of(peer, uri_of(file))
-
-
 KINDS = {
     "w4 nothing yet": ("/new/deep/a.txt", "new/deep/a.txt"),
     "w10 a glob": ("/**/*.py", "src/a.py"),

@@ -119,6 +119,7 @@ def test_a_directory_swapped_for_a_link_while_it_is_deleted_is_not_followed(file
             (root / "dir/a").symlink_to(outside)
         return plain(entry)
 
+    # No other program could time it as well.
     monkeypatch.setattr(deleting, "opened", swapped)
     assert code(delete, files, at("dir"), recursive=True) == "not_a_directory"
     assert (sorted(os.listdir(root)), os.listdir(outside)) == (["dir", "kept"], ["secret"])

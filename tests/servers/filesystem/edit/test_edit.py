@@ -121,7 +121,8 @@ def test_what_others_add_and_can_not_be_carried_over_is_kept(files, root, at, mo
 
 
 def without_exchange(monkeypatch, number, after=0):
-    """The system answers with this error number when names are to be exchanged, but for the first times."""
+    """The system answers with this error number when names are to be exchanged, but for the first times: this one
+    could."""
     plain, left = exchange._renameat2(), iter([True] * after)
     monkeypatch.setattr(exchange, "_renameat2", lambda: lambda *names: plain(*names) if next(left, False) else number)
 

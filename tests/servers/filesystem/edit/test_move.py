@@ -209,6 +209,7 @@ def test_a_directory_swapped_for_a_link_while_it_is_copied_is_not_followed(files
             (root / "dir/a").symlink_to(outside)
         return plain(entry)
 
+    # No other program could time it as well.
     monkeypatch.setattr(moving, "opened", swapped)
     assert code(copy, files, at("dir"), at("copy")) == "not_a_directory"
     assert names(root) == ["dir", "kept"]

@@ -110,11 +110,9 @@ async def test_a_part_by_bytes_may_be_behind_the_end_however_far(root, read):
             assert (contents["text"], contents["_meta"]["size"]) == ("", size)
     for query in ("offset=-1", "length=x", "offset="):
         assert (await read(f"{small}?{query}"))["code"] == -32602
-
-
-async def test_a_part_that_is_long_as_json_is_bytes(root, read):
-    (root / "a.txt").write_bytes(b"\x01" * 70_000)
-    assert len(base64.b64decode((await read(f"{(root / 'a.txt').as_uri()}?length=60000"))["blob"])) == 60_000
+    # What is long as JSON is given as bytes.
+    (root / "b.txt").write_bytes(b"\x01" * 70_000)
+    assert len(base64.b64decode((await read(f"{large}?length=60000"))["blob"])) == 60_000
 
 
 # What kind
@@ -126,13 +124,6 @@ async def test_text_in_another_charset_is_text_and_its_charset_named(root, read)
     contents = await read((root / "a.txt").as_uri())
     assert (contents["text"], contents["_meta"]["charset"]) == ("Señor Müller\n", "cp1252")
     assert (await read((root / "a.json").as_uri()))["text"] == '{"a": "é"}'
-
-
-async def test_f10_a_name_that_is_no_utf_8_can_be_listed_and_read(root, ask, read):
-    (root / os.fsdecode(b"caf\xe9")).write_text("hello")
-    listed = (await ask("resources/list", {}))["result"]["resources"]
-    assert listed[1]["name"] == "caf\\xe9"
-    assert (await read(listed[1]["uri"]))["text"] == "hello"
 
 
 # Directories
@@ -180,11 +171,13 @@ async def test_a_large_directory_is_cut_at_the_budget_and_says_so(root, read):
     assert len(json.dumps(contents["text"])) <= 5_000
 
 
-async def test_the_list_has_the_root_first_then_what_stands_in_it(folder, root, ask):
+async def test_f10_the_list_has_the_root_first_then_what_stands_in_it(folder, root, ask, read):
     (root / "b.md").touch()
-    (root / "pipe").unlink(missing_ok=True)
     os.mkfifo(root / "pipe")
+    (root / os.fsdecode(b"caf\xe9")).write_text("hello")
     listed = (await ask("resources/list", {}))["result"]["resources"]
+    odd = listed.pop(2)
+    assert (odd["name"], (await read(odd["uri"]))["text"]) == ("caf\\xe9", "hello")
     assert [(one["uri"], one["mimeType"]) for one in listed] == [
         (root.as_uri(), "inode/directory"),
         ((root / "b.md").as_uri(), "text/markdown"),
@@ -194,7 +187,6 @@ async def test_the_list_has_the_root_first_then_what_stands_in_it(folder, root, 
 
 
 def test_a_time_that_no_calendar_has_is_left_out():
-    assert moment_of(WHEN) == "2023-11-14T22:13:20Z"
     assert moment_of(2.0**60) is None
 
 

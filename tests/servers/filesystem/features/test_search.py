@@ -1,4 +1,7 @@
-"""A search in a thread: it reports how far it is, ends when nobody waits, and gives its errors as they are."""
+"""A search in a thread: it reports how far it is, and ends when nobody waits.
+
+`_searched` itself is called: a real search of this machine would be over before that shows.
+"""
 
 import threading
 from pathlib import Path
@@ -34,7 +37,7 @@ class Caller:
 
 
 async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
-    monkeypatch.setattr(tools, "_REPORT_EVERY", 0)
+    monkeypatch.setattr(tools, "_REPORT_EVERY", 0)  # or it would take seconds
     caller = Caller()
 
     def search(control):

@@ -31,22 +31,14 @@ def paths(found):
 
 
 def test_what_is_ignored_is_left_out_and_counted(root, search):
-    make(
-        root,
-        "build/\n!\n[z-a]\na\\\n*.log\n# no pattern\n\n",
-        "a.py",
-        "a.log",
-        "build/b.py",
-        "src/build/c.py",
-        "src/d.log",
-    )
+    rules = "build/\n!\n[z-a]\na\\\n*.log\n# no pattern\n\n"
+    make(root, rules, "a.py", "a.log", "build/b.py", "src/build/c.py", "src/d.log")
     found = search()
     assert (paths(found), found["ignored"]) == (["a.py"], 4)
     assert len(paths(search(include_ignored=True))) == 5
-    # Only what would match is counted.
-    assert [search(pattern)["ignored"] for pattern in ("*.py", "*.log")] == [0, 2]
-    # A start that is ignored itself is searched.
+    # A start that is ignored itself is searched, and only what would match is counted.
     assert paths(search(start="build")) == ["b.py"]
+    assert [search(pattern, start="src")["ignored"] for pattern in ("*.txt", "*.log")] == [1, 2]
 
 
 def test_the_innermost_file_that_says_anything_decides(root, search):

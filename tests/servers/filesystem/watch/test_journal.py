@@ -1,13 +1,13 @@
 """The journal of changes: what a reader is told from its cursor on."""
 
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import pytest
 
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.journal import Journal, Selection
-from servers.filesystem.watch.tree import Event
 from servers.filesystem.watch.watcher import Watcher
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
@@ -40,8 +40,15 @@ def everything(root):
 
 
 @pytest.fixture
-def event(at):
-    return lambda kind, path: Event(kind, at(path))
+def create(root, at):
+    """Creates files, of which the journal is told."""
+
+    def call(journal, *names):
+        for name in names:
+            (root / name).touch()
+            journal.wrote(at(name))
+
+    return call
 
 
 def shown(found):
@@ -67,10 +74,10 @@ async def test_what_happens_after_it_is_told_while_one_waits(files, root, everyt
         assert shown(await journal.read(found.cursor, everything, 10, 30)) == [("deleted", "file")]
 
 
-async def test_w19_several_read_the_same_and_what_is_more_than_the_limit_comes_later(files, everything, event):
+async def test_w19_several_read_the_same_and_what_is_more_than_the_limit_comes_later(files, everything, create):
     async with journal_of(files) as journal:
         cursor = (await journal.read(None, everything, 10, 0)).cursor
-        await journal._record([event("created", name) for name in "abc"])
+        create(journal, *"abc")
         for _ in range(2):
             first = await journal.read(cursor, everything, 2, 0)
             assert (shown(first), first.more) == ([("created", "a"), ("created", "b")], True)
@@ -78,16 +85,16 @@ async def test_w19_several_read_the_same_and_what_is_more_than_the_limit_comes_l
         assert (shown(second), second.more) == ([("created", "c")], False)
 
 
-async def test_w6_who_comes_too_late_is_told_so_and_can_go_on(files, everything, event):
+async def test_w6_who_comes_too_late_is_told_so_and_can_go_on(files, everything, create):
     async with journal_of(files, size=2) as journal:
         cursor = (await journal.read(None, everything, 10, 0)).cursor
-        await journal._record([event("created", name) for name in "ab"])
+        create(journal, *"ab")
         # The last that still stands there is no overflow.
         assert shown(await journal.read(cursor, everything, 10, 0)) == [("created", "a"), ("created", "b")]
-        await journal._record([event("created", "c")])
+        create(journal, "c")
         found = await journal.read(cursor, everything, 10, 0)
         assert (found.changes, found.overflow) == ((), True)
-        await journal._record([event("created", "d")])
+        create(journal, "d")
         assert shown(await journal.read(found.cursor, everything, 10, 0)) == [("created", "d")]
 
 
@@ -99,8 +106,9 @@ async def test_a_cursor_of_another_run_is_an_overflow_and_what_is_none_is_refuse
                 await journal.read(cursor, everything, 10, 0)
 
 
-async def test_waiting_ends_with_what_is_asked_for_and_not_before(files, root, event):
+async def test_waiting_ends_with_what_is_asked_for_and_not_before(files, root, create):
     async with journal_of(files) as journal:
+        (root / "sub").mkdir()
         python = Selection([str(root)], "*.py")
         cursor = (await journal.read(None, python, 10, 0)).cursor
         found = []
@@ -111,19 +119,23 @@ async def test_waiting_ends_with_what_is_asked_for_and_not_before(files, root, e
         async with anyio.create_task_group() as group:
             group.start_soon(read)
             await anyio.wait_all_tasks_blocked()
-            await journal._record([event("created", "a.txt")])
+            create(journal, "a.txt")
             await anyio.wait_all_tasks_blocked()
             assert not found
-            await journal._record([event("created", "sub/a.py")])
+            create(journal, "sub/a.py")
         assert shown(found[0]) == [("created", "a.py")]
 
 
-async def test_repeated_changes_of_a_file_are_one(files, everything, event):
+async def test_repeated_changes_of_a_file_are_one(files, root, at, everything):
+    file = root / "a"
+    file.touch()
+    one, two, three = (partial(file.write_text, text) for text in "123")
     async with journal_of(files) as journal:
         cursor = (await journal.read(None, everything, 10, 0)).cursor
-        kinds = ["modified", "modified", "deleted", "created", "modified"]
-        await journal._record([event(kind, "a") for kind in kinds])
-        found = await journal.read(cursor, everything, 10, 0)
+        for act in (one, two, file.unlink, file.touch, three):
+            act()
+            journal.wrote(at("a"))
+            found = await journal.read(cursor, everything, 10, 0)
         assert [change.kind for change in found.changes] == ["modified", "deleted", "created"]
         assert not found.more
 
@@ -134,7 +146,7 @@ async def test_watching_ends_when_nobody_reads_and_begins_again(files, root, eve
         with anyio.fail_after(30):
             while journal.watcher.health["watched"]:
                 await anyio.lowlevel.checkpoint()
-        journal._idle = 600
+        journal._idle = 600  # or it would end again before it has read
         found = await journal.read(cursor, everything, 10, 0)
         assert found.overflow
         (root / "file").touch()
@@ -164,6 +176,7 @@ async def test_what_this_server_wrote_is_told_at_once(files, root, at, everythin
     """And once: the notice that comes later finds nothing new."""
     async with journal_of(files) as journal:
         cursor = (await journal.read(None, everything, 10, 0)).cursor
+        # So that nothing is told by a notice that came in time.
         monkeypatch.setattr(journal.watcher, "_look_and_tell", still)
         for act, kind in (
             (lambda: (root / "file").touch(), "created"),

@@ -44,13 +44,13 @@ async def ignore(_key):
 @pytest.fixture
 def watcher(files):
     made = Watcher(files, ignore)
-    made._quota = EntryQuota(1_000)
+    made._quota = EntryQuota(1_000)  # how many entries are remembered shows nowhere else
     return made
 
 
 @pytest.fixture
 def opened(files, monkeypatch):
-    """The places of the directories that are read."""
+    """The places of the directories that are read, which shows in nothing but the time that it takes."""
     places, open_directory = [], files.open_directory
 
     def noting(place, follow=True):
@@ -63,7 +63,7 @@ def opened(files, monkeypatch):
 
 @pytest.fixture
 def compared(monkeypatch):
-    """The names that are compared with globs."""
+    """The names that are compared with globs, which shows in nothing but the time that it takes."""
     names, step = [], Glob.step
 
     def noting(glob, states, name):

@@ -117,17 +117,6 @@ async def test_p4_many_files_at_once_are_one_change(lib: Path) -> None:
         assert len((await told.next()).names) == 50
 
 
-async def test_a_burst_that_takes_a_while_is_told_few_times(lib: Path) -> None:
-    names: set[str] = set()
-    count = 0
-    async with watching(Libraries([lib])) as told:
-        put(lib, {f"{number}.md": SIMPLE for number in range(300)})
-        while len(names) < 300:
-            names |= (await told.next()).names
-            count += 1
-    assert count < 10
-
-
 class Burst(Notices):
     """Notices of three files, one after the other."""
 
