@@ -124,10 +124,9 @@ async def test_tasks_that_have_expired_leave_nothing(version: str) -> None:
         forward(SECONDS + 1)
         while len(kept.crew) or len(running.calls):
             await anyio.lowlevel.checkpoint()
-        store: Any = kept.store
-        assert [len(store), *(len(one) for one in (store._timers, store._heard, store._shares, store._sizes))] == [
-            0
-        ] * 5
+        store: Any = kept.store  # what is left is seen nowhere but inside it
+        kinds = store, store._timers, store._heard, store._shares, store._sizes
+        assert [len(one) for one in kinds] == [0] * 5
         assert store._bytes == 0
         assert not kept.at_work
         assert len(asyncio.all_tasks()) == before
@@ -140,7 +139,7 @@ async def test_who_listens_and_vanishes_leaves_nothing() -> None:
     many = Many()
     async with many.open() as running, talking(running, STATELESS, HAS_TASKS) as peer:
         id_ = await begin(peer, "hold")
-        store: Any = tasks_of(running).store
+        store: Any = tasks_of(running).store  # who listens is seen nowhere else
         heard = len(store._heard[id_])
         async with talking(running, STATELESS, HAS_TASKS) as other:
             await other.begin("subscriptions/listen", {"notifications": {"taskIds": [id_]}})
@@ -154,7 +153,7 @@ async def test_who_waits_for_a_result_and_vanishes_leaves_nothing() -> None:
     many = Many()
     async with many.open() as running, talking(running, NEWEST_HANDSHAKE) as peer:
         id_ = await begin(peer, "hold")
-        store: Any = tasks_of(running).store
+        store: Any = tasks_of(running).store  # who listens is seen nowhere else
         heard = len(store._heard[id_])
         async with talking(running, NEWEST_HANDSHAKE) as other:
             await other.begin("tasks/result", {"taskId": id_})

@@ -91,8 +91,9 @@ async def test_a_refused_stream_is_an_error() -> None:
 
 @ERAS
 async def test_changes_end_with_a_connection_that_stays_lost(mode: str) -> None:
-    async with Small().connected(mode=mode) as client, client.changes(["memo://one"]) as changes:
-        await client._link.connection._transport.aclose()
+    small = Small()
+    async with small.connected(mode=mode) as client, client.changes(["memo://one"]) as changes:
+        await small.lines[0].aclose()
         with pytest.raises(ConnectionError, match="the server ended the connection"):
             await anext(changes)
 

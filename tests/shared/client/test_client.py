@@ -115,7 +115,7 @@ async def test_calls_under_way_end_with_the_connection() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             await small.started.wait()
-            await client._link.connection._transport.aclose()
+            await small.lines[0].aclose()
         with pytest.raises(ConnectionError):
             await client.plain.list_tools()
 

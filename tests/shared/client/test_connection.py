@@ -17,10 +17,11 @@ from shared.transports.memory import MemoryTransport, memory_pair
 from tests.shared.client.small import End
 
 
-def _connection() -> tuple[Connection, MemoryTransport]:
+def _connection(**answers: Any) -> tuple[Connection, MemoryTransport]:
     ours, theirs = memory_pair()
     session = ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE)
-    return Connection(End(ours), session, {}, lambda notice, taken: None), theirs
+    handlers = {f"{name}/list": answer for name, answer in answers.items()}
+    return Connection(End(ours), session, handlers, lambda notice, taken: None), theirs
 
 
 async def _next(end: MemoryTransport) -> object:
@@ -92,7 +93,6 @@ async def test_nothing_is_sent_when_the_server_is_gone() -> None:
 
 
 async def test_a_question_taken_back_stops_its_handler() -> None:
-    connection, theirs = _connection()
     asked, stopped = anyio.Event(), anyio.Event()
 
     async def think(params: dict[str, object]) -> dict[str, object]:
@@ -103,7 +103,7 @@ async def test_a_question_taken_back_stops_its_handler() -> None:
             stopped.set()
         return {}
 
-    connection._handlers["roots/list"] = think
+    connection, theirs = _connection(roots=think)
     async with connection.running():
         await theirs.send_bytes(b'{"jsonrpc": "2.0", "id": 7, "method": "roots/list"}')
         with anyio.fail_after(30):
@@ -121,14 +121,14 @@ async def test_an_answer_counts_though_the_end_comes_at_once() -> None:
     connection, theirs = _connection()
     async with connection.running():
         with connection.sent(connection.session.request("ping", {})) as waiter:
-            connection._take([Response(1, {})])
-            connection.lose("gone")
+            await theirs.send([Outgoing(Response(1, {}))])
+            theirs.close_sending()
+            await connection.gone.wait()
             assert await connection.answer(waiter, 1) == Response(1, {})
     theirs.close()
 
 
 async def test_an_answer_that_was_not_wanted_any_more_is_none_to_another_question() -> None:
-    ours, theirs = memory_pair()
     asked = [anyio.Event(), anyio.Event()]
     may_answer = [anyio.Event(), anyio.Event()]
 
@@ -139,8 +139,7 @@ async def test_an_answer_that_was_not_wanted_any_more_is_none_to_another_questio
             await may_answer[number].wait()
         return {"number": number}
 
-    session = ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE)
-    connection = Connection(End(ours), session, {"roots/list": answer}, lambda notice, taken: None)
+    connection, theirs = _connection(roots=answer)
     async with connection.running():
         await theirs.send([Outgoing(Request("q", "roots/list", {"number": 0}))])
         await asked[0].wait()

@@ -16,6 +16,7 @@ from shared.protocol.types.content import OtherContent, TextContent
 from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
 from shared.protocol.types.sampling import CreateMessageParams, ToolUseContent
 from tests.shared.client.small import Small
+from tests.shared.client.test_link import discovered, good, playing
 
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
 FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
@@ -262,11 +263,14 @@ async def test_roots_may_change(mode: str) -> None:
 
 
 async def test_that_roots_changed_is_told_in_the_handshake_era_alone() -> None:
-    for mode, told in (("handshake", True), ("stateless", False)):
-        async with Small().connected(mode=mode, roots=[]) as client:
+    changed = "notifications/roots/list_changed"
+    for play, mode, told in (
+        (good, "handshake", ["notifications/initialized", changed]),
+        (discovered, "stateless", []),
+    ):
+        async with playing(play, mode=mode, roots=[]) as (client, opened):
             client.roots_changed()
-            waiting = [one.message for one in client._link.connection.session.outgoing()]
-            assert [getattr(one, "method", "") for one in waiting] == ["notifications/roots/list_changed"] * told
+        assert opened[0].told == told
 
 
 # Logs

@@ -16,7 +16,7 @@ from shared.errors import PeerError
 from shared.protocol.session.events import Outgoing
 from shared.protocol.types.base import LOG_LEVEL
 from shared.protocol.types.client import Root
-from shared.protocol.wire.jsonrpc import Failure, Gap, Message, Request, Response, Unanswered
+from shared.protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Request, Response, Unanswered
 from tests.shared.client.small import Small, text_of
 
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
@@ -35,6 +35,7 @@ class Played:
     def __init__(self, play: Play) -> None:
         self.play = play
         self.asked: list[str] = []
+        self.told: list[str] = []
         self._answers, self._come = anyio.create_memory_object_stream[Message](100)
 
     async def receive(self) -> list[Message]:
@@ -48,6 +49,8 @@ class Played:
             self._sent(one)
 
     def _sent(self, one: Outgoing) -> None:
+        if isinstance(one.message, Notification):
+            self.told.append(one.message.method)
         if not isinstance(one.message, Request):
             return
         self.asked.append(one.message.method)
@@ -202,12 +205,19 @@ async def test_changes_go_on_after_a_lost_connection(mode: str) -> None:
 
 
 async def test_a_stream_that_ends_alone_is_opened_again() -> None:
-    small = Small()
-    async with small.connected(mode="stateless", reconnect=True) as client, client.changes(["memo://one"]) as changes:
-        listen = next(iter(client._link.connection._waiting))
-        client._link.connection._take([Response(listen, {"resultType": "complete"})])
+    listens: list[Request] = []
+
+    def play(request: Request) -> Message:
+        if request.method != "subscriptions/listen":
+            return discovered(request)
+        listens.append(request)
+        about = {"_meta": {"io.modelcontextprotocol/subscriptionId": request.id}, "notifications": {}}
+        return Notification("notifications/subscriptions/acknowledged", about)
+
+    async with playing(play, mode="stateless") as (client, opened), client.changes() as changes:
+        opened[0].tell(Response(listens[0].id, {"resultType": "complete"}))
         assert await anext(changes) == Change("missed")
-        assert len(small.lines) == 1
+    assert (len(opened), len(listens)) == (1, 2)
 
 
 async def test_a_gap_is_told_to_all_who_listen() -> None:
@@ -274,6 +284,7 @@ async def test_what_found_a_connection_that_had_just_ended_is_made_on_the_next_o
             if len(opened) == 2:
                 opened[1].end()
 
+        # It ends between that it is opened and that it is used, where nothing of ours is told but the cache.
         monkeypatch.setattr(client._cached, "heard", end)
         assert text_of(await client.plain.call_tool("add")) == "good"
         assert [one.asked for one in opened[1:]] == [["initialize"], ["initialize", "tools/call"]]

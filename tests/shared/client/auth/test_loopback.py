@@ -104,6 +104,7 @@ async def test_the_browser_of_the_system_is_opened(tmp_path: Path, monkeypatch: 
             f"opener.open({redirect.redirect_uris[0]!r} + '?code=c&state=' + sys.argv[1].rpartition('=')[2])\n"
         )
         monkeypatch.setenv("BROWSER", f"{sys.executable} {script} %s")
+        # Or the browsers that were there at the first use would count.
         monkeypatch.setattr("webbrowser._tryorder", None)
         with anyio.fail_after(20):
             assert await redirect.open(PAGE) == {"code": "c", "state": "st"}

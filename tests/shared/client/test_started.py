@@ -1,4 +1,5 @@
-"""Calls that become tasks of their server: callers get the result as ever, in either form."""
+"""Calls that become tasks of their server, and tools that are started: callers get the result as ever, in either
+form."""
 
 import json
 from collections.abc import AsyncIterator
@@ -54,11 +55,10 @@ class Lasting:
     async def connected(self, mode: str, **options: Any) -> AsyncIterator[Client]:
         """A client; every wait ends after 30 seconds."""
         with anyio.fail_after(30):
-            async with (
-                connected(self.app) as end,
-                Client(End(end), ClientOptions(mode=mode, reconnect=False, **options)) as client,
-            ):
-                yield client
+            async with connected(self.app) as end:
+                self.line = End(end)
+                async with Client(self.line, ClientOptions(mode=mode, reconnect=False, **options)) as client:
+                    yield client
 
     async def work(self, ctx: Context[Any]) -> str:
         """Work until the test says so."""
@@ -192,7 +192,7 @@ async def test_connection_that_is_lost_ends_the_waiting_at_once(mode: str, monke
 
         async def lose() -> None:
             await is_task.wait()
-            client._link.connection.lose("the server is gone")
+            await server.line.aclose()
 
         crew.start_soon(lose)
         with pytest.raises(ConnectionError):
