@@ -7,25 +7,88 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from shared.contracts import SessionRecord, TaskRecord
+from shared.contracts import Replica, SessionRecord
 from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.stores.redis.stores import RedisReplica
-from tests.checks.stores.calls import LIMITS, OF_SESSION, after, seen_of
 from tests.checks.stores.linearizing import UNKNOWN, History, Operation
 from tests.clock import forward
 from tests.redis_server import RedisServer
 from tests.shared.stores.conftest import rest
 from tests.shared.stores.redis.breaking import Proxy, fresh, plain, proxied, until
 
-__all__ = ["IDS", "Plan", "SessionsAtWork", "Step", "TasksAtWork", "run"]
-
+__all__ = ["IDS", "Plan", "SessionsAtWork", "Step", "run"]
 REPLICAS = 3
 IDS = ("s", "t")
+
+
 Step = tuple[int, str, tuple[Any, ...]]
 """After how many turns of the loop what is done, with what."""
+
+
 Plan = Sequence[tuple[int, Sequence[Step]]]
 """Who works at the same time: which replica, and what it does one after another. -1 is what goes wrong."""
+
+
+async def _done(replica: Replica) -> None:
+    """Waits until what was only told is done."""
+    link: Any = getattr(replica, "link", None)
+    if link is not None:
+        await link.ask("look")
+
+
+async def _enter(replica: Replica, key: str, ids: tuple[int, ...]) -> tuple[int, bool] | None:
+    came = await replica.sessions.enter(key, None, ids)
+    return None if came is None else (came[0].snapshot.roots_changed, came[1])
+
+
+async def _leave(replica: Replica, key: str, ids: tuple[int, ...]) -> None:
+    replica.sessions.leave(key, ids)
+    await _done(replica)
+
+
+async def _owner(replica: Replica, key: str, id_: int) -> int | None:
+    return await replica.sessions.owner(key, id_)
+
+
+async def _update(replica: Replica, key: str) -> None:
+    await replica.sessions.update(key, NEW, replace(NEW, roots_changed=1))
+
+
+async def _watch(replica: Replica, key: str, uri: str, is_watched: bool) -> None:
+    replica.sessions.watch(key, uri, is_watched=is_watched)
+    await _done(replica)
+
+
+async def _adopt(replica: Replica, key: str) -> tuple[str, ...]:
+    return tuple(sorted(await replica.sessions.adopt(key)))
+
+
+async def _lapse(replica: Replica, key: str, busy: bool) -> bool:
+    return await replica.sessions.lapse(key, busy=busy)
+
+
+async def _release(replica: Replica, key: str) -> None:
+    replica.sessions.release(key)
+    await _done(replica)
+
+
+async def _delete(replica: Replica, key: str) -> None:
+    replica.sessions.delete(key)
+    await _done(replica)
+
+
+OF_SESSION: dict[str, Callable[..., Any]] = {
+    "enter": _enter,
+    "leave": _leave,
+    "owner": _owner,
+    "update": _update,
+    "watch": _watch,
+    "adopt": _adopt,
+    "lapse": _lapse,
+    "release": _release,
+    "delete": _delete,
+}
 
 
 class AtWork:
@@ -168,61 +231,6 @@ class SessionsAtWork(AtWork):
             self.history.note(key, replace(seen, name="enter"))
         else:
             self.history.note(key, replace(seen, name="enter", result=came, answered=self.history.now()))
-
-
-class TasksAtWork(AtWork):
-    """Replicas that share tasks."""
-
-    async def prepare(self) -> None:
-        for key, replica in zip(IDS, self.replicas, strict=False):
-            task = TaskRecord(key, "extension", "ada", "ada", 0.0, 0.0, 60.0)
-            await self.see(replica, key, "create", (), lambda: replica.tasks(LIMITS).create(task))  # noqa: B023
-
-    async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
-        key, *rest_ = arguments
-        if name == "get":
-            await self._get(replica, key)
-        elif name == "forget":
-            await self.see(replica, key, name, (), lambda: replica.tasks(LIMITS).forget(key))
-        elif name == "listed":
-            await self._list(replica)
-        else:
-            await self._replace(replica, key, *rest_)
-
-    async def look(self) -> None:
-        for replica in self.replicas:
-            for key in IDS:
-                await self.act(replica, "get", key)
-            await self._list(replica)
-
-    async def _replace(self, replica: RedisReplica, key: str, text: str, is_over: bool) -> None:
-        """Replaces what is there, as far as anybody can tell."""
-        before = await self._get(replica, key)
-        if before is not None:
-            next_, words = after(before, text, is_over=is_over), (before.revision, text, is_over)
-            await self.see(replica, key, "replace", words, lambda: replica.tasks(LIMITS).replace(before, next_))
-
-    async def _get(self, replica: RedisReplica, key: str) -> TaskRecord | None:
-        found: list[TaskRecord | None] = [None]
-
-        async def get() -> tuple[int, str, bool] | None:
-            found[0] = await replica.tasks(LIMITS).get(key)
-            return seen_of(found[0])
-
-        await self.see(replica, key, "get", (), get)
-        return found[0]
-
-    async def _list(self, replica: RedisReplica) -> None:
-        seen = Operation("get", replica.number, (), self.history.now())
-        try:
-            found = {one.id: seen_of(one) for one in await replica.tasks(LIMITS).listed("ada")}
-        except Unavailable:
-            for key in IDS:
-                self.history.note(key, seen)
-            await self.recover()
-            return
-        for key in IDS:
-            self.history.note(key, replace(seen, result=found.get(key), answered=self.history.now()))
 
 
 async def run(

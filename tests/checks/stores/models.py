@@ -1,5 +1,5 @@
-"""What a session, and a task, may look like after an operation: the contract of their stores, as plain functions of a
-state that never changes."""
+"""What a session may look like after an operation: the contract of its store, as plain functions of a state that
+never changes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.checks.stores.linearizing import UNKNOWN, Operation
 
-__all__ = ["Session", "Sessions", "Task", "Tasks", "after_session", "after_task"]
+__all__ = ["Session", "Sessions", "after_session"]
 
 Numbers = frozenset[int]
 NONE: frozenset[Any] = frozenset()
@@ -37,24 +37,6 @@ class Sessions:
     """Calls that nobody waits for any more, and whether they have claimed ids, which is taken back later."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """A task that is there."""
-
-    owner: int
-    revision: int = 0
-    text: str = ""
-    is_over: bool = False
-
-
-@dataclass(frozen=True)
-class Tasks:
-    """One id: its task, and the replicas that are dead."""
-
-    task: Task | None = None
-    dead: Numbers = NONE
-
-
 def _after(state: Any, one: Operation, effect: Any) -> Iterator[Any]:
     if one.name == "die":
         yield replace(state, dead=state.dead | {one.number})
@@ -65,9 +47,6 @@ def _after(state: Any, one: Operation, effect: Any) -> Iterator[Any]:
         after, result = effect(state, one)
         if one.result is UNKNOWN or one.result == result:
             yield after
-
-
-# Sessions
 
 
 def after_session(state: Sessions, one: Operation) -> Iterator[Sessions]:
@@ -166,28 +145,3 @@ def _after_taken_back(state: Sessions, one: Operation) -> Iterator[Sessions]:
         yield replace(state, session=after)
     elif {(cancelled, True), (cancelled, False)} & state.cancelled:
         yield state
-
-
-# Tasks
-
-
-def after_task(state: Tasks, one: Operation) -> Iterator[Tasks]:
-    """The states of a task after an operation of this kind, with what came of it."""
-    return _after(state, one, _task_effect)
-
-
-def _task_effect(state: Tasks, one: Operation) -> tuple[Tasks, Any]:
-    task = state.task
-    match one.name:
-        case "create":
-            return replace(state, task=Task(one.number)), True
-        case "forget":
-            return replace(state, task=None), None
-        case "replace":
-            revision, text, is_over = one.arguments
-            if task is None or task.revision != revision:
-                return state, False
-            return replace(state, task=Task(task.owner, revision + 1, text, is_over)), True
-    if task is not None and task.owner in state.dead and not task.is_over:
-        task = Task(task.owner, task.revision + 1, "gone", is_over=True)
-    return replace(state, task=task), None if task is None else (task.revision, task.text, task.is_over)

@@ -64,17 +64,19 @@ async def joined(url: str, password: str | None = None) -> AsyncIterator[RedisRe
 
 
 async def test_a_redis_with_tls_and_a_password(tmp_path: Path) -> None:
-    from tests.checks.interop.authorization.certificates import make  # loads much of a library
+    from tests.servers.fetch.authority import authority, certificate  # loads much of a library
 
-    made, port = make(tmp_path), free_port()
-    options = ["--tls-port", str(port), "--tls-cert-file", str(made.certificate), "--tls-key-file", str(made.key)]
-    options += ["--tls-ca-cert-file", str(made.authority), "--tls-auth-clients", "no", "--requirepass", PASSWORD]
+    issuer, port = authority(), free_port()
+    trusted = issuer.write_public(tmp_path / "authority.pem")
+    shown = str(certificate(issuer, "localhost").write(tmp_path / "certificate.pem"))
+    options = ["--tls-port", str(port), "--tls-cert-file", shown, "--tls-key-file", shown]
+    options += ["--tls-ca-cert-file", str(trusted), "--tls-auth-clients", "no", "--requirepass", PASSWORD]
     server = RedisServer(tmp_path, *options)
     server.start()
     try:
-        async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={made.authority}", PASSWORD) as replica:
+        async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={trusted}", PASSWORD) as replica:
             assert await replica.blobs.claim("name", 60.0)
-        async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={made.authority}", "another") as replica:
+        async with joined(f"rediss://localhost:{port}/0?ssl_ca_certs={trusted}", "another") as replica:
             assert replica.reason == "Redis can't be reached (AuthenticationError)"
         async with joined(f"rediss://localhost:{port}/0", PASSWORD) as replica:  # nobody vouches for it
             assert replica.reason == "Redis can't be reached (ConnectionError)"

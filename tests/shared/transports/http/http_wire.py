@@ -2,12 +2,13 @@
 
 import json
 import ssl
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Annotated, Any
 
 import anyio
 import httpx
+import pytest
 from anyio.abc import SocketStream
 from anyio.from_thread import start_blocking_portal
 from pydantic import BaseModel, Field
@@ -28,6 +29,9 @@ STATELESS = "2026-07-28"
 ACCEPT = "application/json, text/event-stream"
 
 Json = dict[str, Any]
+Two = Callable[..., AbstractAsyncContextManager[tuple["Site", "Site"]]]
+"""What opens two runs of a server, at an endpoint each."""
+IN_BOTH = pytest.mark.parametrize("two", ["memory", "redis"], indirect=True)
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 

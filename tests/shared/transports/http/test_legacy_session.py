@@ -1,7 +1,7 @@
 """HTTP+SSE at several replicas: the stream is at one of them, and what is posted may come to any."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -14,31 +14,8 @@ from shared.testing import replicas
 from shared.transports.http.limits import EndpointLimits
 from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
-from tests.shared.transports.http.http_wire import PATIENCE, Json, Site, listening, make_server, stopped
+from tests.shared.transports.http.http_wire import IN_BOTH, PATIENCE, Json, Site, Two, listening, make_server, stopped
 from tests.shared.transports.http.sse_wire import SseClient, initialized, streaming
-
-Two = Callable[..., AbstractAsyncContextManager[tuple[Site, Site]]]
-
-
-@pytest.fixture
-def two(request: pytest.FixtureRequest) -> Two:
-    """Two runs at two endpoints, with what they share in memory, or as `IN_BOTH` says also in Redis."""
-    in_redis = getattr(request, "param", "memory") == "redis"
-    stores = InRedis(request.getfixturevalue("redis_server")) if in_redis else None
-
-    @asynccontextmanager
-    async def opened(**options: Any) -> AsyncIterator[tuple[Site, Site]]:
-        async with (
-            replicas(make_server(), 2, stores) as (one, other),
-            listening(one, **options) as here,
-            listening(other, **options) as there,
-        ):
-            yield here, there
-
-    return opened
-
-
-IN_BOTH = pytest.mark.parametrize("two", ["memory", "redis"], indirect=True)
 
 
 @asynccontextmanager

@@ -2,7 +2,8 @@
 
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -26,10 +27,12 @@ from tests.quiet import quiet
 from tests.redis_server import RedisServer
 from tests.redis_stores import InRedis
 from tests.shared.transports.http.http_wire import (
+    IN_BOTH,
     PATIENCE,
     Json,
     Probe,
     Site,
+    Two,
     calling,
     events,
     first_events,
@@ -76,28 +79,9 @@ def app() -> Server[Probe]:
     return made
 
 
-Two = Callable[..., AbstractAsyncContextManager[tuple[Site, Site]]]
-
-
 @pytest.fixture
-def two(request: pytest.FixtureRequest) -> Two:
-    """Two runs at two endpoints, with what they share in memory, or as `IN_BOTH` says also in Redis."""
-    in_redis = getattr(request, "param", "memory") == "redis"
-    stores = InRedis(request.getfixturevalue("redis_server")) if in_redis else None
-
-    @asynccontextmanager
-    async def opened(**options: Any) -> AsyncIterator[tuple[Site, Site]]:
-        async with (
-            replicas(app(), 2, stores) as (one, other),
-            listening(one, **options) as here,
-            listening(other, **options) as there,
-        ):
-            yield here, there
-
-    return opened
-
-
-IN_BOTH = pytest.mark.parametrize("two", ["memory", "redis"], indirect=True)
+def two(two: Two) -> Two:
+    return partial(two, app())
 
 
 def call(site: Site, name: str, id: Any, **arguments: Any) -> Json:

@@ -256,24 +256,6 @@ async def test_batches_of_2025_03_26() -> None:
         assert (await site.post([site.message("initialize", first)])).status_code == 400
 
 
-async def test_posts_run_side_by_side() -> None:
-    async with served() as site:
-        session = await site.initialize()
-        statuses: list[int] = []
-
-        async def one() -> None:
-            statuses.append((await site.post(site.message("tools/list"), session)).status_code)
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(site.post, call(site, "wait"), session)
-            await site.probe.started.wait()
-            async with anyio.create_task_group() as inner:
-                for _ in range(3):
-                    inner.start_soon(one)
-            site.probe.release.set()
-        assert statuses == [200] * 3
-
-
 async def test_both_eras_live_on_one_endpoint() -> None:
     async with served() as site:
         session = await site.initialize()
