@@ -8,6 +8,7 @@ import pytest
 
 from servers.bundle.commands.run import main
 from tests.checks.faults.raw import Raw, call, request
+from tests.servers.bundle.refusals import not_refused
 from tests.servers.bundle.serve.test_foreign_server import configured, is_alive, started
 from tests.shared.transports.http.http_wire import Json
 
@@ -66,26 +67,21 @@ def test_one_that_can_not_be_had_keeps_no_other_away(tmp_path: Path) -> None:
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["--join", "fech"], "there is no server 'fech' in the catalog; there are: filesystem, "),
-        (["--join", "--config", "/there/is/none"], "/there/is/none: No such file or directory"),
-        (["--join", "--port", "1"], "unrecognized arguments: --port"),
-        (
-            ["--prefix", "never", "--join"],
-            "argument --prefix: invalid choice: 'never' (choose",
-        ),
-        (["--join", "prompts", "--trace", "/there/is/none"], "--trace: /there/is/none: No such file or directory"),
-    ],
-)
+REFUSED = [
+    (["--join", "fech"], "there is no server 'fech' in the catalog; there are: filesystem, "),
+    (["--join", "--config", "/there/is/none"], "/there/is/none: No such file or directory"),
+    (["--join", "--port", "1"], "unrecognized arguments: --port"),
+    (
+        ["--prefix", "never", "--join"],
+        "argument --prefix: invalid choice: 'never' (choose",
+    ),
+    (["--join", "prompts", "--trace", "/there/is/none"], "--trace: /there/is/none: No such file or directory"),
+]
+
+
 def test_what_is_wrong_is_refused_in_one_line(
-    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [name for name in os.environ if name.startswith("MCP_")]:
         monkeypatch.delenv(name)
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    said = capsys.readouterr().err
-    assert (end.value.code, len(said.splitlines())) == (2, 1)
-    assert said.startswith(f"python -m servers run: {reason}")
+    assert not not_refused(capsys, main, REFUSED)

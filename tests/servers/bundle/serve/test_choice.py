@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from servers.bundle.catalog import CATALOG, Catalog, load_catalog
-from servers.bundle.serve.choice import DEFAULTS, Chosen, choose
+from servers.bundle.serve.choice import Chosen, choose
 from servers.bundle.serve.configuration import OPTIONS, Configuration, read_configuration
 
 OURS = load_catalog(CATALOG)
@@ -91,30 +91,24 @@ BAD_FILES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "reason"), BAD_FILES)
-def test_a_file_that_is_wrong_is_refused_in_one_line(text: str, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
-        chosen(tmp_path, text)
-    assert reason in str(error.value)
-    assert len(str(error.value).splitlines()) == 1
-
-
-def test_what_concerns_no_single_setting_names_the_server(tmp_path: Path) -> None:
+def test_a_file_that_is_wrong_is_refused_in_one_line(tmp_path: Path) -> None:
+    for text, reason in BAD_FILES:
+        with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
+            chosen(tmp_path, text)
+        assert reason in str(error.value)
+        assert len(str(error.value).splitlines()) == 1
     with pytest.raises(ValueError, match=r"^sqlite: give at least one DATABASE, or --demo$"):
         chosen(tmp_path, "servers: {sqlite: {}}")
-
-
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="No such file"):
         read_configuration(tmp_path / "none.yaml")
 
 
-@pytest.mark.parametrize(("mode", "told"), [(0o600, False), (0o640, True), (0o604, True)])
-def test_a_secret_that_others_can_read_is_told(mode: int, told: bool, tmp_path: Path) -> None:
-    path = written(tmp_path, "token: hunter2\nport: 1")
-    path.chmod(mode)
-    read = read_configuration(path)
-    assert read.exposed(read.options, OPTIONS) == (f"{path}: token" if told else None)
+def test_a_secret_that_others_can_read_is_told(tmp_path: Path) -> None:
+    for mode, told in ((0o600, False), (0o640, True), (0o604, True)):
+        path = written(tmp_path, "token: hunter2\nport: 1")
+        path.chmod(mode)
+        read = read_configuration(path)
+        assert read.exposed(read.options, OPTIONS) == (f"{path}: token" if told else None)
 
 
 # The servers
@@ -130,27 +124,14 @@ def test_without_a_file_the_bundle_is_useful_at_once(tmp_path: Path, monkeypatch
     assert ([source.name for source in databases.sources], databases.writes) == (["demo"], False)
 
 
-def test_the_defaults_are_of_servers_in_the_catalog() -> None:
-    assert DEFAULTS.keys() < {entry.module for entry in OURS.servers}
-
-
 def test_only_those_run_that_are_named(tmp_path: Path) -> None:
-    assert [one.name for one in choose(["fetch", "everything", "fetch"], OURS, Configuration())] == [
-        "fetch",
-        "everything",
-    ]
+    names = [one.name for one in choose(["fetch", "everything", "fetch"], OURS, Configuration())]
+    assert names == ["fetch", "everything"]
     text = "servers: {sqlite: {demo: true}, fetch: {}, filesystem: {roots: [none]}}"
     assert [one.name for one in chosen(tmp_path, text, "fetch", "sqlite")] == ["sqlite", "fetch"]
-
-
-@pytest.mark.parametrize("configured", [True, False])
-def test_a_name_that_is_none_is_refused(configured: bool, tmp_path: Path) -> None:
-    read = read_configuration(written(tmp_path, "servers: {fetch: {}}")) if configured else Configuration()
-    with pytest.raises(ValueError, match=r"there is no server 'fech'.*there are: .*fetch"):
-        choose(["fech"], OURS, read)
-
-
-def test_a_server_in_the_file_that_is_not_in_the_catalog_is_refused(tmp_path: Path) -> None:
+    for read in (read_configuration(written(tmp_path, "servers: {fetch: {}}")), Configuration()):
+        with pytest.raises(ValueError, match=r"there is no server 'fech'.*there are: .*fetch"):
+            choose(["fech"], OURS, read)
     said = r"servers\.other: .* in the catalog; .*; one of others has a command or a url"
     with pytest.raises(ValueError, match=said):
         chosen(tmp_path, "servers: {other: {}}")
@@ -173,11 +154,6 @@ def package(folder: Path, name: str, code: str, monkeypatch: pytest.MonkeyPatch)
     return name
 
 
-def test_of_others_all_run(tmp_path: Path) -> None:
-    catalog = others(tmp_path, ("one", "servers.everything"))
-    assert [one.name for one in choose([], catalog, Configuration())] == ["one"]
-
-
 @pytest.mark.parametrize("code", ["raise RuntimeError('at import')", "import sys; sys.exit(3)", "import none_such"])
 async def test_one_that_can_not_be_loaded_fails_when_it_is_started(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -196,7 +172,9 @@ def test_a_module_without_a_server_is_refused(tmp_path: Path, monkeypatch: pytes
         choose([], catalog, Configuration())
 
 
-def test_one_module_is_served_once(tmp_path: Path) -> None:
+def test_of_others_all_run_and_one_module_once(tmp_path: Path) -> None:
+    catalog = others(tmp_path, ("one", "servers.everything"))
+    assert [one.name for one in choose([], catalog, Configuration())] == ["one"]
     catalog = others(tmp_path, ("one", "servers.everything"), ("two", "servers.everything"))
     with pytest.raises(ValueError, match=r"servers\.everything can be served once only"):
         choose([], catalog, Configuration())

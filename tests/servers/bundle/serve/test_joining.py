@@ -18,12 +18,11 @@ def joining(folder: Path, text: str, given: Words | None = None) -> Joining:
 SERVED, KNOWN = ["a", "b"], ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    ("text", "members"),
-    [("", []), ("join: false", []), ("join: true", ["a", "b"]), ("join: [c, b]", ["b"]), ("join: []", [])],
-)
-def test_all_or_some_of_them_are_joined(text: str, members: list[str], tmp_path: Path) -> None:
-    assert joining(tmp_path, text).members(SERVED, KNOWN) == members
+def test_all_or_some_of_them_are_joined(tmp_path: Path) -> None:
+    members: dict[str, list[str]] = {
+        "": [], "join: false": [], "join: true": ["a", "b"], "join: [c, b]": ["b"], "join: []": [],
+    }  # fmt: skip
+    assert {text: joining(tmp_path, text).members(SERVED, KNOWN) for text in members} == members
 
 
 def test_the_command_line_joins_all_or_none(tmp_path: Path) -> None:
@@ -32,27 +31,21 @@ def test_the_command_line_joins_all_or_none(tmp_path: Path) -> None:
     assert joining(tmp_path, "prefix: always", {"prefix": "auto"}).prefix == "auto"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("join: 5", "bundle.yaml: join: give true, or a list of the names of servers"),
-        ("join: fetch", "bundle.yaml: join: give true, or a list of the names of servers"),
-        ("join: [1]", "bundle.yaml: join: give true, or a list of the names of servers"),
-        ("prefix: never", "bundle.yaml: prefix: Input should be 'auto' or 'always'"),
-        ("joined: true", "there is no option 'joined'; did you mean 'join'?"),
-    ],
-)
-def test_what_is_wrong_is_told_in_one_line(text: str, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
-        joining(tmp_path, text)
-    assert reason in str(error.value)
+WRONG = [
+    ("join: 5", "bundle.yaml: join: give true, or a list of the names of servers"),
+    ("join: fetch", "bundle.yaml: join: give true, or a list of the names of servers"),
+    ("join: [1]", "bundle.yaml: join: give true, or a list of the names of servers"),
+    ("prefix: never", "bundle.yaml: prefix: Input should be 'auto' or 'always'"),
+    ("joined: true", "there is no option 'joined'; did you mean 'join'?"),
+]
 
 
-def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_what_is_wrong_is_told_in_one_line(tmp_path: Path) -> None:
+    for text, reason in WRONG:
+        with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
+            joining(tmp_path, text)
+        assert reason in str(error.value)
     with pytest.raises(ValueError, match="join: there is no server 'd'; there are: a, b, c"):
         joining(tmp_path, "join: [a, d]").members(SERVED, KNOWN)
-
-
-def test_a_name_that_is_too_long_for_the_tools_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a server's name is 1 to 32 letters, digits and hyphens"):
         joining(tmp_path, "join: true").members(["a" * 33], ["a" * 33])
