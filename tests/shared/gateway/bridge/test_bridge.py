@@ -18,7 +18,7 @@ from tests.shared.client.small import Small, text_of
 from tests.shared.client.test_link import OPENING, Play, Played
 from tests.shared.gateway.bridge.asking import named
 from tests.shared.gateway.bridge.telling import MODES, Telling, until
-from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, PAIRS, Behind, bridged, child
+from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, PAIRS, Behind, bridged, child, opened
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, Peer, talking
 
 
@@ -187,8 +187,7 @@ async def test_each_client_is_asked_about_its_own_calls_which_end_where_they_are
 ) -> None:
     small, forms = Small(), {"elicitation": {"form": {}}}
     async with (
-        Behind(small.app, mode).serving() as upstream,
-        bridge(upstream).open() as running,
+        opened(Behind(small.app, mode)) as running,
         talking(running, version, forms) as ada,
         talking(running, version, forms) as bob,
     ):

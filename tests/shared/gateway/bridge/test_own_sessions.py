@@ -11,33 +11,24 @@ from shared import Question
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
-from shared.gateway.bridge import Bridge, Upstream, bridge
+from shared.gateway.bridge import Upstream, bridge
 from shared.kit.tasks import background
 from shared.protocol.types.resources import Resource
 from shared.server.context import Context
-from shared.server.running import Running
 from tests.shared.client.small import Small, text_of
 from tests.shared.client.test_link import Played, good, unanswered
 from tests.shared.gateway.bridge.asking import Asking
 from tests.shared.gateway.bridge.recording import Recording
 from tests.shared.gateway.bridge.telling import Telling, until
-from tests.shared.gateway.bridge.upstreams import Behind, bridged
+from tests.shared.gateway.bridge.upstreams import Behind, bridged, opened
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, talking
 
 FORMS: Json = {"elicitation": {"form": {}}, "roots": {"listChanged": True}}
 
 
-@asynccontextmanager
-async def open_bridge(behind: Behind) -> AsyncIterator[Running[Bridge]]:
-    """A bridge for several clients."""
-    with anyio.fail_after(3 * PATIENCE):
-        async with behind.serving() as upstream, bridge(upstream).open() as running:
-            yield running
-
-
 async def test_each_client_has_a_session_as_soon_as_it_has_shaken_hands() -> None:
     behind = Behind(Small().app)
-    async with open_bridge(behind) as running, talking(running), talking(running) as peer:
+    async with opened(behind) as running, talking(running), talking(running) as peer:
         await until(lambda: len(behind.lines) == 3)
         await peer.call("add", a=1, b=2)
         assert len(behind.lines) == 3
@@ -45,7 +36,7 @@ async def test_each_client_has_a_session_as_soon_as_it_has_shaken_hands() -> Non
 
 async def test_a_session_ends_when_its_client_leaves() -> None:
     behind = Behind(Small().app)
-    async with open_bridge(behind) as running:
+    async with opened(behind) as running:
         async with talking(running):
             # Which connections there are is told by nothing else.
             await until(lambda: len(behind.running.changes._listeners) == 2)
@@ -113,7 +104,7 @@ async def test_a_question_that_the_server_takes_back_is_taken_back() -> None:
 async def test_while_the_client_is_asked_the_time_of_its_calls_stands_still() -> None:
     small = Small()
     behind = Behind(small.app)
-    async with open_bridge(behind) as running, talking(running, capabilities=FORMS) as peer:
+    async with opened(behind) as running, talking(running, capabilities=FORMS) as peer:
         first, second = await peer.start("wait"), await peer.start("roots")
         question = await peer.other("roots/list")
         # How long a call may still take is told by nothing else: a clock that is set forward would end the wait too.
@@ -142,12 +133,12 @@ async def test_an_answer_goes_to_the_call_that_asked_though_another_one_showed_t
 
 async def test_a_call_in_a_session_that_the_server_has_forgotten_is_made_in_another() -> None:
     plays = iter([good, unanswered("session over"), good])
-    opened: list[Played] = []
+    sessions: list[Played] = []
 
     @asynccontextmanager
     async def connect(options: ClientOptions) -> AsyncIterator[Client]:
-        opened.append(Played(next(plays)))
-        async with Client(opened[-1], replace(options, mode="handshake")) as client:
+        sessions.append(Played(next(plays)))
+        async with Client(sessions[-1], replace(options, mode="handshake")) as client:
             yield client
 
     with anyio.fail_after(3 * PATIENCE):
@@ -155,7 +146,7 @@ async def test_a_call_in_a_session_that_the_server_has_forgotten_is_made_in_anot
             id_ = await peer.begin("vendor/do")
             del peer._methods[id_]  # the official schemas know no such method
             assert text_of((await peer.answer(id_))["result"]) == "good"
-            assert [one.asked for one in opened[1:]] == [["initialize", "vendor/do"]] * 2
+            assert [one.asked for one in sessions[1:]] == [["initialize", "vendor/do"]] * 2
 
 
 QUESTION = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 9}

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from shared.gateway.bridge import bridge
 from shared.gateway.bridge.parked import Parking
 from shared.gateway.bridge.pool import Pool
 from shared.protocol.identity import Principal
@@ -22,8 +21,8 @@ from tests.shared.gateway.bridge.asking import (
     round_of,
     text,
 )
-from tests.shared.gateway.bridge.upstreams import NEW, Behind
-from tests.shared.server.peer import PATIENCE, Json, Peer, talking
+from tests.shared.gateway.bridge.upstreams import NEW, Behind, opened
+from tests.shared.server.peer import Json, Peer, talking
 from tests.wire import STATELESS
 
 ROOTS: Json = {"roots": [{"uri": "file:///work"}]}
@@ -198,16 +197,11 @@ async def test_a_page_that_nobody_visits_ends_the_call() -> None:
 async def test_a_round_at_a_server_that_has_no_sessions_any_more_starts_over() -> None:
     asking, up = Asking(), anyio.Event()
     behind = Behind(asking.app)
-    with anyio.fail_after(3 * PATIENCE):
-        async with (
-            behind.serving() as upstream,
-            bridge(upstream).open() as running,
-            talking(running, STATELESS, FORMS) as peer,
-        ):
-            first = await round_of(peer, "greet")
-            behind.mode = NEW
-            running.state.base.watch(lambda: up.set() if running.state.base.stateless else None)
-            await behind.lines[0].aclose()
-            await up.wait()
-            assert "is gone" in (await round_of(peer, "greet", first, q1=named("Ada")))["error"]["message"]
-            assert asked(await round_of(peer, "greet")) == {"first": "elicitation/create"}
+    async with opened(behind) as running, talking(running, STATELESS, FORMS) as peer:
+        first = await round_of(peer, "greet")
+        behind.mode = NEW
+        running.state.base.watch(lambda: up.set() if running.state.base.stateless else None)
+        await behind.lines[0].aclose()
+        await up.wait()
+        assert "is gone" in (await round_of(peer, "greet", first, q1=named("Ada")))["error"]["message"]
+        assert asked(await round_of(peer, "greet")) == {"first": "elicitation/create"}

@@ -5,14 +5,13 @@ import pytest
 
 from servers.everything.server import app as everything
 from shared.errors import InputRequired
-from shared.gateway.bridge import bridge
 from shared.server.context import Context
 from tests.shared.client.small import Small, text_of
 from tests.shared.gateway.bridge.asking import named
 from tests.shared.gateway.bridge.recording import Recording
 from tests.shared.gateway.bridge.telling import until
-from tests.shared.gateway.bridge.upstreams import NEW, Behind, bridged
-from tests.shared.server.peer import ERAS, PATIENCE, Json, talking
+from tests.shared.gateway.bridge.upstreams import NEW, Behind, bridged, opened
+from tests.shared.server.peer import ERAS, Json, talking
 from tests.wire import NEWEST_HANDSHAKE, STATELESS
 
 FORMS: Json = {"elicitation": {"form": {}, "url": {}}}
@@ -79,15 +78,9 @@ async def test_a_server_that_asks_for_ever_is_left() -> None:
 
 async def test_all_clients_have_one_connection() -> None:
     behind = Behind(Small().app, NEW)
-    with anyio.fail_after(3 * PATIENCE):
-        async with (
-            behind.serving() as upstream,
-            bridge(upstream).open() as running,
-            talking(running) as ada,
-            talking(running, STATELESS) as bob,
-        ):
-            assert [await peer.text("add", a=1, b=2) for peer in (ada, bob)] == ["3", "3"]
-            assert len(behind.lines) == 1
+    async with opened(behind) as running, talking(running) as ada, talking(running, STATELESS) as bob:
+        assert [await peer.text("add", a=1, b=2) for peer in (ada, bob)] == ["3", "3"]
+        assert len(behind.lines) == 1
 
 
 class Chatty(Small):
@@ -109,29 +102,17 @@ class Chatty(Small):
 
 async def test_a_log_message_on_a_pipe_is_told_to_the_only_client_with_calls() -> None:
     chatty = Chatty()
-    async with bridged(Behind(chatty.app, NEW), NEWEST_HANDSHAKE) as peer:
-        call = await peer.start("chat", name="one")
-        assert (await peer.other("notifications/message"))["params"] == {"level": "info", "data": "one"}
-        chatty.go_on.set()
-        await peer.answer(call)
-
-
-async def test_a_log_message_on_a_pipe_is_told_to_nobody_where_several_have_calls() -> None:
-    chatty = Chatty()
     behind = Behind(chatty.app, NEW)
-    with anyio.fail_after(3 * PATIENCE):
-        async with (
-            behind.serving() as upstream,
-            bridge(upstream).open() as running,
-            talking(running) as ada,
-            talking(running) as bob,
-        ):
-            waiting = await ada.start("wait")
-            await chatty.started.wait()
-            call = await bob.start("chat", name="Bob's secret")
-            await until(lambda: len(behind.running.calls) == 2)
-            chatty.go_on.set()
-            await bob.answer(call)
-            await ada.cancel(waiting)
-            await ada.request("ping")
-            assert [one for one in (*ada.others, *bob.others) if one["method"] == "notifications/message"] == []
+    async with opened(behind) as running, talking(running) as ada, talking(running) as bob:
+        call = await bob.start("chat", name="one")
+        assert (await bob.other("notifications/message"))["params"] == {"level": "info", "data": "one"}
+        waiting = await ada.start("wait")
+        await chatty.started.wait()
+        another = await bob.start("chat", name="Bob's secret")
+        await until(lambda: len(behind.running.calls) == 3)
+        chatty.go_on.set()
+        for one in (call, another):
+            await bob.answer(one)
+        await ada.cancel(waiting)
+        await ada.request("ping")
+        assert [one for one in (*ada.others, *bob.others) if one["method"] == "notifications/message"] == []

@@ -11,7 +11,7 @@ from shared.gateway.rules.extension import rules
 from shared.gateway.rules.names import Rules
 from shared.protocol.types.tasks import TASKS
 from shared.protocol.versions import find_version
-from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind, bridged
+from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind, bridged, opened
 from tests.shared.gateway.joined.members import Door, joined, small
 from tests.shared.gateway.tasks import OURS, Working, looked_at, outcome, started, text_in, until
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json, Peer, talking
@@ -45,7 +45,7 @@ async def declared(behind: Behind, version: str) -> Json:
     """What clients of that version are told a bridge can do."""
     spoken = find_version(version)
     assert spoken is not None
-    async with behind.serving() as way, bridge(way).open() as running:
+    async with opened(behind) as running:
         return running.identity.capabilities_in(spoken)
 
 
@@ -132,7 +132,7 @@ async def test_one_whose_server_is_lost_fails_and_says_so(version: str, mode: st
 @EVERY_PAIR
 async def test_it_goes_on_when_its_client_has_left(version: str, mode: str) -> None:
     work = Working()
-    async with Behind(work.app, mode).serving() as way, bridge(way).open() as running:
+    async with opened(Behind(work.app, mode)) as running:
         async with talking(running, version, OURS) as peer:
             id_ = await started(peer, "work")
             await work.began.wait()

@@ -14,7 +14,7 @@ from servers.everything.server import app as everything
 from shared.client.client import Client
 from shared.client.connect import connect_http, connect_stdio
 from shared.client.options import ClientOptions
-from shared.gateway.bridge import Upstream, bridge
+from shared.gateway.bridge import Bridge, Upstream, bridge
 from shared.server.running import Running
 from shared.server.server import Server
 from shared.transports.http.server import HttpOptions, run_http
@@ -64,6 +64,14 @@ class Behind:
         """Loses all connections that there are."""
         for line in self.lines:
             await line.aclose()
+
+
+@asynccontextmanager
+async def opened(behind: Behind) -> AsyncIterator[Running[Bridge]]:
+    """A bridge for several clients; every wait ends after some time."""
+    with anyio.fail_after(3 * PATIENCE):
+        async with behind.serving() as upstream, bridge(upstream).open() as running:
+            yield running
 
 
 @asynccontextmanager

@@ -4,20 +4,10 @@ from shared.gateway.bridge import bridge
 from shared.gateway.joined.apps import own_page, page_of
 from tests.shared.gateway.apps import HOST, PAGE, linked, notes, shown, title
 from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, Behind
-from tests.shared.gateway.joined.members import Door, joined, small
+from tests.shared.gateway.joined.members import Door, joined
 from tests.shared.server.peer import talking
 
 OTHER = "ui://others/list"
-
-
-async def test_a_page_stays_what_it_is_where_it_is_the_only_one() -> None:
-    async with (
-        joined(Door("a", small("a")), Door("b", notes())) as running,
-        talking(running, capabilities=HOST) as peer,
-    ):
-        assert await linked(peer) == {"read_notes": PAGE}
-        assert await title(peer, PAGE) == "a note"
-        assert await shown(peer) == {"notes": ["a note"]}
 
 
 async def test_pages_with_one_uri_have_the_names_of_their_servers() -> None:
@@ -48,7 +38,9 @@ async def test_a_host_is_told_of_servers_that_come_and_go() -> None:
         joined(Door("a", notes("of a")), closed=(late,)) as running,
         talking(running, capabilities=HOST) as peer,
     ):
-        assert await linked(peer) == {"read_notes": PAGE}
+        # Where it is the only one it stays what it is.
+        assert (await linked(peer), await title(peer, PAGE)) == ({"read_notes": PAGE}, "of a")
+        assert await shown(peer) == {"notes": ["of a"]}
         await late.open()
         assert await linked(peer) == {
             "a__read_notes": "ui://a__notes/list",

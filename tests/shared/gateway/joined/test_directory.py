@@ -18,10 +18,10 @@ async def test_only_what_several_have_is_prefixed() -> None:
     a, b = with_tools("a", "read", "search"), with_tools("b", "load", "search")
     async with joined(a, b) as running, talking(running) as peer:
         assert await names(peer) == ["read", "a__search", "load", "b__search"]
-        assert [await peer.text(name) for name in ("read", "b__search")] == ["a read", "b search"]
-
-
-async def test_everything_is_prefixed_where_the_operator_wants_it() -> None:
+        # A full name is understood wherever it is asked for, and another one nowhere.
+        called = ("read", "a__read", "b__search")
+        assert [await peer.text(name) for name in called] == ["a read", "a read", "b search"]
+        assert (await peer.call("write"))["error"]["message"] == "unknown tool: write"
     async with joined(with_tools("a", "read"), prefix="always") as running, talking(running) as peer:
         assert await names(peer) == ["a__read"]
         assert await peer.text("a__read") == "a read"
@@ -32,16 +32,6 @@ async def test_a_name_that_looks_like_a_full_one_takes_nobodys_place() -> None:
     async with joined(a, b, c) as running, talking(running) as peer:
         assert await names(peer) == ["a__x", "b__x", "c__a__x"]
         assert [await peer.text(name) for name in await names(peer)] == ["a x", "b x", "c a__x"]
-
-
-async def test_a_full_name_is_always_understood() -> None:
-    async with joined(with_tools("a", "read")) as running, talking(running) as peer:
-        assert await peer.text("a__read") == "a read"
-
-
-async def test_an_unknown_tool_is_refused() -> None:
-    async with joined(with_tools("a", "read")) as running, talking(running) as peer:
-        assert (await peer.call("write"))["error"]["message"] == "unknown tool: write"
 
 
 async def test_lists_have_pages_of_our_own() -> None:

@@ -76,13 +76,6 @@ async def test_an_owner_that_was_found_is_asked_first_from_then_on() -> None:
         assert asked == ["b://hidden"]
 
 
-async def test_an_error_that_says_more_than_not_found_is_told_where_nobody_has_it() -> None:
-    a, b = with_resources("a", "a://1"), with_resources("b", "b://1")
-    async with joined(a, b) as running, talking(running) as peer:
-        opened(a).handlers["resources/read"] = refuse
-        assert (await peer.request("resources/read", {"uri": "z://1"}))["error"]["message"] == "no idea"
-
-
 async def test_a_page_of_a_member_that_has_closed_is_followed_by_the_next_one() -> None:
     a = with_resources("a", *(f"a://{number}" for number in range(5)))
     async with joined(a, with_resources("b", "b://1")) as running, talking(running) as peer:
@@ -97,20 +90,11 @@ async def test_what_is_declared_comes_before_a_template_that_fits() -> None:
     a, b = with_resources("a", "x://{id}"), with_resources("b", "x://one")
     async with joined(a, b) as running, talking(running) as peer:
         assert [await text(peer, "x://one"), await text(peer, "x://two")] == ["b", "a two"]
-
-
-async def test_templates_are_listed_as_they_are() -> None:
-    a, b = with_resources("a", "x://{id}"), with_resources("b", "y://{id}")
-    async with joined(a, b) as running, talking(running) as peer:
-        result = (await peer.request("resources/templates/list"))["result"]
-        assert [one["uriTemplate"] for one in result["resourceTemplates"]] == ["x://{id}", "y://{id}"]
-
-
-async def test_what_nobody_has_is_not_found() -> None:
-    a, b = with_resources("a", "x://{id}"), with_resources("b", "b://1")
-    async with joined(a, b) as running, talking(running) as peer:
         error = (await peer.request("resources/read", {"uri": "z://1"}))["error"]
         assert (error["message"], error["data"]) == ("resource not found", {"uri": "z://1"})
+        # An error that says more is told where nobody has it.
+        opened(a).handlers["resources/read"] = refuse
+        assert (await peer.request("resources/read", {"uri": "z://1"}))["error"]["message"] == "no idea"
 
 
 async def test_what_a_member_lists_is_its_own_though_others_refuse_it_in_their_way() -> None:
@@ -133,29 +117,24 @@ async def test_what_a_member_lists_is_its_own_though_others_refuse_it_in_their_w
         assert error["message"] == "no idea"
 
 
-async def test_a_template_is_completed_by_its_owner() -> None:
-    a, b = serving("a", "x://{id}"), serving("b", "y://{id}")
+async def test_templates_are_completed_and_listed_by_their_owner_which_may_come_later() -> None:
+    server = serving("b", "y://{id}")
 
-    @b.completes("resource", "y://{id}", "id")
+    @server.completes("resource", "y://{id}", "id")
     async def complete(_ctx: Any, typed: str, _settled: Any) -> list[str]:
         return [f"{typed}!"]
 
-    async with joined(Door("a", a), Door("b", b)) as running, talking(running) as peer:
-        ref = {"type": "ref/resource", "uri": "y://{id}"}
-        params = {"ref": ref, "argument": {"name": "id", "value": "o"}}
-        result = (await peer.request("completion/complete", params))["result"]
-        assert result["completion"]["values"] == ["o!"]
-
-
-async def test_templates_of_a_member_that_comes_later_are_known() -> None:
-    late = with_resources("b", "y://{id}")
+    late = Door("b", server)
     async with joined(with_resources("a", "x://{id}"), closed=(late,)) as running, talking(running) as peer:
         ref = {"type": "ref/resource", "uri": "y://{id}"}
-        params = {"ref": ref, "argument": {"name": "id", "value": ""}}
+        params = {"ref": ref, "argument": {"name": "id", "value": "o"}}
         error = (await peer.request("completion/complete", params))["error"]
         assert error["message"] == "unknown resource or template: y://{id}; not available at this time: b"
         await late.open()
-        assert "result" in await peer.request("completion/complete", params)
+        completed = (await peer.request("completion/complete", params))["result"]["completion"]
+        assert completed["values"] == ["o!"]
+        listed = (await peer.request("resources/templates/list"))["result"]["resourceTemplates"]
+        assert [one["uriTemplate"] for one in listed] == ["x://{id}", "y://{id}"]
         assert await text(peer, "y://1") == "b 1"
 
 

@@ -38,17 +38,14 @@ async def names_of(peer, **params):
 
 async def test_the_list_has_what_is_allowed_under_its_new_names():
     app = app_with("a", "b", "c", deny=("b",), rename={"c": "x"}, describe={"c": "Other words."})
-    async with talking(app) as peer:
-        tools = (await peer.request("tools/list"))["result"]["tools"]
+    for _ in range(2):  # the rules hold in each run of the server
+        async with talking(app) as peer:
+            tools = (await peer.request("tools/list"))["result"]["tools"]
+            assert await peer.text("x", times=2) == "cc"
     assert [(one["name"], one["title"], one["description"]) for one in tools] == [
         ("a", "Title of a", "Says its name."),
         ("x", "Title of c", "Other words."),
     ]
-
-
-async def test_a_renamed_tool_is_called_by_its_new_name():
-    async with talking(app_with("a", rename={"a": "x"})) as peer:
-        assert await peer.text("x", times=2) == "aa"
 
 
 async def test_a_tool_that_is_not_to_be_there_is_unknown():
@@ -115,12 +112,6 @@ async def test_a_call_over_its_time_is_ended_and_the_limit_named():
         forward(20)
         result = (await peer.answer(id_))["result"]
     assert "stopped after 20 s, the operator's limit" in result["content"][0]["text"]
-
-
-async def test_the_rules_hold_in_each_run_of_the_server():
-    app = app_with("a", "b", deny=("b",))
-    async with talking(app) as one, talking(app) as other:
-        assert await names_of(one) == await names_of(other) == ["a"]
 
 
 async def test_of_a_tool_whose_name_another_one_was_given_the_log_tells_once(caplog):
