@@ -91,32 +91,11 @@ async def _named(_form: ElicitForm) -> ElicitResult:
 
 
 @pytest.mark.parametrize("mode", FORMS)
-async def test_caller_gets_the_result_of_a_task(mode: str) -> None:
-    server = Lasting()
-    async with server.connected(mode) as client, background() as crew:
-        crew.start_soon(_released, server)
-        result = await client.call_tool("work")
-    assert result.text == "done"
-
-
-async def _released(server: Lasting) -> None:
-    await server.began.wait()
-    server.go_on.set()
-
-
-@pytest.mark.parametrize("mode", FORMS)
-async def test_task_asks_the_handlers(mode: str) -> None:
+async def test_caller_gets_the_result_of_a_task_which_asks_the_handlers(mode: str) -> None:
     async with Lasting().connected(mode, elicit=_named) as client:
-        result = await client.call_tool("greet")
-    assert result.text == "Hello Ada"
-
-
-@pytest.mark.parametrize("mode", FORMS)
-async def test_tool_that_fails_in_a_task_has_a_result(mode: str) -> None:
-    async with Lasting().connected(mode) as client:
-        result = await client.call_tool("fail")
-    assert result.is_error
-    assert result.text == "not today"
+        assert (await client.call_tool("greet")).text == "Hello Ada"
+        failed = await client.call_tool("fail")
+        assert (failed.is_error, failed.text) == (True, "not today")
 
 
 @pytest.mark.parametrize("mode", FORMS)
@@ -145,8 +124,9 @@ async def test_callback_hears_how_a_task_is(mode: str) -> None:
             server.go_on.set()
 
     async with server.connected(mode) as client:
-        await client.request("tools/call", {"name": "work", "arguments": {}}, on_task=hear)
+        result = await client.request("tools/call", {"name": "work", "arguments": {}}, on_task=hear)
     assert ("working", "working, 25%") in heard
+    assert text_of(result) == "done"
 
 
 async def test_progress_goes_on_where_a_call_was_answered_by_its_task() -> None:
@@ -202,18 +182,10 @@ async def test_connection_that_is_lost_ends_the_waiting_at_once(mode: str, monke
 # Over HTTP
 
 
-@asynccontextmanager
-async def _at_url(server: Lasting, mode: str, **options: Any) -> AsyncIterator[Client]:
-    async with (
-        listening(server) as (address, _),
-        connect_http(f"http://{address}/mcp", ClientOptions(mode=mode, **options)) as client,
-    ):
-        yield client
-
-
 @pytest.mark.parametrize("mode", FORMS)
 async def test_task_over_http_asks_the_handlers(mode: str) -> None:
-    async with _at_url(Lasting(), mode, elicit=_named) as client:
+    server, options = Lasting(), ClientOptions(mode=mode, elicit=_named)
+    async with listening(server) as (address, _), connect_http(f"http://{address}/mcp", options) as client:
         assert text_of(await client.plain.call_tool("greet")) == "Hello Ada"
 
 
