@@ -54,7 +54,7 @@ def test_names_that_are_shortened_alike_stay_apart() -> None:
     assert len({full_name("files", own) for own in owns}) == len(owns)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(server=SERVERS, owns=st.lists(st.text(max_size=80), min_size=1, max_size=5, unique=True))
 def test_every_name_fits_and_is_undone(server: str, owns: list[str]) -> None:
     fulls = [full_name(server, own) for own in owns]
@@ -63,13 +63,13 @@ def test_every_name_fits_and_is_undone(server: str, owns: list[str]) -> None:
     assert {split_name(full)[0] for full in fulls} == {server}
 
 
-@pytest.mark.parametrize("name", ["", "a_b", "a.b", "a b", "x" * 33, "é", "a\n"])
-def test_what_no_server_is_called(name: str) -> None:
-    with pytest.raises(ValueError, match="letters, digits and hyphens"):
-        check_server_name(name)
+def test_what_no_server_is_called() -> None:
+    for name in ("", "a_b", "a.b", "a b", "x" * 33, "é", "a\n"):
+        with pytest.raises(ValueError, match="letters, digits and hyphens"):
+            check_server_name(name)
 
 
-@pytest.mark.parametrize("name", ["", "tool", "a_b", "__tool", "a b__tool"])
-def test_a_name_without_a_server(name: str) -> None:
-    with pytest.raises(ValueError, match="names no server"):
-        split_name(name)
+def test_a_name_without_a_server() -> None:
+    for name in ("", "tool", "a_b", "__tool", "a b__tool"):
+        with pytest.raises(ValueError, match="names no server"):
+            split_name(name)

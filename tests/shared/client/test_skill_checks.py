@@ -3,8 +3,6 @@
 import hashlib
 from typing import Any
 
-import pytest
-
 from shared.client.skill_checks import SkillRefused, check_entry, check_file, check_head, check_limits, inside
 from shared.protocol.types.skills import MAX_BYTES, MAX_FILES, SkillEntry, SkillResource
 
@@ -22,54 +20,43 @@ def entry(*uris: str, uri: str = URI, **head: Any) -> SkillEntry:
     return SkillEntry(uri=uri, frontmatter={**HEAD, **head}, resources=[file(one) for one in uris or (uri,)])
 
 
-def refusal(check: Any, *given: Any) -> str:
-    with pytest.raises(SkillRefused) as refused:
+def refusal(check: Any, *given: Any) -> str | None:
+    """The check that failed."""
+    try:
         check(*given)
-    return refused.value.check
+    except SkillRefused as refused:
+        return refused.check
+    return None
 
 
 # Entries
 
 
-@pytest.mark.parametrize("others", [("a.md", "%61.md"), ("a b.md", "a%20b.md"), ("\u00e9.md", "e\u0301.md")])
-def test_a_file_is_listed_once_however_it_is_written(others: tuple[str, str]) -> None:
-    assert refusal(check_entry, entry(URI, *(f"{ROOT}/{path}" for path in others))) == "entry"
+def test_a_file_is_listed_once_however_it_is_written() -> None:
+    for others in (("a.md", "%61.md"), ("a b.md", "a%20b.md"), ("\u00e9.md", "e\u0301.md")):
+        assert refusal(check_entry, entry(URI, *(f"{ROOT}/{path}" for path in others))) == "entry", others
 
 
-@pytest.mark.parametrize("path", ["a.md", "refs/a b.md", "refs/a%20b.md", "nested/SKILL.md", "..a"])
-def test_files_stand_in_the_directory_of_the_skill(path: str) -> None:
-    check_entry(entry(URI, f"{ROOT}/{path}"))
+def test_files_stand_in_the_directory_of_the_skill() -> None:
+    inner = ("a.md", "refs/a b.md", "refs/a%20b.md", "nested/SKILL.md", "..a")
+    assert not [path for path in inner if refusal(check_entry, entry(URI, f"{ROOT}/{path}"))]
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "file:///etc/passwd",
-        "skill://team/other/a.md",
-        f"{ROOT}-2/a.md",
-        f"{ROOT}/../other/a.md",
-        f"{ROOT}/%2e%2e/other/a.md",
-        f"{ROOT}/..%5cother",
-        f"{ROOT}//a.md",
-        ROOT,
-    ],
-)
-def test_a_file_elsewhere_is_none_of_the_skill(uri: str) -> None:
-    assert not inside(ROOT, uri)
-    assert refusal(check_entry, entry(URI, uri)) == "entry"
+def test_a_file_elsewhere_is_none_of_the_skill() -> None:
+    below = (f"{ROOT}-2/a.md", f"{ROOT}/../other/a.md", f"{ROOT}/%2e%2e/other/a.md", f"{ROOT}/..%5cother")
+    elsewhere = ("file:///etc/passwd", "skill://team/other/a.md", *below, f"{ROOT}//a.md", ROOT)
+    assert not [uri for uri in elsewhere if inside(ROOT, uri) or refusal(check_entry, entry(URI, uri)) != "entry"]
 
 
-@pytest.mark.parametrize(
-    "uri", ["skill://SKILL.md", f"{ROOT}/README.md", "skill://team/other/SKILL.md", ROOT, "SKILL.md"]
-)
-def test_a_skill_is_named_by_its_uri(uri: str) -> None:
-    assert refusal(check_entry, entry(uri=uri)) == "entry"
-    assert refusal(check_entry, SkillEntry(uri=uri, frontmatter=HEAD, resources="dynamic")) == "entry"
+def test_a_skill_is_named_by_its_uri() -> None:
+    for uri in ("skill://SKILL.md", f"{ROOT}/README.md", "skill://team/other/SKILL.md", ROOT, "SKILL.md"):
+        dynamic = SkillEntry(uri=uri, frontmatter=HEAD, resources="dynamic")
+        assert [refusal(check_entry, one) for one in (entry(uri=uri), dynamic)] == ["entry", "entry"], uri
 
 
-@pytest.mark.parametrize("head", [{"name": None}, {"description": None}, {"description": 1}])
-def test_an_entry_says_what_it_is(head: dict[str, Any]) -> None:
-    assert refusal(check_entry, entry(**head)) == "entry"
+def test_an_entry_says_what_it_is() -> None:
+    heads: tuple[dict[str, Any], ...] = ({"name": None}, {"description": None}, {"description": 1})
+    assert [refusal(check_entry, entry(**head)) for head in heads] == ["entry"] * 3
 
 
 def test_an_entry_lists_its_manifest_and_each_file_once() -> None:
@@ -115,44 +102,20 @@ metadata: {version: 1.0, tags: [a, null], strict: true, since: 2026-01-02}
 METADATA = {"version": 1, "tags": ["a", None], "strict": True, "since": "2026-01-02"}
 
 
-@pytest.mark.parametrize("text", [WRITTEN, WRITTEN.replace("\n", "\r\n"), "\ufeff" + WRITTEN, WRITTEN.rstrip("\n")])
-def test_front_matter_is_the_same_as_json(text: str) -> None:
-    check_head(entry(metadata=METADATA), text)
+def test_front_matter_is_the_same_as_json() -> None:
+    for text in (WRITTEN, WRITTEN.replace("\n", "\r\n"), "\ufeff" + WRITTEN, WRITTEN.rstrip("\n")):
+        check_head(entry(metadata=METADATA), text)
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {**METADATA, "version": 2},
-        {**METADATA, "version": "1.0"},
-        {**METADATA, "strict": 1},
-        {**METADATA, "tags": ["a"]},
-        {**METADATA, "tags": {"a": None}},
-        {**METADATA, "more": None},
-        {"version": 1},
-        None,
-    ],
-)
-def test_another_value_anywhere_is_another_skill(metadata: Any) -> None:
-    assert refusal(check_head, entry(metadata=metadata), WRITTEN) == "frontmatter"
+def test_another_value_anywhere_is_another_skill() -> None:
+    changes: list[dict[str, Any]] = [{"version": 2}, {"version": "1.0"}, {"strict": 1}, {"tags": ["a"]}]
+    changes += [{"tags": {"a": None}}, {"more": None}]
+    others = [*({**METADATA, **change} for change in changes), {"version": 1}, None]
+    heads = [entry(), entry(metadata=METADATA, license=None), *(entry(metadata=other) for other in others)]
+    assert not [head.frontmatter for head in heads if refusal(check_head, head, WRITTEN) != "frontmatter"]
 
 
-def test_a_key_that_only_one_side_has_is_a_difference() -> None:
-    assert refusal(check_head, entry(), WRITTEN) == "frontmatter"
-    assert refusal(check_head, entry(metadata=METADATA, license=None), WRITTEN) == "frontmatter"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "# Body",
-        " ---\n---\n",
-        "---\nname: review\n",
-        "---\n- a\n---\n",
-        "---\na: [\n---\n",
-        "---\na: !!x b\n---\n",
-    ],
-)
-def test_without_front_matter_nothing_is_loaded(text: str) -> None:
-    assert refusal(check_head, entry(), text) == "frontmatter"
+def test_without_front_matter_nothing_is_loaded() -> None:
+    bodies = ("", "# Body", " ---\n---\n", "---\nname: review\n")
+    bodies += ("---\n- a\n---\n", "---\na: [\n---\n", "---\na: !!x b\n---\n")
+    assert not [text for text in bodies if refusal(check_head, entry(), text) != "frontmatter"]
