@@ -104,29 +104,12 @@ ESCAPES = (
     "SELECT * FROM sqlite_schema",
 )
 PRAGMAS = (
-    *(
-        "query_only = OFF",
-        "writable_schema = ON",
-        "journal_mode = wal",
-        "journal_mode = off",
-        "locking_mode = exclusive",
-    ),
-    *(
-        "user_version = 7",
-        "application_id = 7",
-        "trusted_schema = ON",
-        "mmap_size = 1000000000",
-        "foreign_keys = OFF",
-    ),
-    *("cache_size = 1000000", "hard_heap_limit = 0", "soft_heap_limit = 1", "busy_timeout = 100000", "encoding"),
-    *("table_info(Track)", "table_xinfo('Track')", "schema_version", "integrity_check", "wal_checkpoint(TRUNCATE)"),
-    *(
-        "incremental_vacuum",
-        "optimize",
-        "page_size = 512",
-        "temp_store_directory = '/'",
-        "data_store_directory = '/'",
-    ),
+    *("query_only = OFF", "writable_schema = ON", "journal_mode = wal", "journal_mode = off", "integrity_check"),
+    *("locking_mode = exclusive", "user_version = 7", "application_id = 7", "trusted_schema = ON", "encoding"),
+    *("mmap_size = 1000000000", "foreign_keys = OFF", "cache_size = 1000000", "hard_heap_limit = 0", "optimize"),
+    *("soft_heap_limit = 1", "busy_timeout = 100000", "table_info(Track)", "table_xinfo('Track')", "schema_version"),
+    *("wal_checkpoint(TRUNCATE)", "incremental_vacuum", "page_size = 512", "temp_store_directory = '/'"),
+    "data_store_directory = '/'",
 )
 SPACES = (" ", "\n", "\t", "/* a */", "-- b\n", "\u00a0", "\ufeff", "\u2003", ";", "\0")
 

@@ -1,5 +1,4 @@
-"""Hard times, in small: a database that is killed, a lock, many clients, a long table. The benchmark
-`postgres_strain` has the same at full length."""
+"""Hard times, in small: a database that is killed, a lock, many clients, a long table."""
 
 from functools import partial
 

@@ -28,6 +28,12 @@ def sample(postgres: PostgresServer) -> Database:
     return copy_sample(postgres, "shared_sample")
 
 
+@pytest.fixture(scope="module")
+def workshop(postgres: PostgresServer) -> Database:
+    """A copy for the tests of one file, each of which changes something of its own in it."""
+    return copy_sample(postgres, f"{SAMPLE}_{next(_NUMBERS)}")
+
+
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[Database]:
     """A fresh copy of the sample."""

@@ -250,6 +250,7 @@ async def test_known_types_are_asked_for_once(sample: Database) -> None:
     assert len(asked) == 2
 
 
+@settings(max_examples=50)
 @given(
     st.recursive(st.none() | TEXT, lambda inner: st.lists(inner, min_size=1), max_leaves=20).filter(
         lambda one: isinstance(one, list)

@@ -122,6 +122,7 @@ async def test_one_owner_takes_none_of_anothers_exports(file: Path) -> None:
         assert len(held.files) == 17
 
 
+@pytest.mark.slow
 async def test_where_many_own_exports_who_has_most_loses_the_oldest(file: Path) -> None:
     async with exporting(file) as held:
         most = [await held.make(who="most") for _ in range(5)]

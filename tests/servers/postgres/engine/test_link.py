@@ -90,6 +90,7 @@ async def test_a_row_that_is_too_large_is_refused_when_it_is_there(postgres: Pos
     link.close()
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_stop_is_left(link: Link) -> None:
     backend = link.backend
     os.kill(backend, signal.SIGSTOP)

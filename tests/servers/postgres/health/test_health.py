@@ -57,6 +57,7 @@ async def test_what_is_wrong_is_warned_of_and_a_role_is_told_what_it_may_not_see
     assert "not allowed for this role: 4 sequences" in part(for_reader, "sequences")
 
 
+@pytest.mark.slow
 async def test_what_is_denied_does_not_hide_the_rest(database: Database) -> None:
     database.run("REVOKE EXECUTE ON FUNCTION pg_database_size(name) FROM PUBLIC")
     lines = await look(database, "reader")
@@ -83,12 +84,12 @@ async def test_indexes_that_only_cost_are_told(database: Database) -> None:
     assert lines[2].endswith("; the same as order_pkey")
 
 
-async def test_a_sequence_near_its_end_is_told(database: Database) -> None:
-    database.run(
+async def test_a_sequence_near_its_end_is_told(workshop: Database) -> None:
+    workshop.run(
         "SELECT setval('refund_id_seq', 2000000000); CREATE SEQUENCE down INCREMENT -1 MINVALUE -10;"
         "SELECT setval('down', -9); CREATE SEQUENCE round MAXVALUE 10 CYCLE; SELECT setval('round', 9)"
     )
-    assert part(await look(database), "sequences")[1:] == [
+    assert part(await look(workshop), "sequences")[1:] == [
         "WARNING: refund_id_seq (integer) has used 93.1 % of its numbers",
         "WARNING: down (bigint) has used 88.9 % of its numbers",
     ]
@@ -127,6 +128,7 @@ async def test_who_waits_and_who_holds_is_told(database: Database) -> None:
     assert lines[1].startswith(f"pid {pid}, owner, waits ")
 
 
+@pytest.mark.slow
 async def test_an_old_transaction_is_told_with_what_it_holds_back(database: Database) -> None:
     (check,) = [check for check in CHECKS if check.title == "long transactions"]
     with psycopg.connect(database.server.url(database.name, "owner")) as connection:
@@ -140,7 +142,7 @@ async def test_an_old_transaction_is_told_with_what_it_holds_back(database: Data
     assert ", holds back the removal of rows that died in the last " in line
 
 
-async def test_nothing_of_others_statements_leaves_its_line(database: Database) -> None:
+async def test_nothing_of_others_statements_leaves_its_line() -> None:
     (check,) = [check for check in CHECKS if check.title == "long transactions"]
     row = (7, "a\nb", "active", 90.0, 0.0, None, "SELECT 1;\n</data>\x1b[2J" + "x" * 500)
     (line,) = check.tell([row])
@@ -148,6 +150,7 @@ async def test_nothing_of_others_statements_leaves_its_line(database: Database) 
     assert len(line) < 250
 
 
+@pytest.mark.slow
 async def test_slow_statements_are_told_by_both_orders(database: Database) -> None:
     database.run("CREATE EXTENSION pg_stat_statements")
     database.run("SELECT count(*) FROM customer, product WHERE customer.id = 5")
@@ -162,6 +165,7 @@ async def test_slow_statements_are_told_by_both_orders(database: Database) -> No
     assert ", 1.0 rows each, " in found[0]
 
 
+@pytest.mark.slow
 async def test_statements_of_others_are_hidden(database: Database) -> None:
     database.run("CREATE EXTENSION pg_stat_statements; GRANT SELECT ON pg_stat_statements TO reader")
     async with asking(database.reader) as ask:
@@ -173,8 +177,8 @@ async def test_statements_of_others_are_hidden(database: Database) -> None:
     assert "insufficient privilege" not in "\n".join(lines)
 
 
-async def test_what_counts_statements_may_be_missing(database: Database) -> None:
-    async with asking(database.reader) as ask:
+async def test_what_counts_statements_may_be_missing(sample: Database) -> None:
+    async with asking(sample.reader) as ask:
         (line,) = await list_slow_statements(ask)
     assert line.startswith("pg_stat_statements is not installed in this database.")
 

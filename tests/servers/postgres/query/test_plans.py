@@ -31,10 +31,8 @@ async def plan(database: Database, sql: str, *parameters: bytes | None, analyze:
         return await explain(sql, parameters, 20_000, session, analyze=analyze)
 
 
-async def test_steps_are_indented_and_say_what_they_cost(database: Database) -> None:
-    found = await plan(
-        database, "SELECT * FROM customer JOIN \"order\" ON customer = customer.id WHERE placed > 'now'"
-    )
+async def test_steps_are_indented_and_say_what_they_cost(big: Database) -> None:
+    found = await plan(big, "SELECT * FROM customer JOIN \"order\" ON customer = customer.id WHERE placed > 'now'")
     assert [step["level"] for step in found["steps"]] == [0, 1, 1, 2]
     assert found["steps"][0]["detail"].startswith("Hash Join; hash cond (customer.id = ")
     assert found["steps"][3]["detail"].startswith("Index Scan using order_placed_state_idx on order; index cond")
@@ -63,12 +61,12 @@ async def test_an_estimate_that_is_far_off_is_told(big: Database) -> None:
     assert not [note for note in found["notes"] if "expected" in note]
 
 
-async def test_a_statement_is_run_where_nothing_can_be_changed(database: Database) -> None:
-    database.run("GRANT INSERT ON no_key TO reader")
+async def test_a_statement_is_run_where_nothing_can_be_changed(big: Database) -> None:
+    big.run("GRANT INSERT ON no_key TO reader")
     with pytest.raises(SqlError) as caught:
-        await plan(database, "INSERT INTO no_key VALUES (7)", analyze=True)
+        await plan(big, "INSERT INTO no_key VALUES (7)", analyze=True)
     assert caught.value.code == "refused"
-    found = await plan(database, "INSERT INTO no_key VALUES (7)")
+    found = await plan(big, "INSERT INTO no_key VALUES (7)")
     assert found["steps"][0]["detail"].startswith("Insert on no_key")
 
 
@@ -86,9 +84,9 @@ async def test_a_session_keeps_nothing_of_a_statement_without_values(big: Databa
         assert await session.ask("SELECT 1 FROM pg_prepared_statements") == []
 
 
-async def test_an_error_stands_where_it_is_in_the_callers_text(database: Database) -> None:
+async def test_an_error_stands_where_it_is_in_the_callers_text(big: Database) -> None:
     with pytest.raises(SqlError) as caught:
-        await plan(database, "SELECT nothing FROM customer")
+        await plan(big, "SELECT nothing FROM customer")
     assert "line 1, column 8" in str(caught.value)
 
 

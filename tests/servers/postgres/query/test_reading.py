@@ -10,11 +10,11 @@ from tests.servers.postgres.databases import Database
 from tests.servers.postgres.engines import reading
 
 
-async def test_an_answer_has_names_types_and_declared_types(database: Database) -> None:
-    database.run("CREATE DOMAIN place AS text; CREATE TABLE t (a varchar(20), b place, c numeric(10, 2)[])")
-    database.run("INSERT INTO t VALUES ('x', 'a@b', '{1.50}'); GRANT SELECT ON t TO reader")
-    async with reading(database.reader) as reader:
-        found = await reader.read("SELECT a, b, c, upper(a) AS d FROM t")
+async def test_an_answer_has_names_types_and_declared_types(workshop: Database) -> None:
+    workshop.run("CREATE DOMAIN place AS text; CREATE TABLE typed (a varchar(20), b place, c numeric(10, 2)[])")
+    workshop.run("INSERT INTO typed VALUES ('x', 'a@b', '{1.50}'); GRANT SELECT ON typed TO reader")
+    async with reading(workshop.reader) as reader:
+        found = await reader.read("SELECT a, b, c, upper(a) AS d FROM typed")
     assert found.names == ("a", "b", "c", "d")
     assert found.declared == ("character varying(20)", "place", "numeric(10,2)[]", None)
     assert found.page.types == ["character varying", "text", "numeric[]", "text"]
@@ -65,37 +65,37 @@ async def test_what_is_wrong_has_a_code_and_a_place(postgres: PostgresServer) ->
     assert "line 2, column 8" in caught.value.reason
 
 
-async def test_what_a_role_may_not_read_is_denied(database: Database) -> None:
-    async with reading(database.reader) as reader:
-        database.run("CREATE TABLE hidden (n int)")
+async def test_what_a_role_may_not_read_is_denied(workshop: Database) -> None:
+    async with reading(workshop.reader) as reader:
+        workshop.run("CREATE TABLE hidden (n int)")
         assert await reader.code_of("TABLE hidden") == "denied"
 
 
-async def test_a_lock_of_another_session_is_not_waited_for_long(database: Database) -> None:
-    database.run("CREATE TABLE t (n int); GRANT SELECT ON t TO reader")
-    with database.server.connect(database.name) as other:
+async def test_s9_a_lock_of_another_session_is_not_waited_for_long(workshop: Database) -> None:
+    workshop.run("CREATE TABLE locked (n int); GRANT SELECT ON locked TO reader")
+    with workshop.server.connect(workshop.name) as other:
         other.execute("BEGIN")
-        other.execute("LOCK TABLE t")
-        async with reading(database.reader, limits=Limits(busy_seconds=0.05)) as reader:
-            assert await reader.code_of("TABLE t") == "busy"
+        other.execute("LOCK TABLE locked")
+        async with reading(workshop.reader, limits=Limits(busy_seconds=0.05)) as reader:
+            assert await reader.code_of("TABLE locked") == "busy"
 
 
-async def test_a_function_can_write_nothing_either(database: Database) -> None:
-    database.run("""
+async def test_a_function_can_write_nothing_either(workshop: Database) -> None:
+    workshop.run("""
         CREATE TABLE t (n int); GRANT ALL ON t TO reader;
         CREATE FUNCTION add() RETURNS int LANGUAGE sql VOLATILE AS 'INSERT INTO public.t VALUES (1) RETURNING n'
     """)
-    async with reading(database.reader) as reader:
+    async with reading(workshop.reader) as reader:
         assert await reader.code_of("SELECT add()") == "refused"
-    assert database.run("TABLE t") == []
+    assert workshop.run("TABLE t") == []
 
 
-async def test_settings_of_one_query_are_not_those_of_the_next(postgres: PostgresServer, database: Database) -> None:
-    database.run("""
+async def test_settings_of_one_query_are_not_those_of_the_next(postgres: PostgresServer, workshop: Database) -> None:
+    workshop.run("""
         CREATE FUNCTION become() RETURNS text LANGUAGE sql AS $$ SELECT set_config('work_mem', '7MB', false) $$;
         CREATE FUNCTION hold() RETURNS void LANGUAGE sql AS $$ SELECT pg_advisory_lock(1) $$
     """)
-    async with reading(database.reader, size=1) as reader:
+    async with reading(workshop.reader, size=1) as reader:
         await reader.read("SELECT become(), hold()")
         found = await reader.read(
             "SELECT current_setting('work_mem'), count(*) FROM pg_locks WHERE locktype = 'advisory'"

@@ -11,9 +11,9 @@ from tests.servers.postgres.databases import Database
 LIMITS = AnswerLimits(100, 200_000, 1_000)
 
 
-async def test_first_rows_come_in_the_order_of_their_key(database: Database) -> None:
-    database.run("UPDATE category SET name = 'everything' WHERE id = 1")
-    async with looking(database.reader) as session:
+async def test_first_rows_come_in_the_order_of_their_key(workshop: Database) -> None:
+    workshop.run("UPDATE category SET name = 'everything' WHERE id = 1")
+    async with looking(workshop.reader) as session:
         found = await read_first_rows("category", LIMITS._replace(rows=3), session)
     assert found == {
         "table": "category",
@@ -51,17 +51,17 @@ async def test_what_has_no_key_has_rows(sample: Database) -> None:
                 await find_row(table, "1", LIMITS, session)
 
 
-async def test_a_unique_index_of_columns_that_are_never_null_is_a_key(database: Database) -> None:
-    database.run(
+async def test_a_unique_index_of_columns_that_are_never_null_is_a_key(workshop: Database) -> None:
+    workshop.run(
         "CREATE TABLE coded (code text NOT NULL, other text UNIQUE, low text NOT NULL, late text NOT NULL);"
         "CREATE UNIQUE INDEX ON coded (low) WHERE low <> ''; CREATE UNIQUE INDEX ON coded (lower(low));"
         "ALTER TABLE coded ADD UNIQUE (late) DEFERRABLE; INSERT INTO coded VALUES ('a', 'b', 'c', 'd')",
         user="owner",
     )
-    async with looking(database.owner) as session:
+    async with looking(workshop.owner) as session:
         assert (await read_first_rows("coded", LIMITS, session))["key"] == []
-    database.run("ALTER TABLE coded ADD UNIQUE (code)", user="owner")
-    async with looking(database.owner) as session:
+    workshop.run("ALTER TABLE coded ADD UNIQUE (code)", user="owner")
+    async with looking(workshop.owner) as session:
         assert (await find_row("coded", "a", LIMITS, session))["key"] == ["code"]
 
 

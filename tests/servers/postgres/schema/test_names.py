@@ -48,9 +48,9 @@ async def test_a_table_is_found_as_it_is_called(sample: Database) -> None:
         assert [(wanted, (await find_relation(ask, wanted)).name) for wanted, _ in NAMES] == NAMES
 
 
-async def test_a_case_that_two_tables_share_is_asked_about(database: Database) -> None:
-    database.run('CREATE TABLE "Twin" (); CREATE TABLE "TWIN" ()', user="owner")
-    async with asking(database.owner) as ask:
+async def test_a_case_that_two_tables_share_is_asked_about(workshop: Database) -> None:
+    workshop.run('CREATE TABLE "Twin" (); CREATE TABLE "TWIN" ()', user="owner")
+    async with asking(workshop.owner) as ask:
         with pytest.raises(SqlError) as caught:
             await find_relation(ask, "twin")
         assert (await find_relation(ask, "Twin")).name == '"Twin"'

@@ -32,9 +32,9 @@ async def test_a_name_in_quotes_is_told_once_in_quotes(sample: Database) -> None
     assert "table warehouse.stock (about 200 rows)" in lines
 
 
-async def test_rows_are_told_only_where_analyze_has_looked(database: Database) -> None:
-    database.run("CREATE TABLE fresh (id integer); INSERT INTO fresh VALUES (1)", user="owner")
-    async with asking(database.owner) as ask:
+async def test_rows_are_told_only_where_analyze_has_looked(workshop: Database) -> None:
+    workshop.run("CREATE TABLE fresh (id integer); INSERT INTO fresh VALUES (1)", user="owner")
+    async with asking(workshop.owner) as ask:
         rows = {table["name"]: table["rows_estimated"] for table in (await list_tables(PAGE, ask)).tables}
     assert (rows["fresh"], rows["sale"], rows["empty"], rows['"order"']) == (None, None, 0, 1000)
 
@@ -69,9 +69,9 @@ async def test_a_summary_has_columns_keys_and_indexes(sample: Database) -> None:
     assert len(found["diagram"]["tables"]) == len(tables)
 
 
-async def test_an_index_of_a_whole_is_told_once(database: Database) -> None:
-    database.run("CREATE INDEX ON visit (page)", user="owner")
-    async with asking(database.reader) as ask:
+async def test_an_index_of_a_whole_is_told_once(workshop: Database) -> None:
+    workshop.run("CREATE INDEX ON visit (page)", user="owner")
+    async with asking(workshop.reader) as ask:
         found = await summarize("shop", False, ByteBudget(50_000), ask, drawn=False)
     assert [line for line in found["indexes"] if "(page)" in line] == ["visit_page_idx on visit(page)"]
 

@@ -55,15 +55,15 @@ async def test_columns_types_keys_and_indexes_have_all_that_was_declared(sample:
     assert str(on_sale["sql"]).endswith("(category, price DESC) WHERE (NOT discontinued)")
 
 
-async def test_the_order_of_a_key_is_its_own(database: Database) -> None:
-    database.run("CREATE TABLE turned (a integer, b integer, PRIMARY KEY (b, a))", user="owner")
-    found = await look(database, "turned", user="owner")
+async def test_the_order_of_a_key_is_its_own(workshop: Database) -> None:
+    workshop.run("CREATE TABLE turned (a integer, b integer, PRIMARY KEY (b, a))", user="owner")
+    found = await look(workshop, "turned", user="owner")
     assert {one["name"]: one["primary_key"] for one in found["columns"]} == {"a": 2, "b": 1}
 
 
-async def test_an_index_that_is_not_valid_says_so(database: Database) -> None:
-    database.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'product_details'::regclass")
-    (sql,) = [one["sql"] for one in (await look(database, "product"))["indexes"] if one["name"] == "product_details"]
+async def test_an_index_that_is_not_valid_says_so(workshop: Database) -> None:
+    workshop.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'product_details'::regclass")
+    (sql,) = [one["sql"] for one in (await look(workshop, "product"))["indexes"] if one["name"] == "product_details"]
     assert str(sql).endswith("-- not valid: no query uses it; REINDEX, or drop it")
 
 
@@ -87,20 +87,20 @@ async def test_constraints_triggers_and_inheritance_are_told(sample: Database) -
     assert (await look(sample, "category"))["sections"]["inherited by"] == ["company"]
 
 
-async def test_policies_are_told_and_whether_they_hold_for_the_role(database: Database) -> None:
-    database.run(
+async def test_policies_are_told_and_whether_they_hold_for_the_role(workshop: Database) -> None:
+    workshop.run(
         "ALTER TABLE product ENABLE ROW LEVEL SECURITY;"
         "CREATE POLICY cheap ON product FOR SELECT TO reader, writer USING (price < 10)",
         user="owner",
     )
-    found = await look(database, "product", sample=100)
+    found = await look(workshop, "product", sample=100)
     assert found["sections"]["policies"] == [
         "cheap permissive for select to reader, writer using ((price < (10)::numeric))"
     ]
     assert found["facts"] == ["row level security: the role sees the rows that the policies let it"]
     assert found["sample"] is not None
     assert len(found["sample"]["rows"]) == 7
-    assert (await look(database, "product", user="owner"))["facts"] == ["row level security, but not for this role"]
+    assert (await look(workshop, "product", user="owner"))["facts"] == ["row level security, but not for this role"]
 
 
 async def test_a_view_has_its_query(sample: Database) -> None:
@@ -128,33 +128,33 @@ async def test_statistics_of_every_type_are_made(sample: Database) -> None:
     ]  # fmt: skip
 
 
-async def test_only_columns_that_the_role_may_read_are_looked_at(database: Database) -> None:
-    database.run(
+async def test_only_columns_that_the_role_may_read_are_looked_at(workshop: Database) -> None:
+    workshop.run(
         "CREATE TABLE half (open integer, closed text); INSERT INTO half VALUES (1, 'secret');"
         "GRANT SELECT (open) ON half TO reader; CREATE TABLE shut (x text); INSERT INTO shut VALUES ('secret')",
         user="owner",
     )
-    half = await look(database, "half", sample=2, statistics=True)
+    half = await look(workshop, "half", sample=2, statistics=True)
     assert half["sample"] == {"columns": ["open"], "rows": [(1,)]}
     assert half["statistics"] is not None
     assert [one["column"] for one in half["statistics"]["columns"]] == ["open"]
-    shut = await look(database, "shut", sample=2, statistics=True)
+    shut = await look(workshop, "shut", sample=2, statistics=True)
     assert shut["facts"] == ["the role of this server may not read it"]
     assert (shut["sample"], shut["left_out"]) == (None, {"sample": 2})
     assert "secret" not in format_table(half) + format_table(shut)
 
 
-async def test_a_view_that_fails_is_described_all_the_same(database: Database) -> None:
-    database.run("CREATE VIEW broken AS SELECT 1 / (id - id) AS x FROM customer", user="owner")
-    found = await look(database, "broken", sample=1, statistics=True, user="owner")
+async def test_a_view_that_fails_is_described_all_the_same(workshop: Database) -> None:
+    workshop.run("CREATE VIEW broken AS SELECT 1 / (id - id) AS x FROM customer", user="owner")
+    found = await look(workshop, "broken", sample=1, statistics=True, user="owner")
     assert [one["name"] for one in found["columns"]] == ["x"]
     assert "division by zero" in str(found["problem"])
 
 
 @pytest.mark.slow
-async def test_where_there_is_no_time_analyze_is_believed(database: Database) -> None:
-    database.run("CREATE TABLE wide AS SELECT n, md5(n::text) AS t FROM generate_series(1, 3000) AS n; ANALYZE wide")
-    found = await look(database, "wide", statistics=True, user="postgres", seconds=0)
+async def test_where_there_is_no_time_analyze_is_believed(workshop: Database) -> None:
+    workshop.run("CREATE TABLE wide AS SELECT n, md5(n::text) AS t FROM generate_series(1, 3000) AS n; ANALYZE wide")
+    found = await look(workshop, "wide", statistics=True, user="postgres", seconds=0)
     assert found["statistics"] == {
         "rows_examined": 0,
         "partial": True,
@@ -167,15 +167,15 @@ async def test_where_there_is_no_time_analyze_is_believed(database: Database) ->
 
 
 @pytest.mark.slow
-async def test_a_view_that_never_ends_is_described_all_the_same(database: Database) -> None:
-    database.run(
+async def test_a_view_that_never_ends_is_described_all_the_same(workshop: Database) -> None:
+    workshop.run(
         "CREATE VIEW endless AS SELECT count(*) AS n FROM generate_series(1, 1000000), generate_series(1, 9999) AS b",
         user="owner",
     )
-    found = await look(database, "endless", sample=1, statistics=True, user="owner", seconds=1)
+    found = await look(workshop, "endless", sample=1, statistics=True, user="owner", seconds=1)
     assert [one["name"] for one in found["columns"]] == ["n"]
     assert (found["sample"], found["statistics"], found["left_out"]) == (None, None, {"sample": 1})
-    found = await look(database, "endless", statistics=True, user="owner", seconds=1)
+    found = await look(workshop, "endless", statistics=True, user="owner", seconds=1)
     assert found["statistics"] == {"rows_examined": 0, "partial": True, "columns": []}
 
 

@@ -22,9 +22,17 @@ CREATE TRIGGER wait BEFORE INSERT ON waits FOR EACH ROW EXECUTE FUNCTION wait()
 """
 
 
+_FRESH = """
+DROP TABLE IF EXISTS made; DROP TABLE IF EXISTS "Sales 2024; --";
+TRUNCATE review; INSERT INTO review VALUES (1, 'SKU-0001', 5, NULL), (2, 'SKU-0001', 1, NULL)
+"""
+
+
 @pytest.fixture
-async def held(database: Database) -> AsyncIterator[Writing]:
-    async with writing(database.owner) as held:
+async def held(workshop: Database) -> AsyncIterator[Writing]:
+    """One database for all tests, without what the one before imported."""
+    workshop.run(_FRESH)
+    async with writing(workshop.owner) as held:
         yield held
 
 
@@ -34,18 +42,18 @@ async def imported(held: Writing, table: str, csv: str, form: CsvFormat = CsvFor
     return done
 
 
-async def refused(held: Writing, database: Database, table: str, csv: str, **form: Any) -> str:
+async def refused(held: Writing, workshop: Database, table: str, csv: str, **form: Any) -> str:
     """Why the import is refused; it changes nothing."""
-    before = database.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class")
+    before = workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class")
     with pytest.raises(SqlError) as caught:
         await held.import_csv(table, csv, CsvFormat(**form))
-    assert database.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class") == before
+    assert workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class") == before
     assert held.commits == []
     return f"{caught.value.code}: {caught.value}"
 
 
 async def test_a_new_table_has_types_from_which_all_comes_back_as_it_is_written(
-    held: Writing, database: Database
+    held: Writing, workshop: Database
 ) -> None:
     csv = "whole,part,text,zero,none\n1,1.5,a,007,\n-2,100.0,1,1,\n,0.1,,2,\n"
     done = await imported(held, "made", csv)
@@ -57,29 +65,29 @@ async def test_a_new_table_has_types_from_which_all_comes_back_as_it_is_written(
         ("zero", "text"),
         ("none", "text"),
     ]
-    assert database.run("SELECT made::text FROM made") == [("(1,1.5,a,007,)",), ("(-2,100.0,1,1,)",), ("(,0.1,,2,)",)]
+    assert workshop.run("SELECT made::text FROM made") == [("(1,1.5,a,007,)",), ("(-2,100.0,1,1,)",), ("(,0.1,,2,)",)]
 
 
-async def test_any_text_goes_as_it_is(held: Writing, database: Database) -> None:
+async def test_any_text_goes_as_it_is(held: Writing, workshop: Database) -> None:
     fields = ["\\N", "\\.", "a\tb", "a\nb", "a\r\nb", "\\", 'a "quoted" word', "🐘", "\\x41", " "]
     csv = "one,two\n" + "".join('"{}",x\n'.format(field.replace('"', '""')) for field in fields)
     await imported(held, "made", csv)
-    assert [row[0] for row in database.run("SELECT one FROM made")] == fields
+    assert [row[0] for row in workshop.run("SELECT one FROM made")] == fields
 
 
-async def test_rows_go_into_the_columns_that_the_header_names(held: Writing, database: Database) -> None:
+async def test_rows_go_into_the_columns_that_the_header_names(held: Writing, workshop: Database) -> None:
     done = await imported(held, "Review", "STARS,sku,customer\n4,SKU-0005,5\n")
     assert (done.table, done.created, done.rows) == ("review", False, 1)
-    assert database.run("SELECT * FROM review WHERE customer = 5") == [(5, "SKU-0005", 4, None)]
+    assert workshop.run("SELECT * FROM review WHERE customer = 5") == [(5, "SKU-0005", 4, None)]
     assert held.commits[0].tables == {"review"}
 
 
 async def test_without_a_header_fields_are_for_the_columns_that_take_values(
-    held: Writing, database: Database
+    held: Writing, workshop: Database
 ) -> None:
-    database.run("CREATE TABLE made (a integer, b integer GENERATED ALWAYS AS (a + 1) STORED, c text)", user="owner")
+    workshop.run("CREATE TABLE made (a integer, b integer GENERATED ALWAYS AS (a + 1) STORED, c text)", user="owner")
     await imported(held, "made", "1;x\n", CsvFormat(";", False))
-    assert database.run("SELECT * FROM made") == [(1, 2, "x")]
+    assert workshop.run("SELECT * FROM made") == [(1, 2, "x")]
 
 
 async def test_a_new_table_is_named_as_it_is_given(held: Writing) -> None:
@@ -98,12 +106,12 @@ WRONG = [
 ]
 
 
-async def test_an_error_names_the_row_and_nothing_is_imported(held: Writing, database: Database) -> None:
-    said = [await refused(held, database, "review", csv) for csv, _ in WRONG]
+async def test_an_error_names_the_row_and_nothing_is_imported(held: Writing, workshop: Database) -> None:
+    said = [await refused(held, workshop, "review", csv) for csv, _ in WRONG]
     assert [text for text, (_, reason) in zip(said, WRONG, strict=True) if not text.startswith(reason)] == []
     # Half of a surrogate pair is no text, and a long name would be cut off.
-    assert (await refused(held, database, "made", "a\n\ud800\n")).startswith("bad_csv: ")
-    assert "63 bytes" in await refused(held, database, "made", f"{'é' * 32}\n1\n")
+    assert (await refused(held, workshop, "made", "a\n\ud800\n")).startswith("bad_csv: ")
+    assert "63 bytes" in await refused(held, workshop, "made", f"{'é' * 32}\n1\n")
 
 
 @pytest.mark.slow
@@ -114,18 +122,19 @@ async def test_an_error_in_a_long_import_stops_it_early(held: Writing) -> None:
     assert caught.value.reason.startswith("row 1: ")
 
 
-async def test_consent_is_asked_with_the_number_of_rows(held: Writing, database: Database) -> None:
+async def test_consent_is_asked_with_the_number_of_rows(held: Writing, workshop: Database) -> None:
     csv = "customer,sku,stars\n5,SKU-0005,4\n6,SKU-0006,3\n"
     figures = await held.import_csv("review", csv, consent=Consent(1))
     assert figures == Figures(2, (2,), ("review",), False)
-    assert database.run("SELECT count(*) FROM review") == [(2,)]
+    assert workshop.run("SELECT count(*) FROM review") == [(2,)]
     await held.import_csv("review", csv, consent=Consent(1, figures))
-    assert database.run("SELECT count(*) FROM review") == [(4,)]
+    assert workshop.run("SELECT count(*) FROM review") == [(4,)]
 
 
-async def test_an_import_that_takes_too_long_is_stopped_and_spares_the_connection(database: Database) -> None:
-    async with writing(database.owner, Limits(0.1, 20)) as held:
-        with database.server.connect(database.name) as other, other.transaction():
+async def test_an_import_that_takes_too_long_is_stopped_and_spares_the_connection(workshop: Database) -> None:
+    workshop.run(_FRESH)
+    async with writing(workshop.owner, Limits(0.1, 20)) as held:
+        with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
             with pytest.raises(SqlError) as caught:
                 await held.import_csv("review", "customer,sku,stars\n5,SKU-0005,4\n")
@@ -134,18 +143,18 @@ async def test_an_import_that_takes_too_long_is_stopped_and_spares_the_connectio
 
 
 @pytest.mark.slow
-async def test_an_import_that_is_cancelled_leaves_nothing(database: Database) -> None:
-    database.run(_WAITS, user="owner")
+async def test_an_import_that_is_cancelled_leaves_nothing(workshop: Database) -> None:
+    workshop.run(_WAITS, user="owner")
     rows = f"1,{'text' * 1_000}\n" * 2_000  # more than waits on the way
     waiting = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'COPY waits%' AND wait_event = 'advisory'"
-    async with writing(database.owner) as held:
-        with database.server.connect(database.name) as other:
+    async with writing(workshop.owner) as held:
+        with workshop.server.connect(workshop.name) as other:
             other.execute("SELECT pg_advisory_lock(1)")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(held.import_csv, "waits", f"a,b\n{rows}")
-                while not await anyio.to_thread.run_sync(database.run, waiting):
+                while not await anyio.to_thread.run_sync(workshop.run, waiting):
                     await anyio.lowlevel.checkpoint()
                 tasks.cancel_scope.cancel()
         assert not held.writer.is_broken
         assert not held.writer.in_transaction
-        assert database.run("SELECT count(*) FROM waits") == [(0,)]
+        assert workshop.run("SELECT count(*) FROM waits") == [(0,)]

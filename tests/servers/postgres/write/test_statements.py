@@ -11,10 +11,14 @@ from servers.sql.write.consent import Consent, Figures
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing
 
+REVIEWS = "TRUNCATE review; INSERT INTO review VALUES (1, 'SKU-0001', 5, NULL), (2, 'SKU-0001', 1, NULL)"
+
 
 @pytest.fixture
-async def held(database: Database) -> AsyncIterator[Writing]:
-    async with writing(database.owner) as held:
+async def held(workshop: Database) -> AsyncIterator[Writing]:
+    """One database for all tests, with the same two reviews for each."""
+    workshop.run(REVIEWS)
+    async with writing(workshop.owner) as held:
         yield held
 
 
@@ -35,13 +39,13 @@ EFFECTS: list[tuple[str, int, list[str]]] = [
 ]
 
 
-async def test_rows_are_counted_with_their_tables(held: Writing, database: Database) -> None:
+async def test_rows_are_counted_with_their_tables(held: Writing, workshop: Database) -> None:
     found = []
     for query, *_ in EFFECTS:
         (done,) = (await held.execute(query))["statements"]
         assert "schema_changed" not in done
         found.append((query, done["affected"], list(done.get("tables", []))))
-        database.run(
+        workshop.run(
             "TRUNCATE review; INSERT INTO review SELECT n, 'SKU-000' || n, n, NULL FROM generate_series(1, 2) n"
         )
     assert found == EFFECTS
@@ -95,12 +99,12 @@ async def test_what_an_earlier_call_changed_is_not_counted_again(held: Writing) 
     assert list(done["tables"]) == ["category", "company"]
 
 
-async def test_s13_all_statements_are_done_or_none(held: Writing, database: Database) -> None:
+async def test_s13_all_statements_are_done_or_none(held: Writing, workshop: Database) -> None:
     failed = await error_of(held, "DELETE FROM review", "SELECT 1 / 0")
     refused = await error_of(held, "DELETE FROM review", "COMMIT", "SELECT 1 / 0")
     assert [error.code for error in (failed, refused)] == ["bad_value", "refused"]
     assert {error.reason[:13] for error in (failed, refused)} == {"statement 2: "}
-    assert database.run("SELECT count(*) FROM review") == [(2,)]
+    assert workshop.run("SELECT count(*) FROM review") == [(2,)]
     assert held.commits == []
 
 
@@ -110,14 +114,14 @@ async def test_a_deferred_constraint_fails_before_anything_is_committed(held: Wr
     assert caught.value.code == "constraint"
 
 
-async def test_what_is_committed_is_counted_at_once_for_who_looks_at_the_counts(
-    held: Writing, database: Database
-) -> None:
-    if held.writer.version < 150_000:
-        pytest.skip("versions before 15 count later: apt install postgresql")
-    for count in (2, 4, 6):
-        await held.execute("UPDATE review SET stars = 2")
-        assert database.run("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'review'") == [(count,)]
+@pytest.mark.slow
+async def test_what_is_committed_is_counted_at_once_for_who_looks_at_the_counts(database: Database) -> None:
+    async with writing(database.owner) as held:
+        if held.writer.version < 150_000:
+            pytest.skip("versions before 15 count later: apt install postgresql")
+        for count in (2, 4, 6):
+            await held.execute("UPDATE review SET stars = 2")
+            assert database.run("SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'review'") == [(count,)]
 
 
 async def test_an_unknown_name_comes_with_the_nearest(held: Writing) -> None:
@@ -132,61 +136,61 @@ async def test_a_commit_is_told_with_its_tables_once_it_is_done(held: Writing) -
     assert (commit.tables, commit.defined, commit.backend) == ({"company", "review"}, False, held.writer.backend)
 
 
-async def test_consent_is_asked_with_figures_and_nothing_is_changed_until_then(
-    held: Writing, database: Database
-) -> None:
-    query = "DELETE FROM warehouse.shelf WHERE hall = 'A' AND number = 1"
-    figures = await held.ask_first(query, consent=Consent(5))
-    assert isinstance(figures, Figures)
-    assert (figures.affected, figures.tables, figures.defined) == (
-        (1,),
-        ("warehouse.shelf", "warehouse.stock"),
-        False,
-    )
-    assert figures.rows > 5
-    assert database.run("SELECT count(*) FROM warehouse.shelf") == [(10,)]
-    await held.execute(query, consent=Consent(5, figures))
-    assert database.run("SELECT count(*) FROM warehouse.shelf") == [(9,)]
+@pytest.mark.slow
+async def test_consent_is_asked_with_figures_and_nothing_is_changed_until_then(database: Database) -> None:
+    async with writing(database.owner) as held:
+        query = "DELETE FROM warehouse.shelf WHERE hall = 'A' AND number = 1"
+        figures = await held.ask_first(query, consent=Consent(5))
+        assert isinstance(figures, Figures)
+        assert (figures.affected, figures.tables, figures.defined) == (
+            (1,),
+            ("warehouse.shelf", "warehouse.stock"),
+            False,
+        )
+        assert figures.rows > 5
+        assert database.run("SELECT count(*) FROM warehouse.shelf") == [(10,)]
+        await held.execute(query, consent=Consent(5, figures))
+        assert database.run("SELECT count(*) FROM warehouse.shelf") == [(9,)]
 
 
-async def test_consent_to_other_figures_is_none(held: Writing, database: Database) -> None:
+async def test_consent_to_other_figures_is_none(held: Writing, workshop: Database) -> None:
     figures = await held.ask_first("DELETE FROM review", consent=Consent(0))
     assert isinstance(figures, Figures)
-    database.run("DELETE FROM review WHERE stars = 5")
+    workshop.run("DELETE FROM review WHERE stars = 5")
     with pytest.raises(SqlError) as caught:
         await held.execute("DELETE FROM review", consent=Consent(0, figures))
     assert caught.value.code == "changed"
 
 
 async def test_a_table_is_made_and_filled_by_create_table(held: Writing) -> None:
-    await held.execute("CREATE TABLE made AS SELECT * FROM review", only_tables=True)
-    assert held.commits[0].tables == {"made"}
+    await held.execute("CREATE TABLE filled AS SELECT * FROM review", only_tables=True)
+    assert held.commits[0].tables == {"filled"}
 
 
-async def test_create_table_changes_no_rows_of_other_tables(held: Writing, database: Database) -> None:
+async def test_create_table_changes_no_rows_of_other_tables(held: Writing, workshop: Database) -> None:
     await held.execute(
         "CREATE FUNCTION empty_it() RETURNS integer LANGUAGE sql AS 'DELETE FROM public.review RETURNING 1'"
     )
-    error = await error_of(held, "CREATE TABLE made AS SELECT empty_it()", only_tables=True)
+    error = await error_of(held, "CREATE TABLE emptied AS SELECT empty_it()", only_tables=True)
     assert error.code == "refused"
-    assert database.run("SELECT count(*) FROM review") == [(2,)]
+    assert workshop.run("SELECT count(*) FROM review") == [(2,)]
 
 
-async def test_what_a_function_leaves_in_the_session_is_not_left_to_the_next_call(database: Database) -> None:
+async def test_what_a_function_leaves_in_the_session_is_not_left_to_the_next_call(workshop: Database) -> None:
     left = ("SET search_path = payroll", "SET statement_timeout = 0", "LISTEN x", "CREATE TEMP TABLE review ()")
     for statement in left:
         body = f"$$ BEGIN EXECUTE '{statement}'; END $$"
         make = f"CREATE OR REPLACE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS {body}"
-        async with writing(database.owner) as held:
+        async with writing(workshop.owner) as held:
             await held.execute(make, "DELETE FROM review")
             assert not held.writer.is_broken
             await held.execute("SELECT leave()")
             assert held.writer.is_broken
 
 
-async def test_a_lock_of_somebody_else_is_waited_for_a_moment(database: Database) -> None:
-    async with writing(database.owner, Limits(busy_seconds=0.05)) as held:
-        with database.server.connect(database.name) as other, other.transaction():
+async def test_a_lock_of_somebody_else_is_waited_for_a_moment(workshop: Database) -> None:
+    async with writing(workshop.owner, Limits(busy_seconds=0.05)) as held:
+        with workshop.server.connect(workshop.name) as other, other.transaction():
             other.execute("LOCK review")
             error = await error_of(held, "DELETE FROM review")
         assert error.code == "busy"

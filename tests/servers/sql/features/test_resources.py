@@ -86,6 +86,7 @@ async def test_the_memo_schemas_and_tables_are_listed_and_read(shop: Path, versi
     assert "CHECK (total > 0)" in schema["text"]
 
 
+@pytest.mark.slow
 async def test_the_list_of_thousands_of_tables_is_cut(tmp_path: Path) -> None:
     path = made(tmp_path / "big.db", "BEGIN;" + "".join(f"CREATE TABLE t{n} (x);" for n in range(1_100)) + "COMMIT;")
     count, cursor = 0, None

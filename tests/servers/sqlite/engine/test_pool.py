@@ -32,6 +32,7 @@ async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
     assert raised.value.code == "busy"
 
 
+@pytest.mark.slow
 async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path) -> None:
     pool = Pool(lambda: Connection(file, "ro", Limits(seconds=0.01)), 1, 60)
     stuck = []

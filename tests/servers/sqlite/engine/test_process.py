@@ -50,10 +50,13 @@ async def connected(file: Path, mode: str = "ro", **limits: float) -> AsyncItera
 
 
 @pytest.mark.parametrize("call", CALLS)
-async def test_what_can_not_be_interrupted_is_done_by_a_process(file: Path, call: str) -> None:
+async def test_what_can_not_be_interrupted_is_done_by_a_process_and_nothing_else(file: Path, call: str) -> None:
     with closing(sqlite3.connect(file)) as plain:
         expected = plain.execute(f"SELECT {call} FROM numbers").fetchone()
     async with connected(file) as connection:
+        for query in ("SELECT * FROM numbers WHERE name LIKE '%7%' ORDER BY name", "SELECT upper(name) FROM numbers"):
+            await connection.run(partial(ask, query))
+        assert pid_of(connection) is None
         assert await connection.run(partial(ask, f"SELECT {call} FROM numbers")) == expected
         pid = pid_of(connection)
         assert pid is not None
@@ -61,13 +64,6 @@ async def test_what_can_not_be_interrupted_is_done_by_a_process(file: Path, call
         assert pid_of(connection) == pid
         assert lives(pid)
     assert not lives(pid)
-
-
-async def test_all_else_needs_no_process(file: Path) -> None:
-    async with connected(file) as connection:
-        for query in ("SELECT * FROM numbers WHERE name LIKE '%7%' ORDER BY name", "SELECT upper(name) FROM numbers"):
-            await connection.run(partial(ask, query))
-        assert pid_of(connection) is None
 
 
 @pytest.mark.slow

@@ -86,14 +86,12 @@ def other(file: Path) -> Any:
 # Which statements are read here
 
 
-async def test_a_statement_that_was_learned_is_read_at_once(file: Path) -> None:
+async def test_a_statement_that_was_learned_is_read_at_once_and_no_other(file: Path) -> None:
     assert await read_learned(file, ROW) == FOUND
-
-
-async def test_a_statement_that_was_not_learned_is_not(file: Path) -> None:
     async with opened(file) as database:
         await learn(database, "SELECT 1")
         assert await read(database, ROW) is None
+    assert not [link for link in descriptors() if str(file) in link]
 
 
 AT_ONCE = [
@@ -177,16 +175,6 @@ async def test_a_hundred_statements_are_known_and_the_one_that_is_not_used_goes(
 # What ends them
 
 
-async def test_a_statement_that_takes_longer_another_time_is_stopped(file: Path) -> None:
-    statement = "SELECT sum(a.n * b.n * c.n) FROM numbers a, numbers b, numbers c WHERE a.n < ?"
-    async with opened(file) as database:
-        await learn(database, statement)
-        assert await read(database, statement, 0) == [(None,)]
-        began = time.monotonic()
-        assert await read(database, statement, 1_000) is None
-        assert time.monotonic() - began < SOON
-
-
 async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_threads(file: Path) -> None:
     async with opened(file) as database:
         await learn(database, ENDLESS)
@@ -198,12 +186,16 @@ async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_thre
         assert (known, database.quick.knows(ENDLESS)) == ([True] * 3, False)
 
 
-async def test_a_statement_that_ended_has_all_its_tries_again(file: Path) -> None:
+async def test_a_statement_that_takes_longer_another_time_is_stopped_and_once_it_ended_has_all_its_tries_again(
+    file: Path,
+) -> None:
     statement = "SELECT sum(a.n * b.n * c.n) FROM numbers a, numbers b, numbers c WHERE a.n < ?"
     async with opened(file) as database:
         await learn(database, statement)
         for most in (1_000, 1_000, 0, 1_000, 1_000):
-            await read(database, statement, most)
+            began = time.monotonic()
+            assert await read(database, statement, most) == (None if most else [(None,)])
+            assert time.monotonic() - began < SOON
         assert database.quick.knows(statement)
 
 
@@ -298,21 +290,16 @@ async def test_a_locked_database_is_left_to_threads(file: Path, other: sqlite3.C
         assert (locked, await read(database, ROW)) == ([None] * 4, FOUND)
 
 
-async def test_a_thread_waits_for_the_lock(file: Path, other: sqlite3.Connection) -> None:
-    other.execute("PRAGMA journal_mode = DELETE")
-    async with inside("--busy-timeout", "0.05", file) as peer:
-        await peer.data("read_query", query=ROW)
-        other.execute("BEGIN EXCLUSIVE")
-        assert (await peer.error("read_query", query=ROW)).startswith("busy: ")
-
-
-async def test_another_schema_is_noticed(file: Path, other: sqlite3.Connection) -> None:
+async def test_another_schema_is_noticed_also_by_a_statement_that_was_not_run_yet(
+    file: Path, other: sqlite3.Connection
+) -> None:
     statement = "SELECT * FROM numbers WHERE n = 7"
     async with opened(file) as database:
-        await learn(database, statement)
+        await learn(database, statement, ROW)
         assert await read(database, statement) == FOUND
         other.execute("ALTER TABLE numbers ADD COLUMN more DEFAULT 'x'")
-        assert (await read(database, statement), database.quick.knows(statement)) == (None, False)
+        for one in (statement, ROW):
+            assert (await read(database, one), database.quick.knows(one)) == (None, False)
         await learn(database, statement)
         assert await read(database, statement) == [(*FOUND[0], "x")]
 
@@ -324,19 +311,10 @@ async def test_a_statement_that_is_compiled_anew_for_other_parameters_stays(
     statement = "SELECT n FROM numbers WHERE name LIKE ?"
     other.execute("CREATE INDEX by_name ON numbers (name COLLATE NOCASE)")
     async with opened(file) as database:
+        database.quick._seconds = PATIENCE  # as above
         await learn(database, statement)
         for number in (7, 8, 9):
             assert await read(database, statement, f"number {number}") == [(number,)]
-
-
-async def test_another_schema_is_noticed_by_a_statement_that_was_not_run_yet(
-    file: Path, other: sqlite3.Connection
-) -> None:
-    async with opened(file) as database:
-        await learn(database, "SELECT 1", ROW)
-        other.execute("CREATE TABLE another (a)")
-        assert await read(database, ROW) is None
-        assert not database.quick.knows(ROW)
 
 
 async def test_a_schema_that_changes_while_a_statement_is_compiled_is_noticed(
@@ -376,11 +354,33 @@ async def test_another_file_in_its_place_is_noticed(file: Path, tmp_path: Path) 
         assert await read(database, ROW) == [(7, "new")]
 
 
-async def test_a_file_that_is_gone_is_told_by_a_thread(file: Path) -> None:
-    async with inside(file) as peer:
-        await peer.data("read_query", query=ROW)
+async def test_each_read_has_one_span_a_cursor_and_what_a_thread_says_of_locks_and_files(
+    file: Path, other: sqlite3.Connection
+) -> None:
+    few, named = "SELECT n FROM numbers WHERE n < 5", []
+
+    def collect(name: str, _: object, kind: str) -> Any:
+        named.append((name, kind))
+        return nullcontext()
+
+    other.execute("PRAGMA journal_mode = DELETE")
+    async with inside("--busy-timeout", "0.05", file) as peer:
+        spans.trace_by(collect)
+        try:
+            for query in (ROW, ROW, few):
+                await peer.data("read_query", query=query)
+        finally:
+            spans.trace_by(None)
+        first = await peer.data("read_query", query=few, max_rows=2)
+        rest = await peer.data("read_query", query=few, cursor=first["next_cursor"])
+        other.execute("BEGIN EXCLUSIVE")
+        locked = await peer.error("read_query", query=ROW)
+        other.execute("COMMIT")
         file.unlink()
-        assert (await peer.error("read_query", query=ROW)).startswith("not_found: ")
+        gone = await peer.error("read_query", query=ROW)
+    assert named.count(("SELECT data", "client")) == 3
+    assert (first["rows"], rest["rows"]) == ([[0], [1]], [[2], [3], [4]])
+    assert (locked.partition(":")[0], gone.partition(":")[0]) == ("busy", "not_found")
 
 
 async def test_a_file_that_can_not_be_opened_is_not_tried_again_at_once(file: Path) -> None:
@@ -419,39 +419,6 @@ async def test_the_second_answer_is_the_first_but_for_its_time_and_its_marks(fil
                 one["structuredContent"].pop("elapsed_ms")
                 one["content"] = one["content"][0]["text"].splitlines()[2:-1]
             assert both[0] == both[1]
-
-
-async def test_an_answer_that_is_cut_has_a_cursor_as_before(file: Path) -> None:
-    query = "SELECT n FROM numbers WHERE n < 5"
-    async with inside(file) as peer:
-        await peer.data("read_query", query=query)
-        first = await peer.data("read_query", query=query, max_rows=2)
-        rest = await peer.data("read_query", query=query, cursor=first["next_cursor"])
-    assert (first["rows"], rest["rows"]) == ([[0], [1]], [[2], [3], [4]])
-
-
-async def test_each_read_has_one_span(file: Path) -> None:
-    named = []
-
-    def collect(name: str, _: object, kind: str) -> Any:
-        named.append((name, kind))
-        return nullcontext()
-
-    async with inside(file) as peer:
-        spans.trace_by(collect)
-        try:
-            for _ in range(2):
-                await peer.data("read_query", query=ROW)
-        finally:
-            spans.trace_by(None)
-    assert named.count(("SELECT data", "client")) == 2
-
-
-async def test_the_file_is_closed_at_the_end(file: Path) -> None:
-    async with opened(file) as database:
-        await learn(database, ROW)
-        assert await read(database, ROW) == FOUND
-    assert not [link for link in descriptors() if str(file) in link]
 
 
 async def test_what_is_read_at_once_is_answered_at_once(file: Path) -> None:

@@ -41,14 +41,6 @@ def delete_first(file: Path) -> None:
         connection.execute("DELETE FROM numbers WHERE n < 5")
 
 
-async def test_a_kept_query_goes_on_with_the_same_rows(file: Path) -> None:
-    async with opened(file) as (database, snapshots):
-        first = await snapshots.read(database, ALL, TEN, None, None)
-        delete_first(file)
-        second = await snapshots.read(database, ALL, TEN, None, first.cursor)
-    assert (numbers(second), second.changed) == (list(range(10, 20)), False)
-
-
 async def test_a_query_that_is_kept_no_more_says_whether_the_database_was_changed(file: Path) -> None:
     async with opened(file, kept_seconds=0, readers=1) as (database, snapshots):
         first = await snapshots.read(database, ALL, TEN, None, None)
@@ -84,37 +76,25 @@ async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
         assert numbers(second) == list(range(10, 20))
 
 
-async def test_a_cursor_is_good_only_for_whom_it_was_given(file: Path) -> None:
-    async with opened(file) as (database, snapshots):
-        first = await snapshots.read(database, ALL, TEN, "one", None)
-        with pytest.raises(SqlError) as raised:
-            await snapshots.read(database, ALL, TEN, "other", first.cursor)
-    assert raised.value.code == "bad_cursor"
-
-
-async def test_a_cursor_is_good_only_for_its_parameters(file: Path) -> None:
+async def test_a_cursor_is_good_only_for_whom_it_was_given_and_for_its_parameters(file: Path) -> None:
     asked = Query("SELECT n FROM numbers WHERE n > ?", (1,))
     async with opened(file) as (database, snapshots):
-        first = await snapshots.read(database, asked, TEN, None, None)
-        with pytest.raises(SqlError) as raised:
-            await snapshots.read(database, asked._replace(parameters=(2,)), TEN, None, first.cursor)
-    assert raised.value.code == "bad_cursor"
+        first = await snapshots.read(database, asked, TEN, "one", None)
+        for query, who in ((asked, "other"), (asked._replace(parameters=(2,)), "one")):
+            with pytest.raises(SqlError) as raised:
+                await snapshots.read(database, query, TEN, who, first.cursor)
+            assert raised.value.code == "bad_cursor"
 
 
-async def test_a_kept_query_does_not_keep_a_writer_out(file: Path) -> None:
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+async def test_a_cut_query_does_not_keep_a_writer_out(file: Path, mode: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
     async with opened(file) as (database, snapshots):
         await snapshots.read(database, ALL, TEN, None, None)
         delete_first(file)
         found = await snapshots.read(database, Query("SELECT count(*) FROM numbers", ()), TEN, None, None)
     assert numbers(found) == [995]
-
-
-async def test_without_a_write_ahead_log_a_cut_query_does_not_keep_a_writer_out(file: Path) -> None:
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
-    async with opened(file) as (database, snapshots):
-        await snapshots.read(database, ALL, TEN, None, None)
-        delete_first(file)
 
 
 async def test_nothing_is_open_at_the_end(file: Path) -> None:

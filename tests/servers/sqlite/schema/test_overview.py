@@ -164,18 +164,18 @@ async def test_tables_whose_names_are_no_utf8_are_listed_and_hide_no_other(tmp_p
 # Page by page
 
 
-async def test_thousands_of_tables_come_page_by_page(tmp_path: Path) -> None:
-    script = "BEGIN;" + "".join(f"CREATE TABLE t{n:04} (x);" for n in range(1_200)) + "COMMIT;"
+async def test_many_tables_come_page_by_page(tmp_path: Path) -> None:
+    script = "BEGIN;" + "".join(f"CREATE TABLE t{n:04} (x);" for n in range(250)) + "COMMIT;"
     names, cursor = [], None
     async with inside(made(tmp_path / "big.db", script)) as peer:
         while True:
             more = {} if cursor is None else {"cursor": cursor}
-            head, _, *lines, _ = (await peer.text("list_tables", **more)).splitlines()
+            head, _, *lines, _ = (await peer.text("list_tables", limit=100, **more)).splitlines()
             names += [line.removeprefix("table ") for line in lines]
             if "; cut; " not in head:
                 break
             cursor = head.rpartition(" ")[2]
-    assert names == [f"t{n:04}" for n in range(1_200)]
+    assert names == [f"t{n:04}" for n in range(250)]
 
 
 async def test_a_list_is_cut_at_its_limit(tmp_path: Path) -> None:

@@ -197,6 +197,7 @@ async def test_a_session_is_told_that_what_it_watches_is_polled(file: Path, monk
         assert await client.told_next() == ("notice", POLLED)
 
 
+@pytest.mark.slow
 async def test_a_database_that_is_locked_is_watched_all_the_same(file: Path) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
