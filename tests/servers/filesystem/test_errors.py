@@ -217,13 +217,10 @@ def test_edits_that_do_not_fit(files, at, tree):
     assert wrong(lambda edits: refusal(edit_file, files, at("file"), edits), UNFIT) == []
 
 
-def test_what_someone_else_has_changed(files, at, tree):
+def test_what_someone_else_has_changed_and_what_may_only_be_read(files, at, tree, tmp_path, root):
     etag = write_file(files, at("file"), "one").etag
     reason = f"was changed by someone else meanwhile; its etag is {etag} now. Read it again."
     assert refusal(write_file, files, at("file"), "", etag="0") == f"changed: file: {reason}"
-
-
-def test_a_directory_that_may_only_be_read(tmp_path, root):
     roots = Roots([tmp_path, root], [False, True])
     suggestion = "The operator can allow it with --allow-write, or --root DIR:rw."
     expected = f"read_only: {tmp_path}/new: is in a directory that may only be read. {suggestion}"

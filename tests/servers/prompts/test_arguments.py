@@ -113,18 +113,12 @@ def test_all_that_is_wrong_is_said_at_once_but_of_many_unknown_arguments_only_so
 # Suggestions
 
 
-def test_values_that_begin_so_come_before_those_that_have_it_within() -> None:
+def test_values_that_begin_so_come_before_those_that_have_it_within_and_a_hundred_at_most() -> None:
     argument = Argument("a", "enum", enum=("SQLite", "PostgreSQL", "MySQL", "DuckDB"))
     assert complete(argument, "sql").values == ["SQLite", "PostgreSQL", "MySQL"]
     assert complete(argument, "").values == list(argument.enum)
-
-
-def test_examples_are_suggested_and_so_is_true() -> None:
     assert complete(Argument("a", examples=("pytest", "Jest")), "py").values == ["pytest"]
     assert complete(Argument("a", "boolean"), "t").values == ["true"]
-
-
-def test_at_most_a_hundred_are_suggested_and_all_are_counted() -> None:
     found = complete(Argument("a", examples=tuple(f"x{n}" for n in range(250))), "x")
     assert (len(found.values), found.total) == (100, 250)
 

@@ -17,19 +17,21 @@ def unified_diff(old, new, path, context=3):
     return diff.unified_diff(Edited(old, new, [(0, len(old), 0, len(new))]), path, context)
 
 
-def test_no_change_is_no_diff():
-    assert unified_diff("a", "a", "x") == ""
-
-
 def test_a_changed_line_with_its_surroundings():
     old = "".join(f"{i}\n" for i in range(1, 10))
     assert unified_diff(old, old.replace("5", "five"), "d/x", context=1) == (
         "--- a/d/x\n+++ b/d/x\n@@ -4,3 +4,3 @@\n 4\n-5\n+five\n 6\n"
     )
+    assert unified_diff("a", "a", "x") == ""
 
 
-def test_a_missing_last_line_end_is_marked():
+def test_ends_of_lines_empty_sides_and_names_are_those_of_git():
     assert unified_diff("a\nb", "a\nb\n", "x").endswith(" a\n-b\n\\ No newline at end of file\n+b\n")
+    assert "-a\x0cb\u2028c\r\n" in unified_diff("a\x0cb\u2028c\r\n", "a\n", "x")
+    assert "@@ -0,0 +1 @@\n+a\n" in unified_diff("", "a\n", "x")
+    assert "@@ -1 +0,0 @@\n-a\n" in unified_diff("a\n", "", "x")
+    # A name forges no line.
+    assert unified_diff("a", "b", "x\n+++ y").startswith("--- a/x\\n+++ y\n+++ b/")
 
 
 @pytest.mark.parametrize(
@@ -42,19 +44,6 @@ def test_a_missing_last_line_end_is_marked():
 )
 def test_an_edit_that_begins_or_ends_within_a_line_shows_whole_lines(edit, expected):
     assert diff.unified_diff(apply_edits("a\nb\nc\nd\n", [edit]), "x") == f"--- a/x\n+++ b/x\n{expected}"
-
-
-def test_an_empty_side_has_an_empty_range():
-    assert "@@ -0,0 +1 @@\n+a\n" in unified_diff("", "a\n", "x")
-    assert "@@ -1 +0,0 @@\n-a\n" in unified_diff("a\n", "", "x")
-
-
-def test_a_name_cannot_forge_lines():
-    assert unified_diff("a", "b", "x\n+++ y").startswith("--- a/x\\n+++ y\n+++ b/")
-
-
-def test_only_lf_ends_a_line():
-    assert "-a\x0cb\u2028c\r\n" in unified_diff("a\x0cb\u2028c\r\n", "a\n", "x")
 
 
 @pytest.mark.timeout(10)
@@ -84,33 +73,20 @@ def test_the_diff_of_a_large_text_looks_at_the_edits_alone(monkeypatch):
 TEXTS = st.lists(st.sampled_from("abc"), max_size=12).map("\n".join) | st.lists(st.sampled_from("ab\n")).map("".join)
 
 
-@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git: apt-get install git")
 @pytest.mark.slow
-@settings(max_examples=40)
-@given(TEXTS, TEXTS, st.integers(0, 3))
-def test_git_applies_the_diff(tmp_path_factory, old, new, context):
-    if old == new:
-        return
-    folder = tmp_path_factory.mktemp("repo")
-    (folder / "x").write_bytes(old.encode())
-    patch = unified_diff(old, new, "x", context).encode()
-    command = ["git", "apply", "--unidiff-zero", "--whitespace=nowarn", "-"]
-    subprocess.run(command, cwd=folder, input=patch, check=True)
-    assert (folder / "x").read_bytes() == new.encode()
-
-
-@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(TEXTS, st.sampled_from(["a", "b", "\n", "ab", "b\n"]), TEXTS, st.integers(0, 3))
-def test_git_applies_the_diff_of_many_places(tmp_path_factory, text, old, new, context):
+@settings(max_examples=80)
+@given(TEXTS, st.sampled_from(["a", "b", "\n", "ab", "b\n", ""]), TEXTS, st.integers(0, 3))
+def test_git_applies_the_diff_of_many_places_and_of_the_whole(tmp_path_factory, text, old, new, context):
     assume(old in text)
-    edited = apply_edits(text, [Edit(old, new, places=0)])
+    whole = Edited(text, new, [(0, len(text), 0, len(new))])
+    edited = apply_edits(text, [Edit(old, new, places=0)]) if old else whole
+    patch = diff.unified_diff(edited, "x", context)
     if edited.before == edited.after:
-        assert diff.unified_diff(edited, "x", context) == ""
+        assert patch == ""
         return
     folder = tmp_path_factory.mktemp("repo")
     (folder / "x").write_bytes(text.encode())
     command = ["git", "apply", "--unidiff-zero", "--whitespace=nowarn", "-"]
-    subprocess.run(command, cwd=folder, input=diff.unified_diff(edited, "x", context).encode(), check=True)
+    subprocess.run(command, cwd=folder, input=patch.encode(), check=True)
     assert (folder / "x").read_bytes() == edited.after.encode()

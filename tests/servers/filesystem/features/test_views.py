@@ -98,32 +98,26 @@ async def test_changes_are_asked_for_from_the_list_on_where_they_are_watched(tmp
     assert "new.txt" in text
 
 
+EDITS = [{"oldText": "one", "newText": "<b>two</b>"}]
+
+
 @pytest.mark.parametrize("dry", [True, False])
 async def test_an_edit_is_shown_as_its_diff(tmp_path: Path, dry: bool) -> None:
     (tmp_path / "a.txt").write_text("one\n")
-    edits = [{"oldText": "one", "newText": "<b>two</b>"}]
     async with shown(app, "--allow-write", tmp_path) as (host, _):
-        view = await view_of(host, "edit_file", path="a.txt", edits=edits, dryRun=dry)
+        view = await view_of(host, "edit_file", path="a.txt", edits=EDITS, dryRun=dry)
         etag = (await host.call("get_file_info", path="a.txt"))["result"]["structuredContent"]["etag"]
     assert view["diff"].splitlines()[-2:] == ["-one", "+<b>two</b>"]
     assert (view["path"], view["applied"], view["etag"], view["more"]) == ("a.txt", not dry, etag, False)
 
 
-async def test_edits_of_several_files_are_one_diff(tmp_path: Path) -> None:
+async def test_edits_of_several_files_are_one_diff_and_a_long_one_is_cut(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("one\n")
-    edits = [{"oldText": "one", "newText": "two"}]
-    files = [{"path": name, "edits": edits} for name in ("a.txt", "b.txt")]
+    (tmp_path / "long.txt").write_text("one\n" * 10_000)
+    files = [{"path": name, "edits": EDITS} for name in ("a.txt", "b.txt")]
     async with shown(app, "--allow-write", tmp_path) as (host, _):
         view = await view_of(host, "edit_file", files=files, dryRun=True)
-    assert view["diff"].count("+two") == 2
-    assert "path" not in view
-
-
-async def test_a_long_diff_is_cut(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("line\n" * 10_000)
-    async with shown(app, "--allow-write", tmp_path) as (host, _):
-        edits = [{"oldText": "line", "newText": "other", "count": 0}]
-        view = await view_of(host, "edit_file", path="a.txt", edits=edits, dryRun=True)
-    assert view["more"] is True
-    assert size_of(view) <= MAX_VIEW
+        long = await view_of(host, "edit_file", path="long.txt", edits=[{**EDITS[0], "count": 0}], dryRun=True)
+    assert (view["diff"].count("+<b>two</b>"), "path" in view) == (2, False)
+    assert (long["more"], size_of(long) <= MAX_VIEW) == (True, True)

@@ -93,20 +93,14 @@ def test_a_text_that_stops_being_utf_8_has_another_charset_from_there(pages, rea
 # Pages
 
 
-def test_a_text_over_the_budget_ends_with_a_line_and_has_a_cursor(read):
+def test_a_text_over_the_budget_ends_with_a_line_and_has_a_cursor(read, pages):
     found = read(b"one\ntwo\nthree\n", budget=11)
     assert (found.text, found.truncated) == ("one\ntwo\n", True)
     assert (found.rest.position, found.rest.line, found.rest.left) == (8, 3, 0)
-
-
-def test_a_long_line_is_cut_between_characters(read, pages):
+    assert [read(b"x" * size, budget=10).truncated for size in (10, 11)] == [False, True]
+    # A long line is cut between characters.
     assert read("ééééé".encode(), budget=5).text == "éé"
     assert pages("😀😀".encode(), 7) == ["😀", "😀"]
-
-
-def test_a_text_of_exactly_the_budget_is_whole(read):
-    assert not read(b"x" * 10, budget=10).truncated
-    assert read(b"x" * 11, budget=10).truncated
 
 
 def test_f20_the_budget_is_what_the_text_takes_as_json(pages):
@@ -227,19 +221,13 @@ def test_last_lines_across_blocks(read, codec):
     assert read("".join(lines).encode(codec), tail=20_000).text == "".join(lines[10_000:])
 
 
-@pytest.mark.parametrize("codec", ["utf-8", "utf-16", "cp932"])
-def test_the_end_of_a_long_line_begins_with_a_whole_character(read, codec):
+def test_the_end_of_a_long_line_begins_with_a_whole_character_and_pair_of_utf_16(read):
     text = "日本語です" * 9_000
-    found = read(text.encode(codec), tail=1, budget=9_001)
-    assert len(found.text) == 3_000
-    assert text.endswith(found.text)
-
-
-@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be"])
-def test_the_end_of_a_long_line_does_not_begin_within_a_pair_of_utf_16(read, codec):
-    mark = codecs.BOM_UTF16_BE if codec == "utf-16-be" else b""
-    found = read(mark + ("😀" * 9_000).encode(codec), tail=1, budget=9_001)
-    assert found.text == "😀" * 2_250
+    for codec in ("utf-8", "utf-16", "cp932"):
+        found = read(text.encode(codec), tail=1, budget=9_001)
+        assert (len(found.text), text.endswith(found.text)) == (3_000, True)
+    for mark, codec in ((b"", "utf-16"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        assert read(mark + ("😀" * 9_000).encode(codec), tail=1, budget=9_001).text == "😀" * 2_250
 
 
 def test_impossible_ranges(read):

@@ -53,7 +53,9 @@ async def test_a_skill_is_given_as_it_is_with_all_its_files(lib: Path) -> None:
             assert one["size"] == len(data)
             assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
         manifest = await read(peer, "skill://pdf/SKILL.md")
+        listed = (await peer.request("resources/directory/read", uri="skill://pdf"))["result"]["resources"]
     assert manifest.decode() == PDF
+    assert [one["name"] for one in listed] == ["pdf", "a b.bin", "refs"]
     assert found["frontmatter"] == {
         "name": "pdf",
         "description": "Handles PDF.",
@@ -64,22 +66,17 @@ async def test_a_skill_is_given_as_it_is_with_all_its_files(lib: Path) -> None:
     assert uris == ["skill://pdf/SKILL.md", "skill://pdf/a%20b.bin", "skill://pdf/refs/forms.md"]
 
 
-async def test_any_other_prompt_is_given_in_plain_words(lib: Path) -> None:
+async def test_any_other_prompt_comes_behind_skills_in_plain_words(lib: Path) -> None:
     async with inside(lib, era=STATELESS) as peer:
-        found = (await skills(peer))["ask"]
+        assert list(await skills(peer)) == ["pdf", "ask"]
+        found = (await peer.request("skills/get", uri="skill://ask/SKILL.md"))["result"]["skill"]
+        assert found == (await skills(peer))["ask"]
         files = {one["uri"]: await read(peer, one["uri"]) for one in found["resources"]}
     assert list(files) == ["skill://ask/SKILL.md"]
     manifest = parse_document(files["skill://ask/SKILL.md"])
     assert manifest.front == found["frontmatter"]
     assert manifest.body.endswith("About [topic]!")
     assert "- [topic]: " in manifest.body
-
-
-async def test_skills_of_their_own_are_listed_before_prompts_of_other_forms(lib: Path) -> None:
-    async with inside(lib, era=STATELESS) as peer:
-        assert list(await skills(peer)) == ["pdf", "ask"]
-        one = (await peer.request("skills/get", uri="skill://ask/SKILL.md"))["result"]
-        assert one["skill"] == (await skills(peer))["ask"]
 
 
 async def problems(peer: Peer) -> dict[str, str]:
@@ -189,9 +186,3 @@ async def test_a_skill_that_changes_is_told_and_has_other_digests(lib: Path) -> 
         put(lib, {"skills/pdf/SKILL.md": PDF + " Again."})
         assert await anext(told) == manifest
         assert await read(follower.peer, manifest) == f"{PDF} Again.".encode()
-
-
-async def test_directories_are_read(lib: Path) -> None:
-    async with inside(lib, era=STATELESS) as peer:
-        answer = await peer.request("resources/directory/read", uri="skill://pdf")
-    assert [one["name"] for one in answer["result"]["resources"]] == ["pdf", "a b.bin", "refs"]

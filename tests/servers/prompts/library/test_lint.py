@@ -45,21 +45,17 @@ def test_a_skill_is_called_as_its_directory(tmp_path: Path) -> None:
 
 
 def test_arguments_that_are_unused_or_undeclared_are_found_with_their_lines(tmp_path: Path) -> None:
-    lines = front("arguments:", "  - description: One.", "    name: one", body="\nSay\n{{ two }}.")
-    assert said(tmp_path, {"a.md": lines}) == [
+    files = {
+        "a.md": front("arguments:", "  - description: One.", "    name: one", body="\nSay\n{{ two }}."),
+        "b.md": front("arguments:", "  - name: one", "    description: One.", body="{% include '_part.md' %}"),
+        "c.md": front(body="{% include '_part.md' %}"),
+        "_part.md": "{{ one }}",
+    }
+    assert said(tmp_path, files) == [
         "a.md:5: the argument 'one' is not used",
         "a.md:9: the template uses 'two', which is no argument",
+        "c.md:4: the template uses 'one', which is no argument",
     ]
-
-
-def test_an_argument_that_an_include_uses_is_used(tmp_path: Path) -> None:
-    lines = front("arguments:", "  - name: one", "    description: One.", body="{% include '_part.md' %}")
-    assert said(tmp_path, {"a.md": lines, "_part.md": "{{ one }}"}) == []
-
-
-def test_what_an_include_uses_is_found_at_the_text_that_includes_it(tmp_path: Path) -> None:
-    files = {"a.md": front(body="{% include '_part.md' %}"), "_part.md": "{{ one }}"}
-    assert said(tmp_path, files) == ["a.md:4: the template uses 'one', which is no argument"]
 
 
 def test_missing_descriptions_are_found(tmp_path: Path) -> None:

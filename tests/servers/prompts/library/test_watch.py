@@ -194,13 +194,6 @@ async def test_a_broken_file_that_goes_is_no_news(lib: Path) -> None:
         assert await told.next() == news()
 
 
-async def test_a_file_that_prompts_include_is_told_as_such(lib: Path) -> None:
-    put(lib, {"_b.md": "b"})
-    async with watching(Libraries([lib])) as told:
-        put(lib, {"_b.md": "new"})
-        assert await told.next() == news(others=True)
-
-
 @pytest.mark.slow
 async def test_where_the_system_refuses_changes_are_looked_for(lib: Path, caplog: pytest.LogCaptureFixture) -> None:
     opener = Opener(OSError(os.strerror(28)))

@@ -37,7 +37,10 @@ def libraries(tmp_path: Path) -> Libraries:
 
 
 def test_a_new_prompt_is_written_and_served(tmp_path: Path, libraries: Libraries) -> None:
+    mask = os.umask(0)
     saved = save_prompt(libraries, "new", OTHER)
+    os.umask(mask)
+    assert (tmp_path / "new.md").stat().st_mode & 0o777 == 0o666
     assert saved == ("new.md", make_etag(OTHER.encode()), True)
     libraries.look()
     assert libraries.library("new").source("new") == OTHER.encode()
@@ -62,13 +65,6 @@ def test_nobody_reads_a_prompt_before_it_has_the_permissions_of_the_one_it_repla
     made = disk.made(monkeypatch)
     save_prompt(libraries, "a", OTHER, if_match=make_etag(SIMPLE.encode()))
     assert (made, (tmp_path / "a.md").stat().st_mode & 0o777) == ([0o600], mode)
-
-
-def test_a_new_prompt_gets_the_usual_permissions(tmp_path: Path, libraries: Libraries) -> None:
-    mask = os.umask(0)
-    save_prompt(libraries, "new", OTHER)
-    os.umask(mask)
-    assert (tmp_path / "new.md").stat().st_mode & 0o777 == 0o666
 
 
 def test_a_change_reaches_the_disk_before_it_is_answered(
