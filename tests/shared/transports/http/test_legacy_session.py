@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
 import httpx
@@ -56,15 +55,6 @@ async def test_a_question_is_answered_and_a_call_cancelled_through_another_repli
         cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": waiting["id"]}}
         await client.send(cancel)
         await here.probe.cancelled.wait()
-
-
-async def test_a_batch_is_answered_through_another_replica(two: Two) -> None:
-    async with two() as (here, there), initialized(here, version="2025-03-26") as client:
-        client.posts_at(there)
-        batch = [here.message("ping"), here.message("ping")]
-        await client.send(batch)
-        answers: Any = await client.next()
-        assert [one["id"] for one in answers] == [one["id"] for one in batch]
 
 
 async def test_the_stream_says_what_is_wrong_with_a_request_that_was_passed_on(two: Two) -> None:

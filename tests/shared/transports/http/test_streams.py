@@ -3,8 +3,6 @@ kept, and which stream each message goes to."""
 
 import json
 import re
-import socket
-import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -13,7 +11,6 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from anyio.abc import SocketAttribute
 
 from shared.contracts import SessionRecord, SessionStore
 from shared.protocol.http.rules import Refusal, refuse
@@ -194,25 +191,6 @@ async def test_coming_back_takes_the_stream_from_the_connection_before(
                 site.probe.release.set()
                 assert data([one async for one in second]) == ["released"]
     assert not caplog.records
-
-
-async def test_a_stream_is_resumed_after_a_connection_that_was_reset() -> None:
-    async with served(wait_server()) as site:
-        session = await site.initialize()
-        body = json.dumps(call(site, "part", after=1)).encode()
-        lines = [f"{name}: {value}" for name, value in merged(session)]
-        async with site.raw(*lines, f"Content-Length: {len(body)}", body=body) as stream:
-            received = b""
-            while b"before" not in received and b"_1\n" not in received:
-                received += await stream.receive()
-            # Gone without a goodbye, as a client that was killed or a network that went away.
-            raw = stream.extra(SocketAttribute.raw_socket)
-            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        await site.idle()
-        site.probe.release.set()
-        await site.probe.finished.wait()
-        seen = re.findall(rb"id: (\w+_1)\n", received)[0].decode()
-        assert data(await rest(site, session, seen)) == [1, "released"]
 
 
 async def test_resuming_and_listening_go_side_by_side() -> None:
