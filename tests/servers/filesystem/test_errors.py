@@ -133,56 +133,44 @@ def test_what_can_not_be_read_or_listed(files, at, tree):
     assert refusal(files.open_directory(at("no")).__enter__) == f"not_found: no: {MISSING}"
 
 
+def act(function, *arguments, **more):
+    """A call with its paths as texts: of a file, or from one to another."""
+    count = 2 if function in (move, copy) else 1
+    return lambda files, at: function(files, *map(at, arguments[:count]), *arguments[count:], **more)
+
+
+DELETED = "was deleted by someone else meanwhile. List its directory."
+NAMED = "denied to this server by its name. Only the operator can allow it."
+FULL = "is a directory that is not empty. With recursive: true it is deleted with all it holds."
+TWIN = "has 2 hard links; replacing it would separate them. Write to another name."
+PROTECTED = "is write-protected. Ask the user to change its permissions."
+TWICE = "is named twice. Give all edits of a file together."
 UNCHANGED = [
-    (lambda files, at: write_file(files, at("file/"), ""), f"bad_path: file/: {SLASH}"),
-    (lambda files, at: write_file(files, at("file"), "", "create"), f"already_exists: file: {TAKEN}"),
+    (act(write_file, "file/", ""), f"bad_path: file/: {SLASH}"),
+    (act(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
     (
-        lambda files, at: write_file(files, at("new"), "", etag="0"),
+        act(write_file, "new", "", etag="0"),
         "changed: new: was deleted by someone else meanwhile. List its directory.",
     ),
-    (lambda files, at: write_file(files, at("link"), ""), f"not_found: link: {DANGLING}"),
-    (lambda files, at: write_file(files, at("dir"), ""), "not_a_file: dir: is a directory. Use list_directory."),
-    (lambda files, at: write_file(files, at("pipe"), ""), f"special_file: pipe: {SPECIAL}"),
-    (
-        lambda files, at: write_file(files, at("protected"), ""),
-        "read_only: protected: is write-protected. Ask the user to change its permissions.",
-    ),
-    (
-        lambda files, at: write_file(files, at("twin"), ""),
-        "hard_links: twin: has 2 hard links; replacing it would separate them. Write to another name.",
-    ),
-    (
-        lambda files, at: create_directory(files, at("file")),
-        "not_a_directory: file: file exists and is not a directory",
-    ),
-    (lambda files, at: create_directory(files, at("link")), f"not_found: link: {DANGLING}"),
-    (
-        lambda files, at: edit_files(files, [FileEdits(at("file"), [Edit("one", "")])] * 2),
-        "bad_edit: file: is named twice. Give all edits of a file together.",
-    ),
-    (lambda files, at: delete(files, at("no")), f"not_found: no: {MISSING}"),
-    (
-        lambda files, at: delete(files, at("dir")),
-        "not_empty: dir: is a directory that is not empty. With recursive: true it is deleted with all it holds.",
-    ),
-    (
-        lambda files, at: delete(files, at("dir"), recursive=True),
-        "denied: dir: holds something that is denied to this server by its name. Only the operator can allow it.",
-    ),
-    (lambda files, at: delete(files, at(".")), "bad_path: .: is an allowed directory itself"),
-    (lambda files, at: delete(files, at("file/")), f"bad_path: file/: {SLASH}"),
-    (lambda files, at: move(files, at("no"), at("new")), f"not_found: no: {MISSING}"),
-    (lambda files, at: move(files, at("file"), at("twin")), f"already_exists: twin: {TAKEN}"),
-    (lambda files, at: copy(files, at("no"), at("new")), f"not_found: no: {MISSING}"),
-    (lambda files, at: copy(files, at("file"), at("twin")), f"already_exists: twin: {TAKEN}"),
-    (
-        lambda files, at: copy(files, at("dir"), at("dir/new")),
-        "bad_path: dir: is a directory that would hold its own copy",
-    ),
-    (
-        lambda files, at: copy(files, at("pipe"), at("new")),
-        "special_file: pipe: pipe is neither a file, nor a directory, nor a link",
-    ),
+    (act(write_file, "link", ""), f"not_found: link: {DANGLING}"),
+    (act(write_file, "dir", ""), "not_a_file: dir: is a directory. Use list_directory."),
+    (act(write_file, "pipe", ""), f"special_file: pipe: {SPECIAL}"),
+    (act(write_file, "protected", ""), f"read_only: protected: {PROTECTED}"),
+    (act(write_file, "twin", ""), f"hard_links: twin: {TWIN}"),
+    (act(create_directory, "file"), "not_a_directory: file: file exists and is not a directory"),
+    (act(create_directory, "link"), f"not_found: link: {DANGLING}"),
+    (lambda files, at: edit_files(files, [FileEdits(at("file"), [Edit("one", "")])] * 2), f"bad_edit: file: {TWICE}"),
+    (act(delete, "no"), f"not_found: no: {MISSING}"),
+    (act(delete, "dir"), f"not_empty: dir: {FULL}"),
+    (act(delete, "dir", recursive=True), f"denied: dir: holds something that is {NAMED}"),
+    (act(delete, "."), "bad_path: .: is an allowed directory itself"),
+    (act(delete, "file/"), f"bad_path: file/: {SLASH}"),
+    (act(move, "no", "new"), f"not_found: no: {MISSING}"),
+    (act(move, "file", "twin"), f"already_exists: twin: {TAKEN}"),
+    (act(copy, "no", "new"), f"not_found: no: {MISSING}"),
+    (act(copy, "file", "twin"), f"already_exists: twin: {TAKEN}"),
+    (act(copy, "dir", "dir/new"), "bad_path: dir: is a directory that would hold its own copy"),
+    (act(copy, "pipe", "new"), "special_file: pipe: pipe is neither a file, nor a directory, nor a link"),
 ]
 
 
