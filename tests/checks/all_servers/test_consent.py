@@ -115,35 +115,24 @@ async def standing(peer: AskedPeer, folder: Path, resources: Sequence[str]) -> l
 
 @pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
 @pytest.mark.parametrize("name", [entry.name for entry in load_catalog().servers])
-async def test_each_tool_that_changes_anything_asks_and_does_nothing_where_the_user_declines(
+async def test_each_tool_that_changes_anything_asks_and_does_it_where_the_user_agrees(
     name: str, era: str, folder: Path
 ) -> None:
     case = CASES[name]
-    async with served(name, folder, era, FORMS, "decline " * len(case.calls)) as peer:
-        before = await standing(peer, folder, case.resources)
+    async with served(name, folder, era, FORMS, "decline accept " * len(case.calls)) as peer:
         tools = (await peer.request("tools/list", {}))["result"]["tools"]
         changing = {one["name"] for one in tools if not one.get("annotations", {}).get("readOnlyHint")}
         assert changing == case.calls.keys()
         for number, (tool, arguments) in enumerate(case.calls.items(), 1):
-            result = await peer.call(tool, **arguments)
-            assert (result.get("isError"), text_of(result)[:10]) == (True, "declined: "), tool
-            assert len(peer.questions) == number, tool
-        assert await standing(peer, folder, case.resources) == before
-
-
-@pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.calls])
-async def test_each_tool_that_changes_anything_does_so_once_the_user_has_agreed(
-    name: str, era: str, folder: Path
-) -> None:
-    calls = CASES[name].calls
-    async with served(name, folder, era, FORMS, "accept " * len(calls)) as peer:
-        for number, (tool, arguments) in enumerate(calls.items(), 1):
             (folder / "a").write_text("a")
             (folder / "b").unlink(missing_ok=True)
+            before = await standing(peer, folder, case.resources)
+            result = await peer.call(tool, **arguments)
+            assert (result.get("isError"), text_of(result)[:10]) == (True, "declined: "), tool
+            assert await standing(peer, folder, case.resources) == before
             result = await peer.call(tool, **arguments)
             assert "isError" not in result, (tool, result)
-            assert len(peer.questions) == number, tool
+            assert len(peer.questions) == 2 * number, tool
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.calls])

@@ -97,6 +97,7 @@ async def test_what_changes_there_is_told_here(version: str, mode: str) -> None:
 async def test_a_server_that_is_lost_leaves_ours_and_returns(
     version: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # How long a session is waited for nobody may set.
     monkeypatch.setattr("shared.gateway.bridge.own_sessions.AWAY_SECONDS", 0.01)
     behind = Behind(mode=mode)
     async with behind_door(behind, version) as peer:

@@ -105,7 +105,7 @@ def _only(result: Json) -> str:
 
 
 async def held(behind: Behind, running: Running[Bridge]) -> Json:
-    """What there is of all that a call may leave behind."""
+    """What there is of all that a call may leave behind, which nothing but the objects themselves can tell."""
     await quiet()
     bridge_, client = running.state, running.state.base.client
     return {

@@ -60,7 +60,11 @@ class Served(NamedTuple):
     options: tuple[str | Path, ...]
 
 
-@pytest.fixture(params=LINKED)
+QUICK = [name for name in LINKED if name != "postgres"]
+"""Its pages are those of SQLite, and its server takes a while to start."""
+
+
+@pytest.fixture(params=[*QUICK, pytest.param("postgres", marks=pytest.mark.slow)])
 def served(request: pytest.FixtureRequest, tmp_path: Path) -> Served:
     name: str = request.param
     folder = tmp_path / "served"

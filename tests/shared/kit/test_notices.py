@@ -112,7 +112,7 @@ def test_an_undecodable_name_ends_the_watch_and_the_next_one_hears_again(notices
     open(os.fsencode(root) + b"/\xff", "w").close()
     assert notices.wait(threading.Event(), 30) is None
     assert notices.deaf
-    notices._again = 0
+    notices._again = 0  # the pause before it is over
     assert notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 30) == {f"{root}/file"}
@@ -126,7 +126,7 @@ def test_a_watch_that_errs_at_once_is_not_replaced_at_once(notices, root):
 
 
 def test_a_flood_asks_for_a_look_at_everything(notices, root, monkeypatch):
-    monkeypatch.setattr("shared.kit.notices.FLOOD", 1)
+    monkeypatch.setattr("shared.kit.notices.FLOOD", 1)  # some thousands, else
     notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 30) is None

@@ -71,7 +71,7 @@ class Telling(Small, Behind):
         return await super().hold(ctx, uri)
 
     def links(self) -> list[Connection]:
-        """The connections that are open, oldest first, as the server sees them."""
+        """The connections that are open, oldest first, as the server sees them; nothing else tells that."""
         return [link for link in self.running.changes._listeners if isinstance(link, Connection)]
 
     @property

@@ -14,6 +14,7 @@ from shared.server.extension import Extension
 from shared.server.features import Handler
 from tests.shared.gateway.bridge.recording import Recording
 from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind, bridged
+from tests.shared.gateway.joined.members import vendors
 from tests.shared.server.peer import Json, Peer
 from tests.wire import NEWEST_HANDSHAKE, STATELESS
 
@@ -43,11 +44,10 @@ def meta(params: Json) -> Json:
 
 
 async def answer(peer: Peer, method: str, **said: Any) -> Json:
-    """The answer to one of `REQUESTS`, of which the official schemas know all but one."""
-    id_ = await peer.begin(method, REQUESTS[method], **said)
+    """The answer to one of `REQUESTS`."""
     if method == "vendor/do":
-        del peer._methods[id_]
-    return await peer.answer(id_)
+        return await vendors(peer, method, REQUESTS[method], **said)
+    return await peer.request(method, REQUESTS[method], **said)
 
 
 @EVERY_PAIR

@@ -101,7 +101,7 @@ async def test_a_large_stream_is_not_named_again_for_a_new_resource() -> None:
 
 
 async def test_a_stream_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "MAX_URIS", 10)
+    monkeypatch.setattr(listening, "MAX_URIS", 10)  # it is some hundreds, which nobody may set
     heard = Heard()
     async with heard.listening() as streams:
         await added(streams, uris(0, 25))
@@ -170,13 +170,14 @@ async def test_who_waits_hears_of_the_end() -> None:
 
 
 async def test_a_stream_that_the_server_ends_for_good_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A clock that is set forward would end what bounds the test, too.
     monkeypatch.setattr(listening, "PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(changes, "backoff", lambda _failed: 0)
     heard = Heard()
     async with heard.listening() as streams:
         await streams.add("memo://0")
         heard.running.limits = Limits(streams=0)
-        (call,) = heard.running.calls._tasks
+        (call,) = heard.running.calls._tasks  # what a server does that is about to close
         call.link.session.end_listen(call)
         heard.running.calls.cancel(call)
         call.link.soon()

@@ -71,7 +71,7 @@ async def test_a_session_that_all_share_has_the_mildest_level() -> None:
             assert levels(telling) == ["debug"]
             await one.request("logging/setLevel", {"level": "critical"})
             assert levels(telling) == ["debug"]
-        await until(lambda: len(running.changes._listeners) == 1)
+        await until(lambda: len(running.changes._listeners) == 1)  # the other has left
         await one.request("logging/setLevel", {"level": "alert"})
         assert levels(telling) == ["alert"]
 

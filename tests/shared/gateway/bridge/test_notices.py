@@ -82,7 +82,7 @@ async def test_what_has_no_other_place_passes_as_it_came() -> None:
 async def test_a_log_message_without_a_level_is_none() -> None:
     async with Telling("handshake").app.open() as running, talking(running, NEWEST_HANDSHAKE) as peer:
         await peer.request("ping")
-        (link,) = running.changes._listeners
+        (link,) = running.changes._listeners  # the client's
         for params in ({}, {"level": "loud", "data": 1}, {"level": 7, "data": 1}):
             told(link, Notified("notifications/message", params))
         told(link, Notified("notifications/message", {"level": "error", "data": "one"}))
@@ -92,7 +92,7 @@ async def test_a_log_message_without_a_level_is_none() -> None:
 async def test_a_client_that_is_behind_is_told_of_lists_only() -> None:
     async with Telling("handshake").app.open() as running, talking(running) as peer:
         await peer.request("ping")
-        (link,) = running.changes._listeners
+        (link,) = running.changes._listeners  # the client's
         running.limits = Limits(waiting_messages=10)
         for number in range(100):
             told(link, Notified("notifications/message", {"level": "error", "data": number}))

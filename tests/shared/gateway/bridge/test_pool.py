@@ -13,10 +13,13 @@ from shared.client.options import ClientOptions
 from shared.errors import PeerError
 from shared.gateway.bridge import Upstream
 from shared.gateway.bridge.forwarding import GONE
+from shared.gateway.bridge.leased import ROOTS_SECONDS
 from shared.gateway.bridge.parked import Parking
 from shared.gateway.bridge.pool import Pool
 from shared.protocol.identity import Principal
 from shared.server.extension import Extension
+from tests.clock import forward
+from tests.quiet import quiet
 from tests.shared.gateway.bridge.asking import (
     EVERYTHING,
     FORMS,
@@ -198,8 +201,7 @@ async def test_no_client_has_all_the_sessions() -> None:
         assert asked(await ada.answer(waiting)) == {"q1": "elicitation/create"}
 
 
-async def test_who_lists_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.gateway.bridge.leased.ROOTS_SECONDS", 0.01)
+async def test_who_lists_is_not_asked() -> None:
     asking, refusals = Asking(), list[int]()
 
     async def list_tools(_running: Any, context: Context[Any], _params: Any) -> Json:
@@ -215,7 +217,10 @@ async def test_who_lists_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         placed(lambda crew: Pool(asking.upstream(), crew, ignore)) as running,
         _talking(running, capabilities=EVERYTHING) as peer,
     ):
-        assert (await peer.request("tools/list"))["result"]["tools"] == []
+        id_ = await peer.begin("tools/list")
+        await quiet()
+        forward(ROOTS_SECONDS)  # so long a call that can be asked is waited for
+        assert (await peer.answer(id_))["result"]["tools"] == []
         assert refusals == [-32601, -32601]
 
 

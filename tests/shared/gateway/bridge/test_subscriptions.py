@@ -5,9 +5,11 @@ from contextlib import AsyncExitStack
 import anyio
 import pytest
 
-from shared.gateway.bridge import Bridge, apart
+from shared.gateway.bridge import Bridge
+from shared.gateway.bridge.apart import ANSWER_SECONDS
 from shared.gateway.bridge.listening import Listening
 from shared.server.running import Running
+from tests.clock import forward
 from tests.shared.gateway.bridge.telling import MODES, Telling, until
 from tests.shared.gateway.changes import subscribed, unsubscribed, updated
 from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, talking
@@ -33,9 +35,11 @@ async def test_a_change_is_told_until_nobody_wants_to_know(mode: str, version: s
         assert telling.held == []
 
 
-@pytest.mark.parametrize(("mode", "version"), SHARING)
-async def test_many_clients_are_one_subscription_at_the_server(mode: str, version: str) -> None:
-    telling = Telling(mode)
+@pytest.mark.parametrize(
+    ("mode", "version", "shared"), [*((*one, False) for one in SHARING), ("handshake", NEWEST_HANDSHAKE, True)]
+)
+async def test_many_clients_are_one_subscription_at_the_server(mode: str, version: str, shared: bool) -> None:
+    telling = Telling(mode, shared=shared)
     async with telling.bridged() as running, AsyncExitStack() as stack:
         peers = [await stack.enter_async_context(talking(running, version)) for _ in range(8)]
         ids = [await subscribed(peer, ONE) for peer in peers]
@@ -47,16 +51,6 @@ async def test_many_clients_are_one_subscription_at_the_server(mode: str, versio
         telling.running.changes.resource(ONE)
         assert await updated(peers[0]) == ONE
         assert telling.held == [ONE]
-
-
-async def test_one_session_for_all_has_one_subscription() -> None:
-    telling = Telling("handshake", shared=True)
-    async with telling.bridged() as running, talking(running) as one, talking(running) as other:
-        for peer in (one, other):
-            await subscribed(peer, ONE)
-        assert telling.held == [ONE]
-        telling.running.changes.resource(ONE)
-        assert [await updated(peer) for peer in (one, other)] == [ONE, ONE]
 
 
 async def test_what_a_session_is_told_reaches_its_own_client_only() -> None:
@@ -221,13 +215,13 @@ def streams_of(running: Running[Bridge]) -> int:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(
-    mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(apart, "ANSWER_SECONDS", 0.05)
+async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(mode: str) -> None:
     telling = Telling(mode, shared=True)
     async with telling.bridged() as running, talking(running) as peer:
-        error = (await peer.request("resources/subscribe", {"uri": "memo://slow"}))["error"]
+        id_ = await peer.begin("resources/subscribe", {"uri": "memo://slow"})
+        await telling.gate_seen.wait()
+        forward(ANSWER_SECONDS)
+        error = (await peer.answer(id_))["error"]
         assert (error["code"], error["message"][:21]) == (-32603, "the server small was ")
         telling.gate.set()
         await subscribed(peer, ONE)

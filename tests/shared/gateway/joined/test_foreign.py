@@ -12,6 +12,7 @@ from tests.shared.gateway.joined.members import (
     Door,
     joined,
     small,
+    vendors,
     with_tools,
 )
 from tests.shared.server.peer import STATELESS, talking
@@ -25,9 +26,7 @@ async def test_a_method_of_one_member_goes_there() -> None:
         return {"own": "b"}
 
     async with joined(with_tools("a", "a_tool"), Door("b", server)) as running, talking(running) as peer:
-        id_ = await peer.begin("example/own")
-        peer._methods.pop(id_)
-        assert (await peer.answer(id_))["result"]["own"] == "b"
+        assert (await vendors(peer, "example/own"))["result"]["own"] == "b"
         assert (await peer.request("example/other"))["error"]["code"] == -32601
 
 
@@ -43,9 +42,7 @@ async def test_a_method_of_a_member_that_comes_later_is_there_for_who_came_befor
         error = (await peer.request("example/own"))["error"]
         assert error["message"] == "method not found: example/own; not available at this time: b"
         await late.open()
-        id_ = await peer.begin("example/own")
-        peer._methods.pop(id_)
-        assert (await peer.answer(id_))["result"]["own"] == "b"
+        assert (await vendors(peer, "example/own"))["result"]["own"] == "b"
 
 
 async def test_a_method_of_its_own_may_ask_in_rounds() -> None:
@@ -59,10 +56,7 @@ async def test_a_method_of_its_own_may_ask_in_rounds() -> None:
     row = Method("example/greet", InputParams, multi_round=True)
     door = Door("a", small("a", extensions=[Extension("greet", methods=[row], handlers={row.name: greet})]))
     async with joined(door) as running, talking(running, STATELESS, {"elicitation": {}}) as peer:
-        id_ = await peer.begin("example/greet")
-        peer._methods.pop(id_)
-        state = (await peer.answer(id_))["result"]["requestState"]
+        state = (await vendors(peer, "example/greet"))["result"]["requestState"]
         brought = {"who": {"action": "accept", "content": {"name": "Ann"}}}
-        id_ = await peer.begin("example/greet", {"inputResponses": brought, "requestState": state})
-        peer._methods.pop(id_)
-        assert (await peer.answer(id_))["result"]["greets"] == "Ann"
+        again = {"inputResponses": brought, "requestState": state}
+        assert (await vendors(peer, "example/greet", again))["result"]["greets"] == "Ann"

@@ -45,13 +45,13 @@ class Lists:
         running = opened(door)
         self.asked = 0
         self.may = anyio.Event()
-        self._handler = running.handlers["tools/list"]
+        self.handler = running.handlers["tools/list"]
         running.handlers["tools/list"] = self.list
 
     async def list(self, running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         self.asked += 1
         await self.may.wait()
-        return await self._handler(running, context, params)
+        return await self.handler(running, context, params)
 
 
 async def names_in_vain(peer: Peer) -> list[str]:
@@ -118,7 +118,7 @@ async def test_a_list_that_changes_while_it_is_told_is_asked_for_again() -> None
     door = member("a", "read")
     async with joined(door) as running, talking(running) as peer:
         lists = Lists(door)
-        handler, again = lists._handler, []
+        handler, again = lists.handler, []
 
         async def change(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             told = await handler(running, context, params)
@@ -127,7 +127,7 @@ async def test_a_list_that_changes_while_it_is_told_is_asked_for_again() -> None
                 running.changes.tools()
             return told
 
-        lists._handler = change
+        lists.handler = change
         lists.may.set()
         await names(peer)
         await names(peer)

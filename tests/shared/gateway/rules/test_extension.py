@@ -79,7 +79,7 @@ async def test_without_rules_for_tools_the_list_is_the_one_of_the_server():
     app = app_with("a", seconds=5)
     async with app.open() as running, talking(running) as peer:
         assert await names_of(peer) == ["a"]
-        assert len(running.listings._pages) == 1
+        assert len(running.listings._pages) == 1  # the pages of the server are kept, which nothing else tells
 
 
 async def test_a_result_over_the_limit_is_an_error_of_the_tool():

@@ -295,6 +295,7 @@ async def test_a_later_round_of_a_call_that_was_let_pass_goes_on(path):
 
     async with app.open() as running, talking(running, STATELESS, {"roots": {}}) as peer:
         asked = (await peer.call("a"))["result"]
+        # Its tool stays, so that the round goes on there; only its definition is another one.
         running.features.tools._tools["a"].__dict__["listed"] = {"name": "a", "inputSchema": {"type": "object"}}
         running.changes.tools()
         params = {"name": "a", "arguments": {}, "requestState": asked["requestState"]}

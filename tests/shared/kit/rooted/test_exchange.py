@@ -45,6 +45,7 @@ def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkey
             add(to, data)
             theirs.write(b"more")
 
+        # Nobody else can add just after each time that it was looked.
         monkeypatch.setattr(module, "_add", add_and_find_more)
         monkeypatch.setattr(module, "_LONGEST", 0.05)
         theirs.write(b"more")

@@ -94,6 +94,8 @@ def test_files_of_one_name_in_two_directories_do_not_wait_for_each_other(root, f
         thread.join()
 
 
+# That nothing is kept of a lock is seen in `_locks` alone.
+
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 
 
