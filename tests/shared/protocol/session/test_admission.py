@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
+from shared.errors import InvalidParams, MethodNotFound, RpcError
 from shared.protocol.identity import Identity, Principal
 from shared.protocol.methods import method_table
 from shared.protocol.session.admission import Admission
@@ -32,14 +32,6 @@ def gate(version=None):
 
 def admit(method, params=None, *, version=None):
     return gate(version).admit(Request(1, method, params or {}), ADA)
-
-
-def test_before_the_handshake_only_it_and_ping_are_served():
-    for method, params in (("ping", {}), ("initialize", HELLO)):
-        assert admit(method, params).method.name == method
-    for method in ("tools/list", "no/such/method", "server/discover"):
-        with pytest.raises(InvalidRequest, match="initialize"):
-            admit(method)
 
 
 def test_after_it_the_peer_is_the_handshakes():
