@@ -11,31 +11,30 @@ from tests.servers.postgres.engines import make_pool, soon
 _OPEN = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mcp-bundle-postgres'"
 
 
-async def test_connections_are_opened_when_they_are_needed(postgres: PostgresServer) -> None:
+async def test_connections_are_opened_when_they_are_needed_and_closed_at_the_end(postgres: PostgresServer) -> None:
     pool = make_pool(postgres.url(), size=5)
-    assert postgres.run(_OPEN) == [(0,)]
+    before = postgres.run(_OPEN)[0][0]
     for _ in range(3):
         async with pool.lent():
-            assert postgres.run(_OPEN) == [(1,)]
-    await pool.close()
-
-
-async def test_nobody_waits_for_ever(postgres: PostgresServer) -> None:
-    pool = make_pool(postgres.url(), size=1, seconds=0.01)
+            assert postgres.run(_OPEN) == [(before + 1,)]
     async with pool.lent():
+        await pool.close()
+    with anyio.fail_after(10):
+        while postgres.run(_OPEN) != [(before,)]:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_nobody_waits_for_ever_and_who_is_cancelled_takes_nothing(postgres: PostgresServer) -> None:
+    pool, patient = make_pool(postgres.url(), size=1, seconds=0.1), make_pool(postgres.url(), size=1)
+    async with pool.lent(), patient.lent():
         with pytest.raises(SqlError) as caught:
             await pool.take()
-    assert caught.value.code == "busy"
-    await pool.close()
-
-
-async def test_a_caller_that_is_cancelled_while_it_waits_takes_nothing(postgres: PostgresServer) -> None:
-    pool = make_pool(postgres.url(), size=1)
-    async with pool.lent():
         with anyio.move_on_after(0.01):
-            await pool.take()
-    assert pool.is_free
+            await patient.take()
+    assert caught.value.code == "busy"
+    assert patient.is_free
     await pool.close()
+    await patient.close()
 
 
 async def test_a_connection_in_a_transaction_is_not_lent_again(postgres: PostgresServer) -> None:
@@ -70,12 +69,3 @@ async def test_a_server_that_is_gone_is_unavailable(postgres: PostgresServer) ->
         assert str(folder) not in str(caught.value)
         assert str(folder) in caught.value.words
         assert pool.is_free
-
-
-async def test_closing_leaves_no_connection(postgres: PostgresServer) -> None:
-    pool = make_pool(postgres.url())
-    async with pool.lent():
-        await pool.close()
-    with anyio.fail_after(10):
-        while postgres.run(_OPEN) != [(0,)]:
-            await anyio.lowlevel.checkpoint()

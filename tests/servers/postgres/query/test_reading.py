@@ -78,26 +78,3 @@ async def test_s9_a_lock_of_another_session_is_not_waited_for_long(workshop: Dat
         other.execute("LOCK TABLE locked")
         async with reading(workshop.reader, limits=Limits(busy_seconds=0.05)) as reader:
             assert await reader.code_of("TABLE locked") == "busy"
-
-
-async def test_a_function_can_write_nothing_either(workshop: Database) -> None:
-    workshop.run("""
-        CREATE TABLE t (n int); GRANT ALL ON t TO reader;
-        CREATE FUNCTION add() RETURNS int LANGUAGE sql VOLATILE AS 'INSERT INTO public.t VALUES (1) RETURNING n'
-    """)
-    async with reading(workshop.reader) as reader:
-        assert await reader.code_of("SELECT add()") == "refused"
-    assert workshop.run("TABLE t") == []
-
-
-async def test_settings_of_one_query_are_not_those_of_the_next(postgres: PostgresServer, workshop: Database) -> None:
-    workshop.run("""
-        CREATE FUNCTION become() RETURNS text LANGUAGE sql AS $$ SELECT set_config('work_mem', '7MB', false) $$;
-        CREATE FUNCTION hold() RETURNS void LANGUAGE sql AS $$ SELECT pg_advisory_lock(1) $$
-    """)
-    async with reading(workshop.reader, size=1) as reader:
-        await reader.read("SELECT become(), hold()")
-        found = await reader.read(
-            "SELECT current_setting('work_mem'), count(*) FROM pg_locks WHERE locktype = 'advisory'"
-        )
-    assert found.page.rows == [("4MB", 0)]

@@ -130,16 +130,3 @@ async def test_many_pages_take_little_memory(postgres: PostgresServer) -> None:
     sql = "SELECT n, 'number ' || n FROM generate_series(1, 100000) AS n"
     async with reading(postgres.url()) as reader:
         assert await read_all(reader, sql, AnswerLimits(10_000, 900_000, 1_000)) == [*range(1, 100_001)]
-
-
-@pytest.mark.slow
-async def test_many_clients_share_few_connections(postgres: PostgresServer) -> None:
-    found: list[list[int]] = []
-
-    async def ask(reader: Reader) -> None:
-        found.append(await read_all(reader, NUMBERS))
-
-    async with reading(postgres.url(), size=5) as reader, anyio.create_task_group() as tasks:
-        for _ in range(100):
-            tasks.start_soon(ask, reader)
-    assert found == [[*range(1, 26)]] * 100

@@ -43,17 +43,6 @@ async def test_readers_follow_to_the_file_that_took_the_place(tmp_path: Path) ->
         assert database.openings == 1
 
 
-async def test_each_file_has_a_number_of_its_own(tmp_path: Path) -> None:
-    file, numbers = make(tmp_path / "data.db", 0), set[int]()
-    async with opened(file) as database:
-        for value in (1, 2, 3):
-            async with database.readers.lent() as connection:
-                await connection.run(lambda held, _: held.execute(ALL).fetchall())
-                numbers.add(connection.opening)
-            make(tmp_path / "new.db", value).replace(file)
-    assert len(numbers) == 3
-
-
 async def test_the_writer_writes_to_the_file_that_took_the_place(tmp_path: Path) -> None:
     file = make(tmp_path / "data.db", 1)
     async with opened(file) as database:

@@ -132,7 +132,7 @@ async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where:
         with anyio.fail_after(PATIENCE), pytest.raises(SqlError) as raised:
             await (read if where in reads else insert)()
         assert raised.value.code == "timeout"
-        # No thread is at it either.
+        # No thread is at it either, which nothing but the connections tell.
         assert {connection._at_work for pool in database.pools for connection in pool._all} == {None}
 
 

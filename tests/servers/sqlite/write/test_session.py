@@ -2,8 +2,8 @@
 
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from servers.sql.errors import SqlError
 from servers.sql.pages import AnswerLimits
 from servers.sql.query import Query
 from servers.sql.write.consent import Figures
+from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.query.query import run_query
 from servers.sqlite.write.session import Session, write
@@ -83,49 +84,33 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading
     return waits, free
 
 
-async def change(path: Path) -> None:
-    """A change by a connection that is only opened for it."""
-    async with opened(path) as mine:
-        await execute(mine, "UPDATE counter SET n = 5")
-
-
-async def read(path: Path) -> None:
-    """A query by a connection that is only opened for it."""
-    async with opened(path) as mine:
-        answer = await mine.read(
-            partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 10_000, 1_000))
-        )
-    assert list(answer.page.rows) == [(0,)]
-
-
-@pytest.mark.parametrize("act", [change, read])
-async def test_s9_who_comes_while_the_database_is_locked_waits(
-    tmp_path: Path, waiting: tuple[threading.Event, threading.Event], act: Callable[[Path], Awaitable[None]]
-) -> None:
-    waits, free = waiting
-    with database(tmp_path, "delete") as db:
-        db.execute("BEGIN EXCLUSIVE")
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(act, tmp_path / "data.db")
-            assert await anyio.to_thread.run_sync(waits.wait, PATIENCE)
-            db.execute("COMMIT")
-            free.set()
+READ = partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 10_000, 1_000))
 
 
 @pytest.mark.parametrize("act", ["write", "read"])
-async def test_s9_who_is_there_while_the_database_is_locked_waits(
-    tmp_path: Path, waiting: tuple[threading.Event, threading.Event], act: str
+@pytest.mark.parametrize("there", [False, True], ids=["comes", "is there"])
+async def test_s9_who_comes_or_is_there_while_the_database_is_locked_waits(
+    tmp_path: Path, waiting: tuple[threading.Event, threading.Event], there: bool, act: str
 ) -> None:
     waits, free = waiting
+
+    async def ask(mine: Database) -> None:
+        if act == "write":
+            await execute(mine, "UPDATE counter SET n = 5")
+        else:
+            assert list((await mine.read(READ)).page.rows) == [(0,)]
+
+    async def come() -> None:
+        async with opened(tmp_path / "data.db") as mine:
+            await ask(mine)
+
     with database(tmp_path, "delete") as db:
-        async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
-            await execute(mine, "DELETE FROM rows")
+        async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
+            mine = await stack.enter_async_context(opened(tmp_path / "data.db")) if there else None
+            if mine is not None:
+                await execute(mine, "DELETE FROM rows")
             db.execute("BEGIN EXCLUSIVE")
-            if act == "write":
-                tasks.start_soon(execute, mine, "UPDATE counter SET n = 5")
-            else:
-                work = partial(run_query, Query("SELECT n FROM counter", ()), AnswerLimits(10, 10_000, 1_000))
-                tasks.start_soon(mine.read, work)
+            tasks.start_soon(come if mine is None else partial(ask, mine))
             assert await anyio.to_thread.run_sync(waits.wait, PATIENCE)
             db.execute("COMMIT")
             free.set()
