@@ -49,6 +49,10 @@ async def test_a_question_ends_the_round_and_its_answer_goes_on_with_the_call() 
         assert first["result"]["inputRequests"]["q1"]["params"]["message"] == "Your first name?"
         second = await round_of(peer, "greet", first, q1=named("Ada"))
         assert asked(second) == {"q2": "elicitation/create"}
+        # A state that was used is gone.
+        error = (await round_of(peer, "greet", first, q1=named("Eve")))["error"]
+        gone = "the call this request went on with is gone; start over without requestState"
+        assert (error["code"], error["message"]) == (-32602, gone)
         assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
         assert (asking.opened, len(parking)) == (1, 0)
 
@@ -83,17 +87,6 @@ async def test_what_the_server_tells_reaches_the_round_that_is_there() -> None:
         await round_of(peer, "ask_both", first, q1=named("Ada"))
         told = [(one["method"], one["params"].get("message")) for one in peer.others]
         assert told == [("notifications/progress", "asking"), ("notifications/progress", "asked")]
-
-
-async def test_a_state_that_was_used_is_gone() -> None:
-    async with _parking() as (_, peer, _parked):
-        first = await round_of(peer, "greet")
-        await round_of(peer, "greet", first, q1=named("Ada"))
-        error = (await round_of(peer, "greet", first, q1=named("Eve")))["error"]
-        assert (error["code"], error["message"]) == (
-            -32602,
-            "the call this request went on with is gone; start over without requestState",
-        )
 
 
 async def test_the_call_of_somebody_else_is_gone() -> None:

@@ -84,12 +84,8 @@ async def test_who_declares_something_else_has_another_session() -> None:
         assert await peer.text("keep", word="forms") == "nothing"
         peer.capabilities = EVERYTHING
         assert await peer.text("keep") == "nothing"
-        assert asking.opened == 2
-
-
-async def test_the_server_is_told_who_the_client_is_and_what_it_can_do() -> None:
-    async with _pooled() as (_, running, _pool), _talking(running, capabilities=EVERYTHING) as peer:
         assert await peer.text("who") == "wire: elicitation, roots, sampling"
+        assert asking.opened == 2
 
 
 async def test_two_clients_hear_each_of_their_own_calls_only() -> None:

@@ -83,7 +83,7 @@ def lines(caplog):
     return [one.getMessage() for one in caplog.records if one.name == "shared.gateway" and one.levelname == "WARNING"]
 
 
-async def test_a_tool_that_changed_is_withheld(path):
+async def test_a_tool_that_changed_or_is_new_is_withheld(path):
     async with serving(pinned(path, "a", "b")) as other:
         assert await other.names() == ["a", "b"]
         other.change()
@@ -91,6 +91,21 @@ async def test_a_tool_that_changed_is_withheld(path):
         result = (await other.peer.call("a"))["result"]
         assert (result["isError"], result["content"][0]["text"]) == (True, CHANGED)
         assert await other.text("b") == "b"
+        declare(other.running.features, "z", "Is new.")
+        other.running.changes.tools()
+        assert await other.names() == ["b"]
+        assert "the definition of z is not pinned; its operator can accept" in await other.text("z")
+
+
+async def test_pins_outlive_the_run_and_each_run_is_judged_by_itself(path):
+    async with serving(pinned(path, "a")) as other:
+        await other.names()
+    app = pinned(path, "a")
+    async with serving(app) as one, serving(app) as other:
+        assert await one.text("a") == "a"
+        other.change(say=False)
+        assert await other.text("a") == CHANGED
+        assert await one.text("a") == "a"
 
 
 async def test_what_is_called_is_checked_where_nobody_has_listed(path):
@@ -120,23 +135,6 @@ async def test_no_tools_at_all_are_no_first_sight(path):
         assert await other.names() == []
         declare(other.running.features, "a", "Is a.")
         assert await other.names() == ["a"]
-
-
-async def test_a_tool_that_is_new_is_withheld(path):
-    async with serving(pinned(path, "a")) as other:
-        await other.names()
-        declare(other.running.features, "z", "Is new.")
-        other.running.changes.tools()
-        assert await other.names() == ["a"]
-        assert "the definition of z is not pinned; its operator can accept" in await other.text("z")
-
-
-async def test_pins_outlive_the_run(path):
-    async with serving(pinned(path, "a")) as other:
-        await other.names()
-    async with serving(pinned(path, "a")) as other:
-        other.change(say=False)
-        assert await other.text("a") == CHANGED
 
 
 async def test_a_change_that_is_not_told_is_seen_in_the_next_list(path):
@@ -302,15 +300,6 @@ async def test_a_later_round_of_a_call_that_was_let_pass_goes_on(path):
         params["inputResponses"] = {"roots": {"roots": []}}
         assert (await peer.request("tools/call", params))["result"]["content"][0]["text"] == "0"
         assert await Other(running, peer).text("a") == CHANGED
-
-
-async def test_each_run_of_the_server_is_judged_by_itself(path):
-    app = pinned(path, "a")
-    async with serving(app) as one, serving(app) as other:
-        assert await one.text("a") == await other.text("a") == "a"
-        other.change()
-        assert await other.text("a") == CHANGED
-        assert await one.text("a") == "a"
 
 
 async def test_who_calls_is_who_lists_and_hears_nothing_of_that(path):
