@@ -13,7 +13,7 @@ from shared.server.context import Context
 from shared.server.extension import Extension
 from shared.server.features import Handler
 from tests.shared.gateway.bridge.recording import Recording
-from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, Behind, bridged
+from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, NEW, OLD, Behind, bridged
 from tests.shared.gateway.joined.members import vendors
 from tests.shared.server.peer import Json, Peer
 from tests.wire import NEWEST_HANDSHAKE, STATELESS

@@ -89,6 +89,7 @@ async def test_a_question_goes_to_the_only_client_that_calls(version: str) -> No
     ):
         assert await _greeted(ada, "Ada", "Lovelace") == "Ada Lovelace"
         assert await _greeted(eve, "Eve", "Adams") == "Eve Adams"
+        assert "roots/list" in await ada.text("tell_refusal")  # which it has not declared
         assert (await _has_heard(ada), await _has_heard(eve)) == ([], [])
 
 
