@@ -65,7 +65,7 @@ async def _asked_in_rounds(peer, params, answers):
 async def said(function, answers, version):
     async with talking(app_with(function), version, ALL) as peer:
         answer = await asked(peer, function.__name__, answers)
-    return answer["result"]["content"][0]["text"] if "result" in answer else answer["error"]["code"]
+    return answer["result"]["content"][0]["text"]
 
 
 # Asking, the same handler in both eras
@@ -139,6 +139,23 @@ async def test_a_question_is_withdrawn_when_the_handler_no_longer_waits():
         assert await peer.text("impatient") == "went on"
         methods = [message["method"] for message in peer.others]
     assert methods[-1:] == ["notifications/cancelled"]
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_progress_arrives_while_the_call_runs(version):
+    told = anyio.Event()
+
+    async def slow(ctx: Context[None]) -> str:
+        """Reports, and waits."""
+        await ctx.progress(1, 2, "half")
+        await told.wait()
+        return ""
+
+    async with talking(app_with(slow), version) as peer:
+        await peer.begin("tools/call", {"name": "slow"}, progressToken="t")
+        report = await peer.other("notifications/progress")
+        told.set()
+    assert report["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
 
 
 # Failing
