@@ -95,38 +95,24 @@ def test_p2_an_include_or_an_embedded_file_outside_the_library_is_refused(tmp_pa
     assert all("has an empty name" in refusal(found, kind)[2] for kind in kinds)
 
 
-def test_p2_links_are_reported_and_not_followed(tmp_path: Path) -> None:
+def test_p2_links_and_pipes_are_not_followed_and_not_waited_for(tmp_path: Path) -> None:
     write(tmp_path / "out", {"secret.md": SIMPLE, "part.md": "secret"})
-    folder = tmp_path / "lib"
-    folder.mkdir()
-    (folder / "file.md").symlink_to(tmp_path / "out/secret.md")
-    (folder / "folder").symlink_to(tmp_path / "out")
-    (folder / "_part.md").symlink_to(tmp_path / "out/part.md")
-    found = library(folder, {"one.md": front(body="{% include '_part.md' %}"), "two.md": front(body="Two.")})
-    assert found.names == ["one", "two"]
-    assert [(one.path, one.reason) for one in found.problems()] == [
-        (path, "it is a link, and links are not followed") for path in ("_part.md", "file.md", "folder")
-    ]
-    with pytest.raises(PromptError, match="there is no file"):
-        texts(found, "one")
+    includes = {"link.md": "_part.md", "linked.md": "_parts/part.md", "piped.md": "_pipe.md"}
+    files = {path: front(body=f"{{% include '{included}' %}}") for path, included in includes.items()}
+    write(tmp_path / "lib", {**files, "two.md": front(body="Two.")})
+    links = {"file.md": "secret.md", "folder": "", "_part.md": "part.md", "_parts": ""}
+    for name, target in links.items():
+        (tmp_path / "lib" / name).symlink_to(tmp_path / "out" / target)
+    for name in ("pipe.md", "_pipe.md"):
+        os.mkfifo(tmp_path / "lib" / name)
+    found = library(tmp_path / "lib", {})
+    assert found.names == ["link", "linked", "piped", "two"]
+    link, pipe = "it is a link, and links are not followed", "it is not a file, but a pipe, a socket or a device"
+    reported = {one.path: one.reason for one in found.problems()}
+    assert reported == {**dict.fromkeys(links, link), **dict.fromkeys(("pipe.md", "_pipe.md"), pipe)}
+    for name in ("link", "linked", "piped"):
+        assert "there is no file" in refusal(found, name)[2]
     assert texts(found, "two") == ["Two."]
-
-
-def test_p2_an_include_through_a_linked_folder_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "out", {"part.md": "secret"})
-    found = library(tmp_path / "lib", {"one.md": front(body="{% include '_parts/part.md' %}")})
-    (tmp_path / "lib/_parts").symlink_to(tmp_path / "out")
-    with pytest.raises(PromptError, match="there is no file"):
-        texts(found, "one")
-
-
-def test_p2_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.md")
-    os.mkfifo(tmp_path / "_part.md")
-    found = library(tmp_path, {"one.md": front(body="{% include '_part.md' %}")})
-    assert found.names == ["one"]
-    with pytest.raises(PromptError, match="there is no file"):
-        texts(found, "one")
 
 
 BROKEN: dict[str, tuple[bytes, int | None, str]] = {

@@ -172,18 +172,14 @@ async def test_subscribers_are_told_of_what_concerns_them(tmp_path: Path, era: s
 async def test_a_prompt_that_comes_back_is_told_to_its_subscribers(tmp_path: Path, era: str) -> None:
     lib = folder(tmp_path / "lib", {"a.md": SIMPLE})
     async with following(era, lib, "prompt://a") as follower:
+        if era != STATELESS:
+            for uri in ("prompt://b", "prompt://a/b", "skill://b/SKILL.md", "file:///etc/passwd"):
+                assert (await follower.peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
         told = updates(follower)
         (lib / "a.md").unlink()
         assert await anext(told) == "prompt://a"
         put(lib, {"a.md": SIMPLE})
         assert await anext(told) == "prompt://a"
-
-
-async def test_what_is_nothing_of_a_library_is_not_subscribed_to(tmp_path: Path) -> None:
-    uris = ["prompt://b", "prompt://a/b", "skill://b/SKILL.md", "file:///etc/passwd"]
-    async with inside(folder(tmp_path / "lib", {"a.md": SIMPLE})) as peer:
-        codes = [(await peer.request("resources/subscribe", uri=uri))["error"]["code"] for uri in uris]
-    assert codes == [-32002] * 4
 
 
 async def test_what_was_written_before_the_question_is_there(tmp_path: Path) -> None:

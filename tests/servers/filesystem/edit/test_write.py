@@ -67,16 +67,12 @@ def test_protected_files_are_changed_where_the_operator_allows_it(root, write, e
     assert (root / "file").stat().st_mode & 0o777 == 0o444
 
 
-def test_a_new_file_only(root, write):
+def test_a_new_file_only_and_only_what_can_be_encoded(root, write):
     (root / "link").symlink_to("none")
     assert write("file", "one", "create").created
     assert code(write, "file", "two", "create") == code(write, "link", "two", "create") == "already_exists"
-    assert (root / "file").read_text() == "one"
-
-
-def test_half_a_surrogate_pair_is_not_written(root, write):
-    assert code(write, "file", "\ud800") == "bad_edit"
-    assert os.listdir(root) == []
+    assert code(write, "new", "\ud800") == "bad_edit"
+    assert (sorted(os.listdir(root)), (root / "file").read_text()) == (["file", "link"], "one")
 
 
 # Adding

@@ -58,17 +58,12 @@ def test_files_above_the_start_count_too(root, search):
     assert paths(search(start="in")) == ["a.py"]
 
 
-def test_a_repository_in_another_has_its_own_rules(root, search):
+def test_a_repository_in_another_has_its_own_rules_and_the_data_of_git_is_left_out(root, search):
     make(root, "*.log\n", "inner/a.log", "inner/.git/config", "a.log")
-    assert paths(search()) == ["inner/a.log"]
-    assert paths(search(start="inner")) == ["a.log"]
-
-
-def test_the_data_of_git_is_left_out(root, search):
-    make(root, "", ".git/config", "a")
     found = search()
-    assert (paths(found), found["ignored"]) == (["a"], 0)
-    assert paths(search(include_ignored=True)) == ["a", ".git/config"]
+    assert (paths(found), found["ignored"]) == (["inner/a.log"], 1)
+    assert paths(search(start="inner")) == ["a.log"]
+    assert paths(search(start="inner", include_ignored=True)) == ["a.log", ".git/config"]
 
 
 def test_names_that_are_no_text_are_matched_as_far_as_they_are(root, search):

@@ -55,19 +55,14 @@ def shown(found):
     return [(change.kind, change.path.rsplit("/", 1)[1]) for change in found.changes]
 
 
-async def test_the_first_call_gives_a_cursor_and_nothing_else(files, root, everything):
+async def test_the_first_call_gives_a_cursor_and_what_happens_then_is_told_while_one_waits(files, root, everything):
     (root / "old").touch()
     async with journal_of(files) as journal:
         found = await journal.read(None, everything, 10, 0)
         assert (found.changes, found.overflow, found.more) == ((), False, False)
         assert (await journal.read(found.cursor, everything, 10, 0)).changes == ()
-
-
-async def test_what_happens_after_it_is_told_while_one_waits(files, root, everything):
-    async with journal_of(files) as journal:
-        cursor = (await journal.read(None, everything, 10, 0)).cursor
         (root / "file").touch()
-        found = await journal.read(cursor, everything, 10, 30)
+        found = await journal.read(found.cursor, everything, 10, 30)
         assert shown(found) == [("created", "file")]
         assert found.changes[0].path == str(root / "file")
         (root / "file").unlink()

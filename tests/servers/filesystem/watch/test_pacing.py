@@ -21,24 +21,16 @@ def told(one, notices, until):
     return times
 
 
-def test_the_first_notice_is_acted_upon_at_once():
+def test_the_first_notice_is_acted_upon_at_once_and_the_next_waits_for_a_quiet_moment():
     assert told(watched(), {100}, 110) == [100]
-
-
-def test_the_next_one_waits_for_a_quiet_moment():
     assert told(watched(), {100, 102}, 110) == [100, 103]
+    assert told(watched(), {100, 120}, 130) == [100, 120]
+    # Without a leading edge many notices are one look.
+    assert told(watched(PACE._replace(leading=False)), {100, 101, 102}, 110) == [103]
 
 
 def test_w5_endless_notices_lead_to_looks_at_a_bounded_rate_the_last_one_included():
     assert told(watched(), range(100, 120), 130) == [100, 105, 110, 115, 120]
-
-
-def test_after_a_quiet_time_the_next_one_leads_again():
-    assert told(watched(), {100, 120}, 130) == [100, 120]
-
-
-def test_without_a_leading_edge_many_notices_are_one_look():
-    assert told(watched(PACE._replace(leading=False)), {100, 101, 102}, 110) == [103]
 
 
 def test_w6_the_paths_to_look_at_are_bounded():

@@ -118,19 +118,13 @@ def test_plain_words_are_understood_as_yaml_1_2_has_them() -> None:
     assert [type(one) for one in found.values()] == [type(one) for one in WORDS.values()]
 
 
-def test_what_aliases_name_counts_each_time() -> None:
+def test_an_alias_means_what_it_names_and_counts_each_time() -> None:
+    assert parse_mapping("a: &x [1, 2]\nb: *x") == {"a": [1, 2], "b": [1, 2]}
     with pytest.raises(PromptError, match="more than 64,000 characters"):
         parse_mapping(f"a: &x {'b' * 1_000}\nb: [{'*x, ' * 64}]")
-
-
-def test_a_hint_of_many_spaces_is_read_at_once() -> None:
     # A pattern that tries each space as the last one takes minutes.
     with pytest.raises(PromptError, match="the front matter has more than 64,000 characters"):
         parse_document(f"---\nargument-hint: [{' ' * 250_000}x\n---\nText".encode())
-
-
-def test_an_alias_means_what_it_names() -> None:
-    assert parse_mapping("a: &x [1, 2]\nb: *x") == {"a": [1, 2], "b": [1, 2]}
 
 
 def test_without_libyaml_it_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

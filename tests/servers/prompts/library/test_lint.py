@@ -74,15 +74,12 @@ def test_what_is_wrong_is_on_one_line(tmp_path: Path) -> None:
     assert found == ["b.md: 'a\\n.md' has a prompt called 'one' already"]
 
 
-def test_a_description_that_no_skill_can_have_is_found(tmp_path: Path) -> None:
-    found = said(tmp_path, {"a.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it."})
-    assert found == ["a.md:2: the description has more than 1,024 characters, which a skill can't have"]
-
-
-def test_a_long_prompt_is_found_with_its_estimate(tmp_path: Path) -> None:
-    found = said(tmp_path, {"a.md": front(body="x" * 20_000)})
-    assert found == [
-        "a.md: it is long: 20,032 bytes, about 5,008 tokens (an estimate: bytes / 4); 5,000 are a lot for one prompt"
+def test_what_is_too_long_is_found(tmp_path: Path) -> None:
+    described = f"---\ndescription: {'x' * 1_025}\n---\nSay it."
+    size = "20,032 bytes, about 5,008 tokens (an estimate: bytes / 4); 5,000 are a lot for one prompt"
+    assert said(tmp_path, {"a.md": described, "b.md": front(body="x" * 20_000)}) == [
+        "a.md:2: the description has more than 1,024 characters, which a skill can't have",
+        f"b.md: it is long: {size}",
     ]
 
 

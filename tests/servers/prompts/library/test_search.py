@@ -67,19 +67,13 @@ def test_upper_and_lower_case_are_the_same(tmp_path: Path) -> None:
         assert found(tmp_path, files, query) == ["a", "b"], query
 
 
-def test_no_word_gives_all_by_name_and_an_unknown_one_nothing(tmp_path: Path) -> None:
-    assert found(tmp_path, {"b.md": SIMPLE, "a.md": SIMPLE}, " ") == ["a", "b"]
+def test_no_word_gives_all_by_name_and_no_more_come_than_were_asked_for(tmp_path: Path) -> None:
+    assert found(tmp_path, {f"{one}.md": SIMPLE for one in "edcba"}, " ") == ["a", "b", "c", "d", "e"]
     assert found(tmp_path, {}, "nothing") == []
-
-
-def test_no_more_come_than_were_asked_for_and_all_are_counted(tmp_path: Path) -> None:
-    write(tmp_path, {f"{one}.md": SIMPLE for one in "abcde"})
     matches = search(opened(tmp_path), "something", 2)
     assert ([one.name for one in matches.prompts], matches.total) == (["a", "b"], 5)
-
-
-def test_a_broken_prompt_takes_nobodys_place(tmp_path: Path) -> None:
-    assert found(tmp_path, {"a.md": front("no: 1"), "b.md": SIMPLE}, "something", 1) == ["b"]
+    # A broken prompt takes nobody's place.
+    assert found(tmp_path, {"a.md": front("no: 1")}, "something", 1) == ["b"]
 
 
 def test_any_query_has_an_answer() -> None:
