@@ -21,6 +21,7 @@ from tests.checks.faults.raw import ROOT, Raw
 from tests.checks.faults.test_http_process import listening
 from tests.servers.bundle.other_server import COMMAND
 from tests.servers.bundle.refusals import not_refused
+from tests.servers.bundle.serve.test_foreign_server import is_alive
 
 EXPOSE = [sys.executable, "-m", "servers", "expose", "--port", "0"]
 PATIENCE = 60.0
@@ -50,22 +51,13 @@ async def value_of(client: Client, variable: str) -> str:
     return known[(await client.call_tool("digest", {"variable": variable})).text]
 
 
-def is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with exposed() as (_, url):
         yield url
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["handshake", "stateless"])
+@pytest.mark.parametrize("mode", ["stateless", pytest.param("handshake", marks=pytest.mark.slow)])
 async def test_it_is_the_server_that_was_started(url: str, mode: str) -> None:
     with anyio.fail_after(PATIENCE):
         async with connect_http(url, ClientOptions(mode=mode)) as client:
@@ -88,44 +80,30 @@ async def test_each_session_has_a_process_unless_one_is_for_all(shared: bool, tm
 
 
 @pytest.mark.slow
-async def test_the_command_has_what_it_was_given_and_no_other_secret() -> None:
-    options = ("--env", "ONE=1", "--env", "TWO")
-    with exposed(*options, TWO="2", THREE="3") as (_, url), anyio.fail_after(PATIENCE):
-        async with connect_http(url) as client:
-            found = [await value_of(client, name) for name in ("ONE", "TWO", "THREE")]
-    assert found == ["1", "2", "not set"]
-
-
-@pytest.mark.slow
-async def test_whoever_has_no_token_is_not_let_in(tmp_path: Path) -> None:
+async def test_the_command_has_what_it_was_given_and_whoever_has_no_token_is_not_let_in(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hush")
-    with exposed("--token-file", str(tmp_path / "token")) as (_, url), anyio.fail_after(PATIENCE):
+    options = ("--env", "ONE=1", "--env", "TWO", "--token-file", str(tmp_path / "token"))
+    with exposed(*options, TWO="2", THREE="3") as (_, url), anyio.fail_after(PATIENCE):
+        async with connect_http(url, token="hush") as client:
+            assert [await value_of(client, name) for name in ("ONE", "TWO", "THREE")] == ["1", "2", "not set"]
         with pytest.raises(PeerError) as refused:
             async with connect_http(url):
                 pass
-        async with connect_http(url, token="hush") as client:
-            assert client.server.info["name"] == "other"
     assert refused.value.code == 401
 
 
 @pytest.mark.slow
-async def test_what_it_has_to_say_goes_to_the_log_and_all_ends_with_a_signal() -> None:
+async def test_a_server_that_ended_is_started_again_and_all_ends_with_a_signal() -> None:
+    """What it has to say goes to the log."""
     with exposed() as (process, url), anyio.fail_after(PATIENCE):
         async with connect_http(url, ClientOptions(mode="stateless")) as client:
-            pid = await restarted(client)
-        assert is_there(pid)
+            first = await pid_of(client)
+            assert (pid := await restarted(client)) != first
+        assert is_alive(pid)
         process.process.send_signal(signal.SIGTERM)
         assert process.wait() == 0
         assert f"{Path(sys.executable).name}: other: a word on stderr" in process.stderr()
-    assert not is_there(pid)
-
-
-@pytest.mark.slow
-async def test_a_server_that_ended_is_started_again(url: str) -> None:
-    with anyio.fail_after(PATIENCE):
-        async with connect_http(url, ClientOptions(mode="stateless")) as client:
-            first = await pid_of(client)
-            assert await restarted(client) != first
+    assert not is_alive(pid)
 
 
 async def restarted(client: Client) -> int:

@@ -31,7 +31,6 @@ def text(process: Raw, message: Json) -> str:
     return said
 
 
-@pytest.mark.slow
 def test_several_by_their_names_are_one_server() -> None:
     with joined("sqlite", "prompts") as process:
         found = names(process.open())
@@ -85,3 +84,9 @@ def test_what_is_wrong_is_refused_in_one_line(
     for name in [name for name in os.environ if name.startswith("MCP_")]:
         monkeypatch.delenv(name)
     assert not not_refused(capsys, main, REFUSED)
+
+
+def test_with_one_name_it_is_the_program_of_that_server(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["sqlite", "--version"])
+    assert capsys.readouterr().out.startswith("sqlite ")

@@ -79,7 +79,7 @@ class Clients:
         self.http = http
         self.requests: Counter[tuple[str, str, str]] = Counter()
         self.errors: Counter[tuple[str, str, str]] = Counter()
-        self.refused: Counter[tuple[str, int]] = Counter()
+        self.refused: Counter[tuple[str, str]] = Counter()
         self.sessions: list[tuple[str, Json]] = []
         self._id = 0
 
@@ -93,11 +93,10 @@ class Clients:
         if session is None:
             params = {**params, "_meta": envelope()}
             headers = routing(method, params.get("name"))
-        answer = await self.post(
-            server, {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}, headers
-        )
-        tool = params["name"] if method == "tools/call" else ""
-        labels = (server, method if method in METHODS else "other", tool if tool in TOOLS else tool and "other")
+        message = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+        answer = await self.post(server, message, headers)
+        tool = params.get("name", "")
+        labels = (server, method if method in METHODS else "other", "other" if tool.startswith("made-up") else tool)
         self.requests[labels] += 1
         said = answer.json()
         if "error" in said or said["result"].get("isError"):
@@ -113,42 +112,24 @@ class Clients:
         session = {"Mcp-Session-Id": answer.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
         await self.post(server, {"jsonrpc": "2.0", "method": "notifications/initialized"}, session)
         for used in (session, None):
-            for method, params in WORK[server]:
-                await self.ask(server, method, params, used)
+            for tool, arguments in (*WORK[server], (f"made-up-{number}", {})):
+                await self.ask(server, "tools/call", {"name": tool, "arguments": arguments}, used)
             await self.ask(server, f"made/up{number}", {}, used)
-            await self.ask(server, "tools/call", {"name": f"made-up-{number}", "arguments": {}}, used)
         self.sessions.append((server, session))
         for faulty in ("crash", "hang"):
             refused = await self.post(faulty, {"jsonrpc": "2.0", "id": 1, "method": "ping"})
             assert (refused.status_code, refused.headers["retry-after"].isdigit()) == (503, True)
-            self.refused[faulty, 503] += 1
+            self.refused[faulty, "503"] += 1
 
 
-def _call(tool: str, **arguments: Any) -> tuple[str, Json]:
-    return "tools/call", {"name": tool, "arguments": arguments}
-
-
-WORK = {
-    "filesystem": [
-        _call("read_text_file", path="a.txt"),
-        _call("read_text_file", path="/etc/passwd"),
-        _call("get_file_info", path="a.txt"),
-        ("tools/list", {}),
-    ],
-    "sqlite": [
-        _call("read_query", query="SELECT count(*) FROM customers"),
-        _call("read_query", query="SELECT FROM"),
-        _call("list_tables"),
-    ],
-    "fetch": [_call("fetch", url="http://127.0.0.1:1/"), ("tools/list", {}), ("prompts/list", {})],
-    "prompts": [
-        _call("search_prompts", query="commit"),
-        ("prompts/list", {}),
-        ("prompts/get", {"name": "no-such-prompt"}),
-    ],
+# What works, and what does not.
+WORK: dict[str, list[tuple[str, Json]]] = {
+    "filesystem": [("read_text_file", {"path": "a.txt"}), ("read_text_file", {"path": "/etc/passwd"})],
+    "sqlite": [("list_tables", {}), ("read_query", {"query": "SELECT FROM"})],
+    "fetch": [("fetch", {"url": "http://127.0.0.1:1/"})],
+    "prompts": [("search_prompts", {"query": "commit"})],
 }
-METHODS = {"initialize", "tools/call", "tools/list", "prompts/list", "prompts/get"}
-TOOLS = {"read_text_file", "get_file_info", "read_query", "list_tables", "fetch", "search_prompts"}
+METHODS = {"initialize", "tools/call"}
 
 
 async def metrics(http: httpx.AsyncClient) -> dict[str, Counter[tuple[str, ...]]]:
@@ -184,7 +165,7 @@ ALL_READY = {"filesystem": "ready", "sqlite": "ready", "fetch": "ready", "prompt
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("sessions", [16, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sessions", [16, 200])
 async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path: Path) -> None:
     catalog, config = faulty(tmp_path, "crash", "hang"), configured(tmp_path, "crash", "hang")
     with serving(tmp_path, "--config", config, "--catalog", catalog) as (process, url):
@@ -212,9 +193,7 @@ async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path
         assert found["mcp_requests_total"] == clients.requests
         assert found["mcp_request_duration_seconds_count"] == clients.requests
         assert found["mcp_request_errors_total"] == clients.errors
-        assert {(server, int(status)): n for (server, status), n in found["mcp_http_refused_total"].items()} == {
-            **clients.refused
-        }
+        assert found["mcp_http_refused_total"] == clients.refused
         assert found["mcp_sessions"] == Counter((server,) for server, _ in clients.sessions)
         assert found["mcp_server_up"] == Counter({(name,): 1 for name in ALL_READY})
         process.process.terminate()
@@ -223,7 +202,6 @@ async def test_all_serve_while_one_crashes_and_one_hangs(sessions: int, tmp_path
         assert "a secret detail of /secret/path" in log
 
 
-@pytest.mark.slow
 def test_without_a_configuration_it_serves_at_once(tmp_path: Path) -> None:
     with serving(tmp_path, "prompts", "sqlite") as (process, url):
         told = httpx.get(f"{url}/metrics", timeout=PATIENCE, trust_env=False).text

@@ -1,26 +1,18 @@
 """The workbench as it is served, and `mcp-server-bundle open`; tests/checks/browser has what it does in a browser."""
 
 import json
-import os
 import re
-import sys
-import webbrowser
 from pathlib import Path
 
 import httpx
 import pytest
 
-from servers.bundle.commands import open as opening
 from servers.bundle.workbench.front import INDEX, Workbench
 from servers.web.pages import assemble
 from shared.transports.http.app import HttpApp, HttpOptions
 from shared.transports.http.mount import Mount
-from tests.checks.faults.raw import Raw
 from tests.servers.bundle.commands.test_serve import serving
-from tests.servers.bundle.refusals import not_refused
 from tests.shared.transports.http.http_wire import PATIENCE, envelope, make_server, merged, routing
-
-OPEN = [sys.executable, "-m", "servers", "open"]
 
 
 def client(**options: object) -> httpx.AsyncClient:
@@ -139,76 +131,3 @@ def test_the_page_can_be_left_away(tmp_path: Path) -> None:
         assert process.wait() == 0
     assert [one.status_code for one in found] == [404, 200]
     assert found[1].json().keys() == {"status", "version", "sessions", "streams"}
-
-
-# open
-
-
-def opened(*arguments: str, **variables: str) -> Raw:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("MCP_", "BROWSER"))}
-    return Raw([*OPEN, *arguments], env={**env, **variables})
-
-
-def url_of(process: Raw) -> str:
-    """What `open` says when it serves."""
-    assert process.process.stderr is not None
-    line = process.process.stderr.readline().decode()
-    found = re.fullmatch(r"the workbench is at (http://127\.0\.0\.1:\d+/); Ctrl\+C ends it\n", line)
-    assert found is not None, line
-    return found[1]
-
-
-@pytest.mark.slow
-def test_open_serves_to_this_machine_and_opens_the_browser(tmp_path: Path) -> None:
-    browser, seen = tmp_path / "browser", tmp_path / "seen"
-    os.mkfifo(seen)
-    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
-    browser.chmod(0o700)
-    config = tmp_path / "bundle.yaml"
-    config.write_text("host: 0.0.0.0\nport: 1\nworkers: 2\ntoken: hunter2\nservers: {prompts: {}}")
-    config.chmod(0o600)
-    with opened("--config", str(config), BROWSER=str(browser)) as process:
-        url = url_of(process)
-        assert seen.read_text().strip() == url
-        told = httpx.get(f"{url}metrics", timeout=PATIENCE, trust_env=False)
-        process.process.terminate()
-        assert process.wait() == 0
-        assert "hunter2" not in process.stderr()
-    assert told.status_code == 401
-
-
-@pytest.mark.slow
-def test_open_takes_the_port_that_is_given_and_leaves_the_browser_alone(tmp_path: Path) -> None:
-    browser, seen = tmp_path / "browser", tmp_path / "seen"
-    browser.write_text(f"#!/bin/sh\ntouch {seen}\n")
-    browser.chmod(0o700)
-    with opened("--no-browser", "prompts", BROWSER=str(browser)) as process:
-        url = url_of(process)
-        process.process.terminate()
-        assert process.wait() == 0
-    port = url.rstrip("/").rpartition(":")[2]
-    with opened("--no-browser", "--port", port, "prompts", BROWSER=str(browser)) as process:
-        assert url_of(process) == url
-        process.process.terminate()
-        assert process.wait() == 0
-    assert not seen.exists()
-
-
-def test_where_there_is_no_browser_open_says_so(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(webbrowser, "open", lambda _url: False)
-    opening._browse("http://127.0.0.1:8000/")
-    assert capsys.readouterr().err == "no browser could be opened here: open http://127.0.0.1:8000/ in one\n"
-
-
-REFUSED = [
-    (["fech"], "there is no server 'fech' in the catalog; there are: filesystem, "),
-    (["--host", "0.0.0.0"], "unrecognized arguments: --host"),
-    (["--port", "65536"], "--port: Input should be less than or equal to 65535"),
-    (["--config", "/there/is/none"], "/there/is/none: No such file or directory"),
-]
-
-
-def test_what_is_wrong_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not not_refused(capsys, opening.main, REFUSED)
