@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from shared.protocol.identity import Peer as Known
-from tests.shared.gateway.bridge.telling import Telling, until
+from tests.shared.gateway.bridge.telling import MODES, Telling, until
 from tests.shared.server.peer import Peer, talking
 
 
@@ -83,6 +85,15 @@ async def test_the_shared_level_is_said_again_on_another_connection() -> None:
         await telling.cut()
         await until(lambda: levels(telling) == [])
         await until(lambda: levels(telling) == ["error"])
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_who_asks_for_a_level_is_told_what_holds(mode: str) -> None:
+    telling = Telling(mode)
+    telling.is_away = True
+    async with telling.bridged() as running, talking(running) as peer:
+        await peer.request("logging/setLevel", {"level": "debug"})
+        assert await logged(peer) == "the server small is not available: nobody answers at http://…"
 
 
 async def test_a_level_that_is_none_is_refused() -> None:
