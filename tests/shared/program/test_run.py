@@ -413,6 +413,8 @@ def test_a_process_on_stdio_serves_a_client_that_errs_and_ends_at_a_signal(tmp_p
     ]
     assert told(audit) == outcomes
     assert [trace.stat().st_mode & 0o077, audit.stat().st_mode & 0o077] == [0, 0]
+    traced = [next(kind for kind in json.loads(line) if kind != "time") for line in trace.read_text().splitlines()]
+    assert {*traced} == {"received", "refused", "sent"}
     assert "hunter2" not in trace.read_text()
 
 
@@ -434,6 +436,8 @@ def test_a_process_speaks_dialects_unless_that_is_off() -> None:
     with Raw([*SLOW, "--dialects", "off"]) as server:
         server.send(tools)
         assert 'send "initialize" first' in server.receive()["error"]["message"]
+        server.open().send(tools)
+        assert server.receive()["error"]["code"] == -32601
         server.send_bytes(with_length(b"{}") + b"\n")
         assert server.receive()["error"]["code"] == -32700
 
