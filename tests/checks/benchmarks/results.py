@@ -8,10 +8,7 @@ import json
 import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
-
-FORMAT = 1
-"""Of the JSON file; to be raised where an older `compare` would misread it."""
+from typing import Any
 
 
 @dataclass
@@ -52,12 +49,4 @@ class Results:
 
     def save(self, file: Path) -> None:
         """Writes all of it as JSON."""
-        file.write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=1) + "\n")
-
-    @classmethod
-    def load(cls, file: Path) -> Self:
-        """What `save` wrote. Raises ValueError for any other file."""
-        found = json.loads(file.read_text())
-        if not isinstance(found, dict) or found.pop("format", None) != FORMAT:
-            raise ValueError(f"{file} holds no results of `make bench`, or those of another version")
-        return cls(**found)
+        file.write_text(json.dumps(asdict(self), indent=1) + "\n")

@@ -129,6 +129,7 @@ SERIES = (
     Series("browser", browser_rows.load_rows, targets.PAGE_LOADS, (OURS,)),
     Series("browser", browser_rows.table_rows, targets.PAGE_TABLES, (OURS,)),
 )
+MEASURES = tuple(row for series in SERIES for row in series.rows)
 PARTS = tuple(dict.fromkeys(one.part for one in SERIES))
 
 
@@ -154,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _round(results, number, chosen, Path(folder))
     if options.json is not None:
         results.save(options.json)
-    print(table(results))
+    print(table(results, MEASURES))
     return 0
 
 

@@ -12,6 +12,7 @@ from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.addresses import is_public, parse_address
 from servers.fetch.network.client import ClientOptions, open_client
+from servers.fetch.network.urls import parse_url
 from tests.checks.fetch.hostile_urls import Urls
 from tests.checks.fetch.rawsites import opened_raw_site, redirect_to
 from tests.checks.fetch.recording import Reached, recorded
@@ -58,6 +59,8 @@ async def outcome(loader: Loader, url: str) -> str:
     """How one load ended: the code of an error, or nothing."""
     with anyio.fail_after(PATIENCE):
         try:
+            parsed = parse_url(url)
+            assert parse_url(str(parsed)) == parsed
             loaded = await loader.load(url)
         except FetchError as error:
             return told(error)

@@ -5,7 +5,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import LoggingMessageNotificationParams
 
-from .peers import STATELESS, Case
+from .peers import Case
 
 
 async def test_progress_of_two_calls_is_apart(case: Case) -> None:
@@ -39,7 +39,7 @@ async def test_call_whose_time_is_up_is_stopped(case: Case, key: str) -> None:
         assert (await client.call_tool("when_stopped", {"key": key})).content[0].text == "stopped"
 
 
-@pytest.mark.parametrize("mode", ["auto", STATELESS])
+@pytest.mark.parametrize("mode", ["auto"])
 async def test_no_logging_unless_asked_for(case: Case) -> None:
     seen: list[str] = []
 

@@ -9,14 +9,14 @@ from mcp.client.subscriptions import PromptsListChanged, ResourceUpdated, ToolsL
 from mcp.shared.exceptions import MCPError
 from mcp_types import ResourceUpdatedNotification, ToolListChangedNotification
 
-from .peers import STATELESS, Case, Heard
+from .peers import Case, Heard
 
 pytestmark = [
     # The client warns that `subscribe` and `unsubscribe` have gone from the newest version.
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 ]
 
-MODERN = pytest.mark.parametrize("mode", ["auto", STATELESS])
+MODERN = pytest.mark.parametrize("mode", ["auto"])
 HANDSHAKE = pytest.mark.parametrize("mode", ["legacy"])
 
 
@@ -94,7 +94,7 @@ async def test_changed_file_is_read_anew(case: Case, file: Path) -> None:
         assert contents.text == "after\n"
 
 
-@pytest.mark.parametrize("transport", ["http", "http+token"])
+@pytest.mark.parametrize("transport", ["http+token"])
 async def test_change_by_another_client_is_heard(case: Case, key: str) -> None:
     heard = Heard()
     async with case.connect("bench", message_handler=heard) as client, case.connect("bench") as other:

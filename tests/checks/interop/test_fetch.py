@@ -1,4 +1,4 @@
-"""The official client reads pages: whole and in pieces, several at once, as a resource and as a prompt."""
+"""The official client reads pages in pieces, and as resources."""
 
 import re
 
@@ -27,21 +27,6 @@ async def test_page_in_pieces(case: Case, site: str) -> None:
             text += within(result.content[0].text)
             start = result.meta.get("nextIndex")
     assert all(paragraph in text for paragraph in PARAGRAPHS)
-
-
-async def test_several_pages_with_progress(case: Case, site: str) -> None:
-    heard: list[float] = []
-
-    async def told(progress: float, _total: float | None, _message: str | None) -> None:
-        heard.append(progress)
-
-    async with case.connect("fetch") as client:
-        urls = [f"{site}/data", f"{site}/nothing", f"{site}/story"]
-        result = await client.call_tool("fetch_many", {"urls": urls}, progress_callback=told)
-    assert not result.is_error
-    assert "status" in result.content[0].text
-    assert "Paragraph number 0" in result.content[0].text
-    assert heard == [1, 2, 3]
 
 
 async def test_page_as_resource(case: Case, site: str) -> None:

@@ -61,7 +61,7 @@ async def test_ends_with_its_client(case: Case, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("mode", ["legacy"])  # the newest version has no sessions
-@pytest.mark.parametrize("transport", ["http", "http+token"])
+@pytest.mark.parametrize("transport", ["http+token"])
 async def test_session_ends_with_its_client(case: Case) -> None:
     health = case.http.url("bench", case.token).replace("/mcp", "/healthz")
     headers = {} if case.token is None else {"Authorization": f"Bearer {case.token}"}

@@ -11,9 +11,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestFormParams, ElicitResult, ErrorData, InputRequiredResult
 
-from .peers import STATELESS, Case
+from .peers import Case
 
-MODERN = pytest.mark.parametrize("mode", ["auto", STATELESS])
+MODERN = pytest.mark.parametrize("mode", ["auto"])
 
 
 class Answers:

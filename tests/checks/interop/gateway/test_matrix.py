@@ -16,7 +16,7 @@ from tests.npm import Unavailable
 pytestmark = [pytest.mark.timeout(600)]
 
 ROW_SECONDS = 60.0
-SHORT_SECONDS = 5.0
+SHORT_SECONDS = 2.0
 """How long a row may take that nothing is asserted of."""
 
 Record = Callable[[Column, Mapping[str, str]], None]

@@ -1,16 +1,9 @@
 """URLs as they are written, and as they are understood."""
 
-import random
-from contextlib import suppress
-
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.address_policy import Policy, Rules
-from servers.fetch.network.addresses import is_public, parse_address
-from servers.fetch.network.connecting import CheckedBackend
 from servers.fetch.network.urls import MAX_URL, parse_url
-from tests.servers.fetch.reaching import Recorder
 
 
 def test_a_url_has_one_form() -> None:
@@ -113,39 +106,3 @@ def test_a_url_may_not_grow_too_long_by_being_encoded() -> None:
     parse_url("https://example.com/" + "\U0001f600" * 1_000)
     with pytest.raises(FetchError, match=f"longer than {MAX_URL} characters"):
         parse_url("https://example.com/" + "\U0001f600" * 1_400)
-
-
-PIECES = "http:// https:// 127.0.0.1 127 0x7f 0177 2130706433 １ 。 . [ ] ::1 ::ffff: 64:ff9b:: fe80:: : %".split()  # noqa: SIM905
-PIECES += "25 @ / ? # a é example.com 99999 80 - _ xn-- localhost ⓛ 8.8.8.8 2606:4700::".split()  # noqa: SIM905
-PIECES += ["\\", " ", "\t", "\x00", "\ud800", "\u0130", "\u200b", "\u00ad", "\u202e", "\U000e0041"]
-
-
-async def reach(text: str, backend: CheckedBackend) -> bool:
-    """Whether it is a URL. If so it is the same when read again, and a connection is tried."""
-    try:
-        url = parse_url(text)
-    except FetchError as error:
-        return error.code != "bad_url"
-    assert parse_url(str(url)) == url
-    assert not url.userinfo
-    with suppress(FetchError):
-        await backend.connect_tcp(url.raw_host.decode("ascii"), url.port or 80)
-    return True
-
-
-@pytest.mark.parametrize("times", [500, pytest.param(20_000, marks=pytest.mark.slow)])
-async def test_whatever_is_written_leads_nowhere_private(times: int) -> None:
-    chance, recorder = random.Random(7), Recorder()
-    backend = CheckedBackend(Policy(Rules()), EverythingPrivate(), recorder)
-    urls = 0
-    for _ in range(times):
-        pieces = chance.choices(PIECES, k=chance.randint(1, 8))
-        urls += await reach("http://" + "".join(pieces), backend)
-    assert urls > times / 20
-    assert recorder.reached
-    assert all(is_public(parse_address(address)) for address, _ in recorder.reached)
-
-
-class EverythingPrivate:
-    async def resolve(self, host: str) -> list[str]:
-        return ["10.0.0.1"]
