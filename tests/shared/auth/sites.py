@@ -37,6 +37,18 @@ def said(document: Any, status: int = 200, **headers: str) -> Said:
     return Said(status, json.dumps(document).encode(), {"content-type": "application/json", **named})
 
 
+class Silence:
+    """Never answers; `asked` is set once there is something to answer."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    async def __call__(self, asked: Asked) -> Said:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return NOT_FOUND
+
+
 NOT_FOUND = Said(404, b"not found")
 Answering = Callable[[Asked], Awaitable[Said]]
 

@@ -13,8 +13,9 @@ from shared.auth.issuers import Issuer
 from shared.auth.web import MAX_ANSWER, Web
 from shared.protocol.http.rules import Denial
 from shared.protocol.identity import Principal
+from tests.clock import forward
 from tests.shared.auth.issuing import EC, Clock, bear, issuing, rsa, trusting
-from tests.shared.auth.sites import Asked, Said, said
+from tests.shared.auth.sites import Asked, Said, Silence, said
 
 NEW = ECKey.generate_key("P-256", {"kid": "new"}, private=True)
 METADATA = "/.well-known/oauth-authorization-server"
@@ -22,11 +23,6 @@ METADATA = "/.well-known/oauth-authorization-server"
 
 def status(told: Principal | Denial) -> int:
     return told.status if isinstance(told, Denial) else 200
-
-
-async def never(asked: Asked) -> Said:
-    await asyncio.sleep(60)
-    return Said()
 
 
 async def drop(asked: Asked) -> Said:
@@ -43,7 +39,6 @@ def gives(answer: Said) -> Callable[[Asked], Awaitable[Said]]:
 MANY = said({"keys": [EC.as_dict(private=False) | {"kid": str(n)} for n in range(101)]})
 Fault = tuple[str, Callable[[Asked], Awaitable[Said]]]
 FAULTS: dict[str, Fault] = {
-    "slow": ("/jwks", never),
     "gone": ("/jwks", drop),
     "huge": ("/jwks", gives(Said(200, b'{"keys": [], "x": "' + b"x" * MAX_ANSWER + b'"}'))),
     "too many keys": ("/jwks", gives(MANY)),
@@ -65,12 +60,23 @@ async def test_an_issuer_that_can_not_be_asked_grants_nothing(fault: str) -> Non
     path, answer = FAULTS[fault]
     async with issuing() as bad, issuing() as good:
         bad.answers[path] = answer
-        tokens = trusting(bad, good, patience=0.2)
+        tokens = trusting(bad, good)
         told = await bear(tokens, bad.sign())
         assert isinstance(told, Denial)
         assert (told.status, told.headers, told.challenge) == (503, (("retry-after", "30"),), "")
         assert isinstance(await bear(tokens, good.sign()), Principal)
         assert bad.site.count("/elsewhere") == 0
+
+
+async def test_an_issuer_that_does_not_answer_grants_nothing() -> None:
+    async with issuing() as slow, issuing() as good:
+        slow.answers["/jwks"] = silence = Silence()
+        tokens = trusting(slow, good, patience=10)
+        asking = asyncio.ensure_future(bear(tokens, slow.sign()))
+        await silence.asked.wait()
+        forward(10)
+        assert status(await asking) == 503
+        assert isinstance(await bear(tokens, good.sign()), Principal)
 
 
 async def test_an_issuer_that_is_down_is_not_asked_for_each_token() -> None:

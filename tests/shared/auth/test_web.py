@@ -1,13 +1,12 @@
 """What is asked of authorization servers, over sockets."""
 
-import asyncio
 import gzip
 
 import pytest
 
 from shared.auth.addresses import ForbiddenAddress
 from shared.auth.web import MAX_ANSWER, Unreachable, Web, WebError
-from tests.shared.auth.sites import Asked, Said, said, serving
+from tests.shared.auth.sites import Asked, Said, Silence, said, serving
 
 
 async def echo(asked: Asked) -> Said:
@@ -85,16 +84,9 @@ async def test_what_is_compressed_is_refused() -> None:
 
 
 async def test_who_is_slow_is_out_of_reach() -> None:
-    over = asyncio.Event()
-
-    async def never(asked: Asked) -> Said:
-        await over.wait()
-        return Said()
-
-    async with serving(never) as site:
+    async with serving(Silence()) as site:
         with pytest.raises(Unreachable, match="TimeoutError"):
             await Web(patience=0.05).get_json(site.url)
-        over.set()
 
 
 async def test_nobody_there_is_out_of_reach() -> None:
