@@ -75,7 +75,7 @@ class StillIssuer(Issuer):
         return [key for key in (EC, rsa()) if kid in (None, key.kid)]
 
 
-ISSUER = FakeIssuer()
+ISSUER = FakeIssuer(keys=[])  # nobody asks it for them, and an RSA key takes a while to make
 ISSUER.site.port = 9
 STILL = JwtTokens([StillIssuer(ISSUER.url, Web())], ClaimRules())
 
