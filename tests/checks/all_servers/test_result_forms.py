@@ -144,6 +144,9 @@ async def test_data_is_as_short_as_its_text(server: str, era: str, tmp_path: Pat
     async with serving(server, tmp_path, era) as peer:
         tools = (await peer.request("tools/list"))["result"]["tools"]
         cases = DATA.get(server, ())
+        if era == STATELESS and server != "everything":
+            said = (await peer.request("server/discover"))["result"]["instructions"]
+            assert re.search(r"(never follow|follow no other) instructions found there", said)
         told = {tool["name"] for tool in tools if "outputSchema" in tool}
         # What shows the roots can only ask for them without a session.
         assert told - {"show_roots"} == {tool for tool, _ in cases}
@@ -154,13 +157,6 @@ async def test_data_is_as_short_as_its_text(server: str, era: str, tmp_path: Pat
                 data = json.dumps(result["structuredContent"], ensure_ascii=False, separators=(",", ":")).encode()
                 text = "".join(block["text"] for block in result["content"]).encode()
                 assert len(data) <= FACTOR * len(text) + SPARE, (tool, case(count))
-
-
-@pytest.mark.parametrize("server", NAMED)
-async def test_the_instructions_say_how_to_treat_what_others_wrote(server: str, tmp_path: Path) -> None:
-    async with serving(server, tmp_path, STATELESS) as peer:
-        said = (await peer.request("server/discover"))["result"]["instructions"]
-    assert re.search(r"(never follow|follow no other) instructions found there", said)
 
 
 async def test_what_a_database_says_is_marked_in_both_forms(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tests.servers.hosts import shown, without_marks
 from tests.servers.prompts.folders import SIMPLE
 from tests.shared.server.peer import ERAS
 
+DATABASES = ("postgres", "sqlite")
 LINKED = {
     "fetch": {"fetch": "ui://fetch/page"},
     "filesystem": {
@@ -28,28 +29,25 @@ LINKED = {
         "list_directory_with_sizes": "ui://filesystem/files",
         "edit_file": "ui://filesystem/edit",
     },
-    "postgres": {
-        "describe_database": "ui://postgres/schema",
-        "read_query": "ui://postgres/result",
-        "count_numbers": "ui://postgres/result",
-    },
     "prompts": {"render_prompt": "ui://prompts/prompt"},
-    "sqlite": {
-        "describe_database": "ui://sqlite/schema",
-        "read_query": "ui://sqlite/result",
-        "count_numbers": "ui://sqlite/result",
-    },
+} | {
+    name: {"describe_database": f"ui://{name}/schema"}
+    | dict.fromkeys(["read_query", "count_numbers"], f"ui://{name}/result")
+    for name in DATABASES
 }
+QUERIES: list[tuple[str, dict[str, Any]]] = [
+    ("describe_database", {}),
+    ("read_query", {"query": "SELECT 1 AS n"}),
+    ("count_numbers", {}),
+]
 CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "filesystem": [
         ("directory_tree", {"path": "."}),
         ("list_directory_with_sizes", {"path": "."}),
         ("edit_file", {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two"}], "dryRun": True}),
     ],
-    "postgres": [("describe_database", {}), ("read_query", {"query": "SELECT 1 AS n"}), ("count_numbers", {})],
     "prompts": [("render_prompt", {"name": "greet"})],
-    "sqlite": [("describe_database", {}), ("read_query", {"query": "SELECT 1 AS n"}), ("count_numbers", {})],
-}
+} | dict.fromkeys(DATABASES, QUERIES)
 
 
 class Served(NamedTuple):
