@@ -176,18 +176,20 @@ def test_a_copy_that_is_too_large_is_taken_away(root, duplicate, monkeypatch):
     assert names(root) == ["bytes", "deep", "many"]
 
 
-def test_a_cancelled_copy_is_taken_away(files, root, at, no_leak):
+@pytest.mark.parametrize(("name", "steps"), [("dir", 2), ("large", 1)])
+def test_a_cancelled_copy_is_taken_away(files, root, at, no_leak, name, steps):
     (root / "dir/a").mkdir(parents=True)
     (root / "dir/b").write_text("x")
-    left = iter([True, True])
+    (root / "large").write_bytes(b"x" * 3_000_000)
+    left = iter([True] * steps)
 
     def checkpoint():
         if not next(left, False):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        copy(files, at("dir"), at("copy"), checkpoint)
-    assert names(root) == ["dir"]
+        copy(files, at(name), at("copy"), checkpoint)
+    assert names(root) == ["dir", "large"]
 
 
 def test_a_copy_does_not_replace_what_appears_meanwhile(files, root, at):

@@ -146,21 +146,16 @@ async def test_a_look_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytes
         tasks.cancel_scope.cancel()
 
 
-async def test_a_directory_that_comes_is_watched_with_what_is_in_it(lib: Path) -> None:
-    async with watching(Libraries([lib])) as told:
-        put(lib, {"git/hooks/a.md": SIMPLE})
-        assert await told.next() == news("git-hooks-a")
-        put(lib, {"git/hooks/a.md": front(body="New.")})
-        assert await told.next() == news("git-hooks-a")
-
-
-async def test_an_empty_directory_is_watched(lib: Path) -> None:
+async def test_a_directory_that_comes_is_watched_with_what_is_in_it_or_empty(lib: Path) -> None:
     opener = Opener()
     async with watching(Libraries([lib]), opener) as told:
-        (lib / "git").mkdir()
+        (lib / "log").mkdir()
         await opener.until(2)
-        put(lib, {"git/a.md": SIMPLE})
-        assert await told.next() == news("git-a")
+        put(lib, {"log/a.md": SIMPLE})
+        assert await told.next() == news("log-a")
+        for text in (SIMPLE, front(body="New.")):
+            put(lib, {"git/hooks/a.md": text})
+            assert await told.next() == news("git-hooks-a")
 
 
 async def test_a_folder_that_is_exchanged_is_told_and_watched(tmp_path: Path, lib: Path) -> None:
