@@ -1,7 +1,6 @@
-"""The wheel: what it holds, and what it is like to install it from the file, with pip, pipx and uvx."""
+"""The wheel: what it holds, and what it is like to install it from the file, with pip and uvx."""
 
 import json
-import subprocess
 import sys
 import tarfile
 import zipfile
@@ -15,7 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from servers.bundle.catalog import CATALOG, Entry, load_catalog
 from servers.bundle.commands.export import main as export
 from shared.client.connect import connect_http
-from tests.checks.bundle.programs import BARE, INSTALLING, run
+from tests.checks.bundle.programs import BARE, run
 from tests.checks.interop.pages import served
 from tests.postgres_server import any_database
 from tests.wire import Wire
@@ -80,11 +79,6 @@ async def test_with_pip_a_server_answers(installed: Path, tmp_path: Path) -> Non
     assert len(answer["result"]["prompts"]) == len(load_catalog().entry("prompts").prompts)
 
 
-def test_with_pip_the_commands_know_the_catalog(installed: Path, tmp_path: Path) -> None:
-    listed = run([str(installed / "python"), "-m", "servers", "list"], tmp_path)
-    assert all(entry.name in listed for entry in ENTRIES)
-
-
 def test_with_pip_the_exports_are_those_of_the_checkout(installed: Path, tmp_path: Path) -> None:
     assert export(["--output", str(tmp_path / "checkout")]) == 0
     run([str(installed / "mcp-server-bundle"), "export", "--output", "wheel"], tmp_path)
@@ -92,13 +86,6 @@ def test_with_pip_the_exports_are_those_of_the_checkout(installed: Path, tmp_pat
     assert len(ours) == 3 * len(ENTRIES)
     for path in ours:
         assert (tmp_path / "wheel" / path.relative_to(tmp_path / "checkout")).read_bytes() == path.read_bytes()
-
-
-async def test_with_pipx_a_server_answers(wheel: Path, installers: Path, tmp_path: Path) -> None:
-    env = {**BARE, "PIPX_HOME": str(tmp_path / "home"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
-    run([str(installers / "pipx"), "install", f"{wheel}[filesystem]"], tmp_path, env)
-    async with Wire([str(tmp_path / "bin" / "mcp-bundle-filesystem"), "."], cwd=tmp_path, env=BARE) as server:
-        assert (await server.initialize())["serverInfo"]["name"] == "filesystem"
 
 
 # What loads the libraries of the extra, and a part of its answer.
@@ -126,20 +113,6 @@ async def test_with_uvx_and_its_own_extra_a_server_does_its_work(
             answer = await server.request("tools/call", {"name": tool, "arguments": given}, timeout=60)
     assert wanted in answer["result"]["content"][0]["text"]
     assert not answer["result"].get("isError")
-
-
-@each_with_extra
-def test_without_its_extra_a_server_names_it_in_one_line(
-    entry: Entry, wheel: Path, installers: Path, tmp_path: Path
-) -> None:
-    command = [str(installers / "uvx"), "--quiet", "--from", str(wheel), str(entry.script)]
-    done = subprocess.run(
-        [*command, *arguments(entry, tmp_path)],
-        cwd=tmp_path, env=BARE, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=INSTALLING,
-    )  # fmt: skip
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (2, "")
-    assert line.endswith(f"it needs the extra '{entry.extra}': uvx --from '{wheel}[{entry.extra}]' {entry.script}")
 
 
 @pytest.fixture

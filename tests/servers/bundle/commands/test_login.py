@@ -64,23 +64,21 @@ async def logged_in(world: World, tokens: FileTokens) -> None:
     assert await world.get(world.client(AuthorizationCode(Person()), tokens=tokens)) == 200
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--port", "99999"], "argument --port: has to be a port"),
-        (["--port=-5"], "argument --port: has to be a port"),
-        (["--port", "0000099999"], "argument --port: has to be a port"),
-        (["--client-metadata-url", "http://client.example/us"], "has to be an https URL with a path"),
-        (["--client-metadata-url", "https://client.example/"], "has to be an https URL with a path"),
-        (["--client-metadata-url", "https://["], "has to be an https URL with a path"),
-        (["--client-id", "\udcff"], "--client-id has characters that can't be sent"),
-    ],
-)
-def test_what_can_t_be_is_refused_at_once(
-    tokens: FileTokens, capsys: pytest.CaptureFixture[str], words: list[str], said: str
-) -> None:
-    assert run("login", "https://mcp.example/mcp", *words) == 2
-    assert said in capsys.readouterr().err
+REFUSED = [
+    (["--port", "99999"], "argument --port: has to be a port"),
+    (["--port=-5"], "argument --port: has to be a port"),
+    (["--port", "0000099999"], "argument --port: has to be a port"),
+    (["--client-metadata-url", "http://client.example/us"], "has to be an https URL with a path"),
+    (["--client-metadata-url", "https://client.example/"], "has to be an https URL with a path"),
+    (["--client-metadata-url", "https://["], "has to be an https URL with a path"),
+    (["--client-id", "\udcff"], "--client-id has characters that can't be sent"),
+]
+
+
+def test_what_can_t_be_is_refused_at_once(tokens: FileTokens, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in REFUSED:
+        assert run("login", "https://mcp.example/mcp", *words) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_keyring_that_is_misnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -61,9 +61,6 @@ def test_before_anything_is_pinned_it_changes_nothing(place: Place, capsys: pyte
     assert place.pin() == 0
     assert place.pins.is_new
     assert "nothing is pinned yet: --accept does it now" in capsys.readouterr().out
-
-
-def test_all_can_be_accepted_at_once(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.pin("--accept") == 0
     assert place.pins.names == ["a", "b"]
     assert f"pinned in {place.path}/other.pins.json: all of them" in capsys.readouterr().out
@@ -95,13 +92,13 @@ def test_some_can_be_accepted(place: Place) -> None:
     assert place.pin("--accept", "a") == 1
     assert place.pin("--accept", "b") == 0
     assert place.pin() == 0
-
-
-def test_what_is_gone_can_be_let_go(place: Place) -> None:
-    place.pin("--accept")
-    place.offer(tool("a"))
+    # What is gone can be let go.
+    place.offer(tool("a", "Is another."))
     assert place.pin("--accept", "b") == 0
     assert place.pins.names == ["a"]
+    # A tool that is listed twice has to fit twice.
+    place.offer(tool("a", "Is another."), tool("a"))
+    assert place.pin() == 1
 
 
 def test_what_is_not_allowed_is_withheld_by_no_pin(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,22 +119,17 @@ def test_what_the_server_says_is_not_obeyed_by_the_terminal(place: Place, capsys
     assert "\x1b" not in out
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "why"),
-    [
-        ("none", [], "there is no server 'none' with a command or a url in it; there are: other"),
-        ("filesystem", [], "servers.filesystem: this is one of ours, and has nothing to pin"),
-        ("other", ["--accept", "none"], "there is no tool 'none'"),
-    ],
-)
-def test_what_is_not_there_is_wrong_usage(
-    place: Place, name: str, words: list[str], why: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert place.pin(*words, name=name) == 2
-    assert why in capsys.readouterr().err
+WRONG: list[tuple[str, list[str], str]] = [
+    ("none", [], "there is no server 'none' with a command or a url in it; there are: other"),
+    ("filesystem", [], "servers.filesystem: this is one of ours, and has nothing to pin"),
+    ("other", ["--accept", "none"], "there is no tool 'none'"),
+]
 
 
-def test_a_damaged_file_of_pins_is_wrong_usage(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_there_is_wrong_usage(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, words, why in WRONG:
+        assert place.pin(*words, name=name) == 2
+        assert why in capsys.readouterr().err
     place.pins.path.write_text("{")
     assert place.pin() == 2
     assert "is not a file of pins; remove it to pin the tools anew" in capsys.readouterr().err
@@ -154,12 +146,6 @@ def test_a_server_that_is_not_pinned_is_said_to_be(place: Place, capsys: pytest.
     place.write(pin=False)
     assert place.pin("--accept") == 0
     assert "its pins count for nothing" in capsys.readouterr().err
-
-
-def test_a_tool_that_is_listed_twice_has_to_fit_twice(place: Place) -> None:
-    place.pin("--accept")
-    place.offer(tool("a", "Is another."), tool("a"), tool("b"))
-    assert place.pin() == 1
 
 
 def test_long_changes_are_cut_and_say_so() -> None:

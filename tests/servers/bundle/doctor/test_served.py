@@ -62,10 +62,7 @@ async def test_all_is_well(place: Place) -> None:
         (Severity.OK, ", 'filesystem'", "its settings are as it takes them"),
         (Severity.OK, ", 'other'", "it starts, is tiny 1, speaks 2025-11-25, and has 2 tools"),
     ]
-
-
-async def test_only_those_that_are_asked_for(place: Place) -> None:
-    place.write({"filesystem": {"roots": ["."]}, "other": place.other()})
+    # Those that are asked for, and no others.
     assert [one.where for one in await place.look("filesystem")][1:] == [f"{place.config}, 'filesystem'"]
 
 
@@ -100,22 +97,14 @@ async def test_a_command_that_is_not_there(place: Place) -> None:
     assert found.fix == f"install no-such-program-here, or correct its command in {place.config}"
 
 
-async def test_a_server_that_ends_and_what_it_said_without_its_secrets(place: Place) -> None:
-    (place.path / "tools.json").write_text("{}")
-    script = f"import sys; sys.exit('bad token {TOKEN}')"
-    place.write({"other": {"command": [sys.executable, "-I", "-S", "-c", script], "env": {"TOKEN": TOKEN}}})
-    [(severity, what)] = await place.wrong()
-    assert severity == "fault"
-    assert what.endswith("; last it said: bad token ***")
-
-
-async def test_the_last_words_of_one_are_not_those_of_another(place: Place) -> None:
+async def test_the_last_words_of_one_are_its_own_and_without_its_secrets(place: Place) -> None:
     def ending(words: str) -> dict[str, Any]:
         return {"command": [sys.executable, "-I", "-S", "-c", f"import sys; sys.exit('{words}')"]}
 
-    place.write({"one": ending("of one"), "two": ending("of two")})
-    said = [what.rpartition("; last it said: ")[2] for _, what in await place.wrong()]
-    assert said == ["of one", "of two"]
+    place.write({"one": {**ending(f"bad token {TOKEN}"), "env": {"TOKEN": TOKEN}}, "two": ending("of two")})
+    found = await place.wrong()
+    assert [severity for severity, _ in found] == ["fault", "fault"]
+    assert [what.rpartition("; last it said: ")[2] for _, what in found] == ["bad token ***", "of two"]
 
 
 async def test_a_server_that_is_silent(place: Place) -> None:
