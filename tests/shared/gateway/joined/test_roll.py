@@ -182,35 +182,6 @@ async def test_what_fails_to_list_disappears_and_returns_with_word_of_it() -> No
         await peer.other("notifications/tools/list_changed")
 
 
-async def test_a_list_is_asked_for_without_a_word_of_progress() -> None:
-    """The token is that of the call on whose behalf it is asked for."""
-    door, heard = member("a", "read"), []
-
-    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-        heard.append((context.call.method.name, context.call.token, context.call.raw.get("_meta", {})))
-        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}
-
-    async with joined(door) as running, talking(running) as peer:
-        opened(door).handlers["tools/list"] = listed
-        await peer.request("tools/call", {"name": "read"}, progressToken="token")
-        ((method, token, meta),) = heard
-        assert (method, token) == ("tools/list", None)
-        assert "progressToken" not in meta
-
-
-async def test_a_list_whose_cursor_comes_twice_ends_there() -> None:
-    door, asked = member("a", "read"), list[str | None]()
-
-    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-        asked.append(params.cursor)
-        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}], "nextCursor": "again"}
-
-    async with joined(door) as running, talking(running) as peer:
-        opened(door).handlers["tools/list"] = listed
-        assert await names(peer) == ["read"]
-        assert asked == [None, "again"]
-
-
 async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() -> None:
     door, asked = member("a", "read", SimpleNamespace(differs_by_client=True)), []
     shown = [{"name": f"tool_{number:03}", "inputSchema": {"type": "object"}} for number in range(250)]
@@ -250,13 +221,19 @@ async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another() ->
         assert await names(first) == ["read"]
 
 
-async def test_a_list_that_says_nothing_of_it_is_not_for_anyone_to_keep() -> None:
-    door = member("a", "read")
+async def test_a_list_is_asked_for_in_its_own_name_to_where_a_cursor_comes_twice() -> None:
+    """The token is that of the call on whose behalf it is asked for, and nobody may keep what does not say so."""
+    door, heard = member("a", "read"), []
 
-    async def listed(*_: Any) -> dict[str, Any]:
-        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}]}
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        heard.append((context.call.method.name, context.call.token, params.cursor))
+        assert "progressToken" not in context.call.raw.get("_meta", {})
+        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}], "nextCursor": "again"}
 
     async with joined(door) as running, talking(running, STATELESS) as peer:
         opened(door).handlers["tools/list"] = listed
+        assert "result" in await peer.request("tools/call", {"name": "read"}, progressToken="token")
+        assert heard == [("tools/list", None, None), ("tools/list", None, "again")]
         result = (await peer.request("tools/list"))["result"]
+        assert [tool["name"] for tool in result["tools"]] == ["read"]
         assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
