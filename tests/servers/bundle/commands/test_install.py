@@ -148,6 +148,10 @@ def test_a_dry_run_shows_and_changes_nothing(home: Path, capsys: pytest.CaptureF
     run(install, "prompts", "--starter", "--client", "cursor", "--dry-run")
     assert capsys.readouterr().out.endswith("nothing was changed, as --dry-run asks\n")
     assert (files(home), (home / ".local").exists()) == (before, False)
+    # The diff moves no cursor.
+    (home / ".claude.json").write_text('{\n  "a\u202e\x9b31m": {}\n}', encoding="utf-8")
+    run(install, "fetch", "--client", "claude-code", "--dry-run")
+    assert not {"\u202e", "\x9b"} & set(capsys.readouterr().out)
 
 
 def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,12 +270,6 @@ def test_what_cant_be_remembered_is_not_installed(home: Path, capsys: pytest.Cap
     assert not (home / ".claude.json").exists()
 
 
-def test_the_diff_moves_no_cursor(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (home / ".claude.json").write_text('{\n  "a\u202e\x9b31m": {}\n}', encoding="utf-8")
-    run(install, "fetch", "--client", "claude-code", "--dry-run")
-    assert not {"\u202e", "\x9b"} & set(capsys.readouterr().out)
-
-
 def test_a_file_the_client_does_not_read_is_refused_and_left_alone(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -280,6 +278,15 @@ def test_a_file_the_client_does_not_read_is_refused_and_left_alone(
     shown = refused(capsys, install, "fetch", "--client", "claude-code")
     assert shown.startswith(f"{path}: is not JSON: line 2, column 3")
     assert files(home) == [".claude.json", "work", "work/notes"]
+    # Servers in another form are left to the user.
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text("mcp_servers = {}\n")
+    shown = refused(capsys, install, "fetch", "--client", "codex")
+    assert shown.startswith(f"{path}: its servers are not tables [mcp_servers.NAME]")
+    assert path.read_text() == "mcp_servers = {}\n"
+    (home / ".cursor").touch()
+    assert refused(capsys, install, "fetch", "--client", "cursor").endswith("mcp.json: Not a directory")
 
 
 def test_the_file_as_it_was_is_kept_for_its_owner_only(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,20 +308,6 @@ def test_a_link_stays_one(home: Path) -> None:
     assert "fetch" in real.read_text()
     run(uninstall, "fetch", "--client", "claude-code")
     assert real.read_text() == "{}"
-
-
-def test_servers_in_another_form_are_left_to_the_user(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = home / ".codex" / "config.toml"
-    path.parent.mkdir()
-    path.write_text("mcp_servers = {}\n")
-    shown = refused(capsys, install, "fetch", "--client", "codex")
-    assert shown.startswith(f"{path}: its servers are not tables [mcp_servers.NAME]")
-    assert path.read_text() == "mcp_servers = {}\n"
-
-
-def test_a_file_in_place_of_the_directory_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (home / ".cursor").touch()
-    assert refused(capsys, install, "fetch", "--client", "cursor").endswith("mcp.json: Not a directory")
 
 
 def test_a_file_that_another_program_has_changed_meanwhile_is_left_alone(home: Path) -> None:

@@ -37,21 +37,20 @@ def test_what_stands_in_the_catalog_for_a_command_and_at_a_url() -> None:
     assert find_target(Asked("https://me:secret@example.com/mcp?key=secret")).name == "https://example.com/mcp"
 
 
-@pytest.mark.parametrize(
-    ("asked", "why"),
-    [
-        (Asked("files"), "there is no server 'files' in the catalog; there are: filesystem, "),
-        (Asked("-"), "- stands for a command"),
-        (Asked("ftp://example.com"), "the URL of a server begins with"),
-        (Asked("http://example.com", ("--x",)), "is started elsewhere"),
-        (Asked("http://me:x@example.com", headers={"Authorization": "b"}), "the URL has a user name already"),
-        (Asked("filesystem", headers={"a": "b"}), "headers and tokens go with a URL"),
-    ],
-    ids=lambda one: one.server if isinstance(one, Asked) else "",
-)
-def test_what_stands_for_nothing_is_refused(asked: Asked, why: str) -> None:
-    with pytest.raises(Misuse, match=why):
-        find_target(asked)
+REFUSED = [
+    (Asked("files"), "there is no server 'files' in the catalog; there are: filesystem, "),
+    (Asked("-"), "- stands for a command"),
+    (Asked("ftp://example.com"), "the URL of a server begins with"),
+    (Asked("http://example.com", ("--x",)), "is started elsewhere"),
+    (Asked("http://me:x@example.com", headers={"Authorization": "b"}), "the URL has a user name already"),
+    (Asked("filesystem", headers={"a": "b"}), "headers and tokens go with a URL"),
+]
+
+
+def test_what_stands_for_nothing_is_refused() -> None:
+    for asked, why in REFUSED:
+        with pytest.raises(Misuse, match=why):
+            find_target(asked)
 
 
 def test_an_entry_of_a_client_is_started_as_it_stands_there(home: Path) -> None:
@@ -82,23 +81,19 @@ def test_an_entry_with_a_url_brings_its_token(home: Path, monkeypatch: pytest.Mo
     assert (target.url, dict(target.headers)) == ("https://example.com/mcp", {"Authorization": "Bearer secret"})
 
 
-@pytest.mark.parametrize(
-    ("entry", "why"),
-    [
-        ({"command": "x", "disabled": True}, "'x' is switched off in "),
-        ({"command": "${env:NOT_SET}"}, "NOT_SET, which the entry of Cursor names, is not set in this shell"),
-        ({"command": "${input:key}"}, r"only Cursor knows what \$\{input:key\} stands for"),
-        ({}, "'x' has no 'command'"),
-    ],
-    ids=["switched off", "no variable", "a question", "no command"],
-)
-def test_an_entry_that_can_not_be_used_is_refused(entry: dict, why: str, home: Path) -> None:
-    write(home / ".cursor/mcp.json", "mcpServers", x=entry)
-    with pytest.raises((Misuse, ValueError), match=why):
-        find_target(Asked("cursor:x"))
+UNUSABLE: list[tuple[dict, str]] = [
+    ({"command": "x", "disabled": True}, "'x' is switched off in "),
+    ({"command": "${env:NOT_SET}"}, "NOT_SET, which the entry of Cursor names, is not set in this shell"),
+    ({"command": "${input:key}"}, r"only Cursor knows what \$\{input:key\} stands for"),
+    ({}, "'x' has no 'command'"),
+]
 
 
-def test_another_name_is_told_near_names(home: Path) -> None:
+def test_an_entry_that_can_not_be_used_is_refused(home: Path) -> None:
+    for entry, why in UNUSABLE:
+        write(home / ".cursor/mcp.json", "mcpServers", x=entry)
+        with pytest.raises((Misuse, ValueError), match=why):
+            find_target(Asked("cursor:x"))
     write(home / ".cursor/mcp.json", "mcpServers", files={"command": "x"})
     with pytest.raises(Misuse, match=r"there is no server 'fles'; did you mean files\? \(Cursor\)"):
         find_target(Asked("cursor:fles"))

@@ -55,38 +55,31 @@ async def test_the_page_is_sent_once_while_it_is_the_same() -> None:
     assert other.text == first.text == assemble(INDEX).html
 
 
-async def test_who_takes_no_gzip_gets_none() -> None:
+async def test_the_page_is_small_as_it_is_sent_and_cannot_be_changed() -> None:
+    """Who takes no gzip gets none; a HEAD has the headers of the page, and nothing else is taken."""
     async with client() as http:
-        answers = [await http.get("/", headers={"accept-encoding": coding}) for coding in ("gzip", "identity")]
-    assert [answer.headers.get("content-encoding") for answer in answers] == ["gzip", None]
-    assert answers[0].text == answers[1].text
-
-
-async def test_a_head_has_the_headers_of_the_page() -> None:
-    async with client() as http:
-        head, page = await http.head("/"), await http.get("/")
-    assert (head.status_code, head.content) == (200, b"")
-    assert head.headers["content-security-policy"] == page.headers["content-security-policy"]
-
-
-async def test_nothing_can_be_sent_to_the_page() -> None:
-    async with client() as http:
-        for method in ("POST", "PUT", "DELETE"):
-            assert (await http.request(method, "/", data={"a": "b"})).status_code == 405
+        async with http.stream("GET", "/", headers={"accept-encoding": "gzip"}) as answer:
+            sent = b"".join([chunk async for chunk in answer.aiter_raw()])
+        packed, plain = [await http.get("/", headers={"accept-encoding": one}) for one in ("gzip", "identity")]
+        head = await http.head("/")
+        refused = [
+            (await http.request(method, "/", data={"a": "b"})).status_code for method in ("POST", "PUT", "DELETE")
+        ]
+    assert len(sent) <= 150 * 1024
+    assert [one.headers.get("content-encoding") for one in (packed, plain)] == ["gzip", None]
+    assert packed.text == plain.text
+    assert (head.status_code, head.content, refused) == (200, b"", [405, 405, 405])
+    assert head.headers["content-security-policy"] == plain.headers["content-security-policy"]
 
 
 async def test_without_a_token_the_page_is_shown_and_nothing_else() -> None:
     async with client(tokens=("hunter2",)) as http:
         page, told, answer = await http.get("/"), await http.get("/metrics"), await http.post("/one/mcp")
-    assert (page.status_code, told.status_code, answer.status_code) == (200, 401, 401)
+        strangers = [{"host": "evil.example"}, {"origin": "https://evil.example"}]
+        refused = [(await http.get("/", headers=headers)).status_code for headers in strangers]
+    assert (page.status_code, told.status_code, answer.status_code, refused) == (200, 401, 401, [403, 403])
     assert page.text == assemble(INDEX).html
     assert "hunter2" not in page.text + json.dumps(dict(page.headers))
-
-
-@pytest.mark.parametrize("headers", [{"host": "evil.example"}, {"origin": "https://evil.example"}])
-async def test_the_page_is_for_nobody_else(headers: dict[str, str]) -> None:
-    async with client() as http:
-        assert (await http.get("/", headers=headers)).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -115,12 +108,6 @@ async def test_without_scripts_the_page_says_how_to_connect() -> None:
     assert said is not None
     for part in ("/NAME/mcp", "Bearer YOUR_TOKEN", "login URL", "/healthz", "/readyz", "/metrics"):
         assert part in said[1], part
-
-
-async def test_the_page_is_small_as_it_is_sent() -> None:
-    async with client() as http, http.stream("GET", "/", headers={"accept-encoding": "gzip"}) as answer:
-        sent = b"".join([chunk async for chunk in answer.aiter_raw()])
-    assert len(sent) <= 150 * 1024
 
 
 @pytest.mark.slow
