@@ -7,18 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import anyio
 import filelock
-import keyring
 import pytest
-from keyring.backend import KeyringBackend
-from keyring.errors import KeyringLocked
 
 from shared.client.auth import store
-from shared.client.auth.keyring_store import KeyringTokens, usable_keyring
-from shared.client.auth.store import FileTokens, OutOfReach
+from shared.client.auth.store import FileTokens
 from shared.errors import AuthError
 
 KEY = ("https://as.example", "https://mcp.example/mcp")
@@ -149,100 +144,3 @@ def test_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
     started = [subprocess.Popen(line) for _ in range(4)]
     assert [one.wait(50) for one in started] == [0] * 4
     assert json.loads((tmp_path / "logins" / "tokens.json").read_text())["entries"] == {"a": {"b": {"n": 40}}}
-
-
-class Full(Exception):
-    """As that of pywin32, which is no error of Python's."""
-
-
-class Ring(KeyringBackend):  # type: ignore[misc]
-    """A keyring in memory."""
-
-    priority = 5
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[Any, str] = {}
-        self.is_locked = False
-        self.room = 1_000_000
-
-    def get_password(self, service: str, username: str) -> str | None:
-        if self.is_locked:
-            raise KeyringLocked("s3cret")
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        if len(password) > self.room:
-            raise Full(1783, "CredWrite", "s3cret")
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
-
-
-async def test_a_keyring_has_the_secrets(tmp_path: Path) -> None:
-    ring = Ring()
-    tokens = KeyringTokens(tmp_path / "logins", ring)
-    await tokens.put(KEY, VALUE)
-    assert "s3cret" not in (tmp_path / "logins" / "tokens.json").read_text()
-    assert await tokens.get(KEY) == VALUE
-    await tokens.delete(KEY)
-    assert ring.kept == {}
-    assert await tokens.get(KEY) is None
-
-
-async def test_a_keyring_that_is_locked(tmp_path: Path) -> None:
-    ring = Ring()
-    tokens = KeyringTokens(tmp_path / "logins", ring)
-    await tokens.put(KEY, VALUE)
-    ring.is_locked = True
-    with pytest.raises(AuthError, match="the keyring of the system can't be used: KeyringLocked") as caught:
-        await tokens.get(KEY)
-    assert "s3cret" not in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000], ids=["half", "a list", "deep"])
-async def test_a_damaged_item_of_a_keyring(tmp_path: Path, text: str) -> None:
-    ring = Ring()
-    tokens = KeyringTokens(tmp_path / "logins", ring)
-    await tokens.put(KEY, VALUE)
-    ring.kept = dict.fromkeys(ring.kept, text)
-    with pytest.raises(AuthError, match="can't be read; log out and in again"):
-        await tokens.get(KEY)
-    ring.kept.clear()
-    assert await tokens.get(KEY) is None
-
-
-async def test_what_a_keyring_has_no_room_for_is_in_the_file(tmp_path: Path) -> None:
-    ring, long = Ring(), {**VALUE, "access_token": "x" * 1_300}
-    tokens = KeyringTokens(tmp_path / "logins", ring)
-    await tokens.put(KEY, VALUE)
-    ring.room = 1_280
-    await tokens.put(KEY, long)
-    assert ring.kept == {}
-    assert await tokens.get(KEY) == long
-    assert await FileTokens(tmp_path / "logins").get(KEY) == long
-    ring.room = 10
-    with pytest.raises(OutOfReach, match="can't be used: Full") as caught:
-        await tokens.put(KEY, VALUE)
-    assert "s3cret" not in str(caught.value)
-
-
-async def test_where_there_is_no_keyring_its_tokens_are_out_of_reach(tmp_path: Path) -> None:
-    ring, client = Ring(), ("https://as.example", "")
-    await KeyringTokens(tmp_path / "logins", ring).put(KEY, VALUE)
-    await KeyringTokens(tmp_path / "logins", ring).put(client, {"client_id": "x", "client_secret": "s3cret"})
-    tokens = FileTokens(tmp_path / "logins")
-    with pytest.raises(OutOfReach, match="in the keyring of the system, which is not there now"):
-        await tokens.get(KEY)
-    assert await tokens.get(client) is None
-    await tokens.put(KEY, VALUE)
-    assert await tokens.get(KEY) == VALUE
-
-
-def test_a_keyring_that_is_misnamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyring.core, "_keyring_backend", None)
-    for name in ("no.Such", "json.Such", "Such", "json.JSONDecoder"):
-        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", name)
-        with pytest.raises(AuthError, match=r"PYTHON_KEYRING_BACKEND .* names what is no keyring here: "):
-            usable_keyring()
