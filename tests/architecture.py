@@ -152,6 +152,11 @@ class Source:
         """Every function, whether it is a method, and whether it is public."""
         return [(node, method, public) for node, method, public in _definitions(self.tree) if _is_function(node)]
 
+    def forget(self) -> None:
+        """Lets the tree go, and reads it again where it is needed: all of them are millions of objects."""
+        for name in ("tree", "functions"):
+            vars(self).pop(name, None)
+
 
 def _part(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
