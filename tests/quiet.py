@@ -15,5 +15,6 @@ async def quiet() -> None:
 
 
 def _waits(task: asyncio.Task[object]) -> bool:
+    # asyncio has no public name for what a task waits for.
     awaited = getattr(task, "_fut_waiter", None)
     return awaited is not None and not awaited.done()

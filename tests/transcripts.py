@@ -171,6 +171,7 @@ class Player:
     def pop(self) -> bytes | str | None:
         """What waits to be received, END at the end, None where nothing waits."""
         try:
+            # Its public end waits, and this looks whether anything is there.
             return self.end._inbox.receive_nowait()
         except anyio.WouldBlock:
             return None

@@ -68,6 +68,7 @@ async def test_a_database_that_another_process_holds_is_all_right(tmp_path: Path
 
 async def test_a_database_whose_readers_are_all_at_work_is_all_right(tmp_path: Path) -> None:
     settings = SqliteSettings(databases=[database(tmp_path / "data.db")], readers=1)
+    # All readers are at work: no request could be held so exactly.
     async with sqlite.open(settings) as running, running.state.databases.get("data")._database.readers.lent():
         assert await said_by(running) is None
 
@@ -75,6 +76,7 @@ async def test_a_database_whose_readers_are_all_at_work_is_all_right(tmp_path: P
 async def test_a_process_to_read_pages_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
     async with fetch.open(FetchSettings()) as running:
         assert await said_by(running) is None
+    # What a worker executes can't be broken from outside.
     monkeypatch.setattr(pool, "_START", "import sys; sys.exit(1)")
     async with fetch.open(FetchSettings()) as running:
         assert await said_by(running) == "no process to read pages can be started: unreadable"
@@ -91,5 +93,6 @@ async def test_the_folders_of_prompts_can_be_read_and_are_looked_at(
         assert await said_by(running) == "1 of the folders of prompts can't be read"
         (tmp_path / "elsewhere").rename(folder)
         assert await said_by(running) is None
+        # A watch that stalls can't be had from outside.
         monkeypatch.setattr(watch, "_STALLED", -1_000.0)
         assert await said_by(running) == "the folders are not looked at any more"

@@ -152,6 +152,7 @@ def test_where_nobody_knows_what_uvx_was_given_nothing_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.executable", PASSING)
+    # Where this copy stands can't be changed from outside.
     monkeypatch.setattr("shared.kit.installation._HERE", Path("/nowhere"))
     shown = refused(capsys, config.main, "filesystem", "notes", "--client", "cursor")
     assert shown.startswith("this copy is in uv's cache, which is emptied now and then, and the wheel or checkout")
@@ -255,6 +256,7 @@ def test_no_option_of_a_command_hides_one_of_a_server() -> None:
     parser.add_entry()
     parser.add_scope()
     parser.add_server()
+    # argparse has no other list of its options.
     ours = {option for action in parser._actions for option in action.option_strings}
     models: list[type[BaseModel]] = [Options]
     theirs = {f"--{name.replace('_', '-')}" for model in models for name in model.model_fields}
@@ -268,6 +270,7 @@ def test_a_server_that_can_not_be_started_here_is_told_with_its_extra(
     copy = shutil.copy(CATALOG, tmp_path / "catalog.yaml")
     text = Path(copy).read_text().replace("module: servers.fetch", "module: servers.nowhere")
     Path(copy).write_text(text)
+    # Only servers of the bundle's own catalog have an extra.
     monkeypatch.setattr("servers.bundle.commands.config.CATALOG", Path(copy))
     shown = refused(capsys, config.main, "fetch", "--client", "cursor", "--catalog", str(copy))
     assert shown.endswith(needs_extra("fetch"))

@@ -45,6 +45,7 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileTokens:
     """Where the user of this test has the logins."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    # As where keyring is not installed: that of this machine is not to be touched.
     monkeypatch.setattr("servers.bundle.accounts.find_spec", lambda _: None)
     return FileTokens(tmp_path / "mcp-server-bundle" / "accounts")
 
@@ -84,6 +85,7 @@ def test_what_can_t_be_is_refused_at_once(tokens: FileTokens, capsys: pytest.Cap
 def test_a_keyring_that_is_misnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "no.Such")
+    # keyring keeps for good what it has found once.
     monkeypatch.setattr("keyring.core._keyring_backend", None)
     for words in (["accounts"], ["login", "http://127.0.0.1:1/mcp"], ["logout", "--all"]):
         assert run(*words) == 2
@@ -106,6 +108,7 @@ def test_an_end_that_no_calendar_has_is_unknown(
 async def test_a_login_that_is_denied_leaves_the_one_that_is_there(
     tokens: FileTokens, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    # A browser and its loop back are in tests/checks; the functions below run within the loop of the test.
     monkeypatch.setattr(login, "Loopback", Visiting)
     async with open_world() as world:
         await logged_in(world, tokens)

@@ -144,6 +144,7 @@ def test_who_dies_holds_nothing(tmp_path: Path, start: Start) -> None:
 
 
 def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # No option says how long it is waited for.
     monkeypatch.setattr("servers.bundle.hosts.files._WAIT_SECONDS", 0)
     lock = tmp_path / "state" / "lock"
     with (
