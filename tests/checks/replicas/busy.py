@@ -1,6 +1,6 @@
-"""A busy client: it does one thing after another, and checks each of them as strictly as it can be.
+"""Busy clients: each does one thing after another, and checks each of them as strictly as it can be.
 
-What its client may not see, whatever becomes of the replicas: a number that is missing or comes twice, a value older
+What they may not see, whatever becomes of the replicas: a number that is missing or comes twice, a value older
 than what it has written, a write that was done twice or that was refused and done all the same, a session that is
 unknown, a call that is never answered, a list with gaps. Nor an event that is kept no more: it comes back in time.
 """
@@ -18,7 +18,7 @@ from tests.checks.replicas.counting_server import LISTED
 from tests.checks.replicas.failures import Failed, Lost, MayHaveRun, NotRun, PeerError
 from tests.checks.replicas.figures import Figures
 
-__all__ = ["BusyClient"]
+__all__ = ["at_work"]
 
 NOTICE_SECONDS = 30.0
 INTERNAL, INVALID = -32603, -32602
@@ -219,3 +219,29 @@ class BusyClient:
             await self.client.close()
         except Lost:  # where the first attempt came to nothing but for its answer
             assert self._failed_since is not None
+
+
+async def at_work(
+    http: aiohttp.ClientSession, url: str, count: int, figures: Figures, meanwhile: Callable[[], Awaitable[None]]
+) -> None:
+    """Has so many clients at work, until `meanwhile` is over, and each of them end its session."""
+    busy = [BusyClient(http, url, f"client{number}", figures) for number in range(count)]
+    is_over = False
+    async with anyio.create_task_group() as listening:
+        async with anyio.create_task_group() as opening:
+            for one in busy:
+                opening.start_soon(one.open)
+        for one in busy:
+            listening.start_soon(one.client.listen)
+        async with anyio.create_task_group() as working:
+            for one in busy:
+                working.start_soon(one.run, lambda: not is_over)
+            await meanwhile()
+            is_over = True
+        listening.cancel_scope.cancel()
+    async with anyio.create_task_group() as ending:
+        for one in busy:
+            ending.start_soon(one.end)
+    for one in busy:
+        figures.counts.update({name: count for name, count in one.client.figures.items() if name != "requests"})
+        figures.takeovers += one.client.takeovers

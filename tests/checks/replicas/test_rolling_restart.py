@@ -8,7 +8,7 @@ import aiohttp
 import anyio
 from anyio import to_thread
 
-from tests.checks.replicas.busy import BusyClient
+from tests.checks.replicas.busy import at_work
 from tests.checks.replicas.cluster import PATIENCE, cluster
 from tests.checks.replicas.conftest import Row
 from tests.checks.replicas.figures import Figures
@@ -19,27 +19,22 @@ CLIENTS = 30
 async def test_no_request_fails_while_all_replicas_are_restarted(
     tmp_path: Path, record: Callable[[str, list[Row]], None]
 ) -> None:
-    figures, is_over = Figures(), anyio.Event()
-    async with cluster(tmp_path, lease=2.0) as three:
+    figures = Figures()
+    async with (
+        cluster(tmp_path, lease=2.0) as three,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True)) as http,
+    ):
+
+        async def restart() -> None:
+            for one in three.replicas.all:
+                one.terminate()
+                assert await to_thread.run_sync(one.wait) == 0
+                one.start()
+                await three.replicas.wait_ready(one)
+                await leads_to(http, three.url, one.port)
+
         pids = {one.pid for one in three.replicas.all}
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True)) as http:
-            busy = [BusyClient(http, three.url, f"steady{number}", figures) for number in range(CLIENTS)]
-            async with anyio.create_task_group() as listening:
-                async with anyio.create_task_group() as working:
-                    for one in busy:
-                        await one.open()
-                        listening.start_soon(one.client.listen)
-                        working.start_soon(one.run, lambda: not is_over.is_set())
-                    for replica in three.replicas.all:
-                        replica.terminate()
-                        assert await to_thread.run_sync(replica.wait) == 0
-                        replica.start()
-                        await three.replicas.wait_ready(replica)
-                        await leads_to(http, three.url, replica.port)
-                    is_over.set()
-                listening.cancel_scope.cancel()
-            for one in busy:
-                await one.end()
+        await at_work(http, three.url, CLIENTS, figures, restart)
         assert not pids & {one.pid for one in three.replicas.all}
     record(f"rolling restart under {CLIENTS} clients", figures.rows())
     assert not figures.failures
