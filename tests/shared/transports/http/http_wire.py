@@ -288,7 +288,8 @@ async def listening(running: Any, *, patience: float = 3 * PATIENCE, **options: 
                 yield Site(running, ports[0], stop, client)
         stop.set()
         # uvicorn sleeps for a tenth of a second before it looks whether its connections are closed.
-        await quiet()
+        with anyio.move_on_after(0.1):
+            await quiet()
         forward(0.1)
 
 
