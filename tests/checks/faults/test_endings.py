@@ -75,7 +75,7 @@ def _adopt_orphans(adopt: bool) -> None:
     assert ctypes.CDLL(None).prctl(pr_set_child_subreaper, int(adopt), 0, 0, 0) == 0
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux alone: run it there")
 @pytest.mark.parametrize("tool", ["hold", "cling"])
 def test_a_server_whose_client_was_killed_ends_by_itself(tool: str) -> None:
     command = [sys.executable, "-c", CLIENT, *SLOW, "--drain", "1"]

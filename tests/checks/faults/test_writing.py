@@ -102,7 +102,7 @@ def own_mounts(folder: Path) -> list[str]:
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     prefix = own_mounts(tmp_path)
     if not prefix and not (os.environ.get("CI") == "true" and os.geteuid() == 0):
-        pytest.skip("no small disk can be mounted here: that takes root, or a user namespace of one's own")
+        pytest.skip("no small disk can be mounted here, which takes root or a user namespace: `sudo make check`")
     command = [*prefix, sys.executable, "-c", SETUP + FULL, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

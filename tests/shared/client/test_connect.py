@@ -249,7 +249,7 @@ async def _break_off(exchange: Exchange) -> None:
 async def test_a_server_that_breaks_off_is_connected_to_again(
     kind: type[Hostile], connects: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.transports.websocket.FAREWELL_SECONDS", 0.01)
+    monkeypatch.setattr("shared.transports.websocket.FAREWELL_SECONDS", 0.01)  # one that hangs says none
     async with nothing_left(), hostile(kind) as server:
         with anyio.fail_after(30):
             for fault in (resets, _break_off):

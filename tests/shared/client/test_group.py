@@ -301,7 +301,7 @@ async def test_a_group_may_be_cancelled_from_outside(kind: str) -> None:
 
 
 async def test_a_server_that_does_not_end_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.client.group.CLOSING_SECONDS", 0.05)
+    monkeypatch.setattr("shared.client.group.CLOSING_SECONDS", 0.05)  # nothing but time is different
     ended = anyio.Event()
 
     @asynccontextmanager

@@ -133,7 +133,7 @@ async def test_a_server_that_can_not_be_started_again_fails_each_call(starts: Pa
 
 
 async def test_a_call_waits_no_longer_than_it_was_given(starts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 1_000.0)
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 1_000.0)  # more than the test has
     async with connected(starts) as client:
         await lose(client)
         await lose(client)
@@ -146,7 +146,7 @@ async def test_a_call_waits_no_longer_than_it_was_given(starts: Path, monkeypatc
 async def test_a_client_that_is_closed_while_a_call_waits_starts_nothing(
     starts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 1_000.0)
+    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 1_000.0)  # more than the test has
     async with anyio.create_task_group() as tasks, connected(starts) as client:
         await lose(client)
         await lose(client)

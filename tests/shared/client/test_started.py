@@ -32,7 +32,7 @@ FORMS = ("2025-11-25", "2026-07-28")
 @pytest.fixture(autouse=True)
 def _polls_often(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (experimental, extension):
-        monkeypatch.setattr(module, "POLL_MS", 20)
+        monkeypatch.setattr(module, "POLL_MS", 20)  # servers have no option for it
 
 
 class Lasting:
@@ -165,7 +165,7 @@ async def test_client_without_tasks_waits_or_is_refused_what_runs_as_a_task_only
 @pytest.mark.parametrize("mode", FORMS)
 async def test_connection_that_is_lost_ends_the_waiting_at_once(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (experimental, extension):
-        monkeypatch.setattr(module, "POLL_MS", 60_000)
+        monkeypatch.setattr(module, "POLL_MS", 60_000)  # more than the test has
     server, is_task = Lasting(), anyio.Event()
 
     async with server.connected(mode) as client, background() as crew:

@@ -91,7 +91,7 @@ def test_beyond_loopback_either_is_enough(options: dict[str, Any], tmp_path: Pat
     assert made(host="0.0.0.0", **found).authenticator
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="these modes are those of POSIX: run it on Linux or macOS")
 @pytest.mark.parametrize(("mode", "warns"), [(0o600, False), (0o644, True), (0o620, True)])
 def test_a_file_of_tokens_that_is_others_too_is_told(
     mode: int, warns: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture

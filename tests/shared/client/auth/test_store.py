@@ -99,7 +99,7 @@ async def test_a_damaged_file_stays_while_another_program_writes(
     await tokens.put(KEY, VALUE)
     good = tokens.path.read_bytes()
     tokens.path.write_bytes(b"{")
-    monkeypatch.setattr(store, "WRITE_SECONDS", 0)
+    monkeypatch.setattr(store, "WRITE_SECONDS", 0)  # nothing but time is different
     with filelock.FileLock(tokens.path.with_suffix(".lock")):
         with pytest.raises(AuthError, match="another program has it"):
             await tokens.get(KEY)
