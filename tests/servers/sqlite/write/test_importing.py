@@ -189,6 +189,7 @@ LARGE = """
 import asyncio, resource, sys
 from functools import partial
 from pathlib import Path
+from servers.sqlite.engine.limits import Limits
 from servers.sqlite.write import importing
 from servers.sql.write.consent import Consent
 from servers.sql.write.csvs import CsvFormat, open_file
@@ -197,7 +198,7 @@ from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import opened
 
 async def main(path):
-    async with opened(path) as database:
+    async with opened(path, Limits(seconds=100)) as database:
         wanted = Import("new", open_file(path.parent, "large.csv"), CsvFormat())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         done = await write(database, partial(importing.import_csv, wanted, Consent()))
