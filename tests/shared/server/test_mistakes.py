@@ -76,9 +76,12 @@ async def change(
     return ""
 
 
+CHANGE = Function(change, "tool", Context)
+
+
 def told(**arguments):
     with pytest.raises(InvalidArguments) as caught:
-        Function(change, "tool", Context).bind(arguments)
+        CHANGE.bind(arguments)
     return str(caught.value)
 
 

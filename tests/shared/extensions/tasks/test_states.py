@@ -45,7 +45,7 @@ def done(task: TaskRecord, step: tuple[Any, ...], now: float) -> TaskRecord:
     return after
 
 
-@QUIET
+@settings(QUIET, max_examples=40)
 @given(st.lists(st.tuples(steps(), st.floats(0, 10))))
 def test_whatever_happens_a_task_is_well_formed(happened: list[tuple[tuple[Any, ...], float]]) -> None:
     task, used = TaskRecord("id", "form", None, "client", 5.0, 5.0, 60.0), set[str]()
