@@ -87,7 +87,7 @@ def test_every_module_can_be_imported() -> None:
     ids=["filesystem", "prompts", "sqlite"],
 )
 def test_the_main_tests_of_a_server_pass(files: list[str]) -> None:
-    options = ["-q", "-x", "-m", "not slow and not full", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command = [sys.executable, "-m", "pytest", *options, *(f"tests/servers/{file}" for file in files)]
     done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=590)
     assert done.returncode == 0, done.stdout[-5_000:]
