@@ -442,12 +442,13 @@ def tests_without_source(paths: Iterable[str]) -> list[str]:
     `tests/servers/fetch/load/test_cache.py` has the tests of `servers/fetch/load/cache.py` or of a folder of that
     name. Those of a folder as a whole may also stand in it: `tests/shared/stores/test_stores.py`.
     """
-    folders = {path.rpartition("/")[0] for path in SOURCES}
-    return [path for path in paths if path.startswith(MIRRORED) and not _has_source(path, folders)]
+    return [path for path in paths if path.startswith(MIRRORED) and not _has_source(path)]
 
 
-def _has_source(path: str, folders: set[str]) -> bool:
+def _has_source(path: str) -> bool:
     folder, _, file = path.removeprefix("tests/").rpartition("/")
     name = file.removeprefix("test_").removesuffix(".py")
     beside = f"{folder}/{name}"
-    return f"{beside}.py" in SOURCES or beside in folders or (folder in folders and folder.endswith(f"/{name}"))
+    if f"{beside}.py" in SOURCES or (ROOT / beside).is_dir():
+        return True
+    return (ROOT / folder).is_dir() and folder.endswith(f"/{name}")
