@@ -56,19 +56,6 @@ async def test_an_error_in_the_block_leaves_it_alone() -> None:
             await client.request("no/such")
 
 
-async def test_many_calls_run_at_once() -> None:
-    sums: list[str] = []
-    async with Small().connected() as client:
-
-        async def add(a: int) -> None:
-            sums.append(text_of(await client.plain.call_tool("add", {"a": a, "b": 1})))
-
-        async with anyio.create_task_group() as tasks:
-            for a in range(50):
-                tasks.start_soon(add, a)
-    assert sorted(map(int, sums)) == list(range(1, 51))
-
-
 @EVERY_MODE
 async def test_progress_is_reported(mode: str) -> None:
     seen: list[Any] = []
