@@ -1,11 +1,11 @@
 """A web server on loopback for pages that a test shows alone, each under the strictest policy it works with."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from servers.web.pages import Page
+from tests.checks.interop.pages import served
 
 __all__ = ["Site", "serve_pages"]
 
@@ -27,17 +27,9 @@ class Site:
 @contextmanager
 def serve_pages() -> Iterator[Site]:
     """A site without pages yet, which is there until the end of the block."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Answers)
-    server.daemon_threads = True
-    site = server.site = Site(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    site = Site("")
+    with served(_Answers, site=site) as site.origin:
         yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 class _Answers(BaseHTTPRequestHandler):

@@ -25,9 +25,7 @@ from tests.checks.definitions.listings import OFFERS
 from tests.npm import Unavailable
 from tests.wire import STATELESS
 
-pytestmark = [
-    pytest.mark.timeout(900)  # the first one may have to build an environment
-]
+pytestmark = pytest.mark.timeout(900)  # the first one may have to build an environment
 
 FOLDER = Path(__file__).with_name("converters")
 SECONDS = 100.0

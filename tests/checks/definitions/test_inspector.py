@@ -14,9 +14,7 @@ import pytest
 from tests import npm
 from tests.checks.definitions.listings import OFFERS, ROOT, Offer
 
-pytestmark = [
-    pytest.mark.timeout(900)  # the first one may have to install it
-]
+pytestmark = pytest.mark.timeout(900)  # the first one may have to install it
 
 FOLDER = Path(__file__).with_name("inspector")
 PROGRAM = (

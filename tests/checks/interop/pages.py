@@ -1,9 +1,10 @@
 """A small site for the fetch server."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d494844520000000100000001080600000"
@@ -39,10 +40,12 @@ class Pages(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """The URL of the site, which is there until the end of the block."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+def served(handler: Callable[..., BaseHTTPRequestHandler] = Pages, port: int = 0, **attributes: Any) -> Iterator[str]:
+    """The URL of the site, or of another's `handler`, which is there until the end of the block. The `attributes` are
+    those of the server."""
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     server.daemon_threads = True
+    vars(server).update(attributes)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

@@ -11,10 +11,8 @@ from mcp_types import ResourceUpdatedNotification, ToolListChangedNotification
 
 from .peers import Case, Heard
 
-pytestmark = [
-    # The client warns that `subscribe` and `unsubscribe` have gone from the newest version.
-    pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-]
+# The client warns that `subscribe` and `unsubscribe` have gone from the newest version.
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
 MODERN = pytest.mark.parametrize("mode", ["auto"])
 HANDSHAKE = pytest.mark.parametrize("mode", ["legacy"])

@@ -15,7 +15,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from shared import Context, Implementation, Server
-from tests.contributing import example, names_of
+from tests.contributing import names_of
 from tests.wire import PATIENCE
 
 HEADING = "Adding a transport"
@@ -85,7 +85,3 @@ async def test_the_official_client_speaks_over_a_transport_of_ones_own(mode: str
             tasks.cancel_scope.cancel()
     assert (result.content[0].text, read.contents[0].text) == ("3", "7")
     assert told == [(1, 2, "adding")]
-
-
-def test_the_example_has_at_most_forty_lines() -> None:
-    assert len(example(HEADING).splitlines()) <= 40

@@ -11,8 +11,6 @@ import httpx
 from tests.servers.peers import Peer
 from tests.wire import PATIENCE, STATELESS, Wire, start_http
 
-__all__ = ["asked_over_http", "served", "two_sessions"]
-
 COMMAND = [sys.executable, "-m", "servers.fetch", "--allow-private", "127.0.0.1:*"]
 
 
@@ -28,16 +26,25 @@ async def served(*options: str, era: str = "2025-11-25") -> AsyncIterator[Peer]:
 @asynccontextmanager
 async def two_sessions() -> AsyncIterator[tuple[httpx.AsyncClient, httpx.AsyncClient]]:
     """Two clients of one server over HTTP, where nobody has a token."""
-    async with start_http(COMMAND) as url:
-        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
-        one, other = (httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) for _ in range(2))
-        async with one, other:
-            for client in (one, other):
-                info = {"name": "test", "version": "1"}
-                hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
-                answer = await client.post("/mcp", json=_message("initialize", hello))
-                client.headers["Mcp-Session-Id"] = answer.headers["mcp-session-id"]
-            yield one, other
+    async with start_http(COMMAND) as url, client_at_url(url) as one, client_at_url(url) as other:
+        await open_session(one)
+        await open_session(other)
+        yield one, other
+
+
+def client_at_url(url: str) -> httpx.AsyncClient:
+    """A client of a server over HTTP."""
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+    return httpx.AsyncClient(base_url=url, headers=headers, trust_env=False)
+
+
+async def open_session(client: httpx.AsyncClient) -> str:
+    """Begins a session, in which all that the client asks is from now on."""
+    info = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+    session = (await client.post("/mcp", json=_message("initialize", hello))).headers["mcp-session-id"]
+    client.headers["Mcp-Session-Id"] = session
+    return str(session)
 
 
 async def asked_over_http(client: httpx.AsyncClient, method: str, **params: Any) -> Any:

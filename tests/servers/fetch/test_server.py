@@ -18,7 +18,7 @@ from pypdf import PdfWriter
 
 from tests.redis_server import RedisServer
 from tests.servers.crowds import busy, client_at, result_of
-from tests.servers.fetch.serving import COMMAND, asked_over_http, served
+from tests.servers.fetch.serving import COMMAND, asked_over_http, client_at_url, open_session, served
 from tests.servers.fetch.sites import Asked, Route, answer, opened_site, redirect
 from tests.servers.peers import Peer
 from tests.wire import PATIENCE, start_http
@@ -126,9 +126,6 @@ async def test_slow_pages_of_one_client_leave_a_place_to_another() -> None:
 
 # Two replicas that share a Redis
 
-HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
-HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-
 
 @asynccontextmanager
 async def two(server: RedisServer) -> AsyncIterator[list[httpx.AsyncClient]]:
@@ -138,12 +135,9 @@ async def two(server: RedisServer) -> AsyncIterator[list[httpx.AsyncClient]]:
         clients = []
         for _ in range(2):
             url = await stack.enter_async_context(start_http(COMMAND, env=env))
-            client = httpx.AsyncClient(base_url=url, headers=HEADERS, trust_env=False)
-            clients.append(await stack.enter_async_context(client))
-        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-        opened = await clients[0].post("/mcp", json=hello)
-        for client in clients:
-            client.headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
+            clients.append(await stack.enter_async_context(client_at_url(url)))
+        session = await open_session(clients[0])
+        clients[1].headers["Mcp-Session-Id"] = session
         yield clients
 
 

@@ -1,15 +1,15 @@
 """The four servers over HTTP, each with something to show: a shop, its files, its pages, and prompts."""
 
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 from servers.bundle.demo.work import PAGES
 from servers.sqlite.engine.database import make_sample
+from tests.checks.interop.pages import served
 from tests.checks.interop.peers import HttpServer
 
 __all__ = ["Served", "lay_out", "serve_site"]
@@ -82,13 +82,5 @@ def serve_site(folder: Path, port: int = 0) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Says nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), partial(Quiet, directory=str(folder)))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(partial(Quiet, directory=str(folder)), port) as address:
+        yield address

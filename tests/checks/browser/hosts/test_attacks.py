@@ -52,18 +52,11 @@ async def assert_text(host: MinimalHost, text: str = MARK) -> None:
     assert await host.view.locator("*").count() <= MOST_ELEMENTS
 
 
-async def test_hostile_names_and_rows_are_text(host: MinimalHost, hostile: Served) -> None:
-    await opened(host, hostile, "result", query=f'SELECT * FROM "{MARK}"')
-    await assert_text(host)
-
-
-async def test_a_cell_of_a_megabyte_is_bounded(host: MinimalHost, hostile: Served) -> None:
-    await opened(host, hostile, "result", query="SELECT cell FROM long")
-    await assert_text(host)
-
-
-async def test_many_rows_are_bounded(host: MinimalHost, hostile: Served) -> None:
-    await opened(host, hostile, "result", query="SELECT * FROM many")
+@pytest.mark.parametrize(
+    "query", [f'SELECT * FROM "{MARK}"', "SELECT cell FROM long", "SELECT * FROM many"], ids=["names", "long", "many"]
+)
+async def test_hostile_rows_are_text_and_bounded(query: str, host: MinimalHost, hostile: Served) -> None:
+    await opened(host, hostile, "result", query=query)
     await assert_text(host)
 
 

@@ -75,10 +75,3 @@ async def test_a_person_logs_in_and_out(tmp_path: Path, authority: Authority, tr
         assert json.loads(user.run("accounts", "--json").stdout) == []
         assert "access_token" not in tokens.read_text()
         assert user.run(*read).returncode == 3
-
-
-async def test_who_is_not_logged_in_can_t_log_out(tmp_path: Path, trusted: Certificates) -> None:
-    user = User(tmp_path, trusted.trust)
-    left = user.run("logout", "https://mcp.example.org/mcp")
-    assert left.returncode == 1
-    assert "there is no login" in left.stderr

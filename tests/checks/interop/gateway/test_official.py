@@ -19,9 +19,7 @@ from tests.checks.interop.others.test_others import SERVERS, SILENT, drive, hole
 from tests.checks.interop.peers import DATABASE, LIBRARY, ROOT, STATELESS, command
 from tests.wire import serving, start_http
 
-pytestmark = [
-    pytest.mark.timeout(900)  # the first one may have to build an environment
-]
+pytestmark = pytest.mark.timeout(900)  # the first one may have to build an environment
 
 WITHOUT = {
     "joined": {"opens": "it has a name of its own", "lists templates": "there are those of other servers as well"},

@@ -3,33 +3,20 @@
 It has no calls for subscriptions of either era: those go through its `session`, which is the official SDK's.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import mcp_types as types
-from driving import LETTERS, ROOTS, SAMPLE, SECONDS, Ears, Progress, Task, by_ears, fill_in
+from driving import ROOTS, SAMPLE, SECONDS, Ears, Progress, Task, fill_in
 from fastmcp.client import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-from mcp.client.subscriptions import listen
+from modern import Modern, wire
 from pydantic import BaseModel
 from rows import drive
 
 
-def wire(model: BaseModel) -> dict[str, Any]:
-    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-class Connection:
-    def __init__(self, client: Client[Any], ears: Ears) -> None:
-        self.ears = ears
-        self._client = client
-
-    @property
-    def _handshake(self) -> bool:
-        return self._client.mode == "legacy"
-
+class Connection(Modern):
     def opened(self) -> dict[str, Any]:
         info = self._client.server_info if self._client.mode in ("auto", "legacy") else None
         return {"version": self._client.protocol_version, "name": info and info.name}
@@ -54,17 +41,6 @@ class Connection:
             "isError": result.is_error,
         }
 
-    async def cancelled(self, name: str, arguments: dict[str, Any]) -> None:
-        began = asyncio.Event()
-
-        async def progress(_done: float, _total: float | None, _message: str | None) -> None:
-            began.set()
-
-        call = asyncio.create_task(self.call(name, arguments, progress))
-        await began.wait()
-        call.cancel()
-        await asyncio.wait([call])
-
     async def read(self, uri: str) -> dict[str, Any]:
         return {"contents": [wire(one) for one in await self._client.read_resource(uri)]}
 
@@ -84,27 +60,6 @@ class Connection:
         if self._handshake:
             await self._client.set_logging_level("warning")
         return self._handshake
-
-    @asynccontextmanager
-    async def listening(self, **wanted: Any) -> AsyncIterator[Callable[[], Awaitable[dict[str, Any]]]]:
-        (kind,) = wanted
-        session = self._client.session
-        if self._handshake:
-            async with by_ears(self.ears, wanted) as heard:
-                if kind == "uri":
-                    await session.subscribe_resource(wanted["uri"])
-                yield heard
-                if kind == "uri":
-                    await session.unsubscribe_resource(wanted["uri"])
-            return
-        asked = {"resource_subscriptions": [wanted["uri"]]} if kind == "uri" else {f"{kind}_list_changed": True}
-        async with listen(session, **asked) as stream:
-
-            async def heard() -> dict[str, Any]:
-                event = await anext(stream)
-                return {"method": LETTERS[kind], "uri": getattr(event, "uri", None)}
-
-            yield heard
 
 
 class Peer:

@@ -1,38 +1,26 @@
 """Drives the client of the official Python SDK 2.x."""
 
-import asyncio
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import mcp_types as types
-from driving import LETTERS, ROOTS, SAMPLE, SECONDS, Ears, Progress, Task, by_ears, fill_in
+from driving import ROOTS, SAMPLE, SECONDS, Ears, Progress, Task, fill_in
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPDeprecationWarning
+from modern import Modern, wire
 from pydantic import BaseModel
 from rows import drive
 
 warnings.simplefilter("ignore", MCPDeprecationWarning)  # of what the newest version has no more
 
 
-def wire(model: BaseModel) -> dict[str, Any]:
-    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-class Connection:
-    def __init__(self, client: Client, ears: Ears) -> None:
-        self.ears = ears
-        self._client = client
-
-    @property
-    def _handshake(self) -> bool:
-        return self._client.mode == "legacy"
-
+class Connection(Modern):
     def opened(self) -> dict[str, Any]:
         info = self._client.server_info if self._handshake else None
         return {"version": self._client.protocol_version, "name": info and info.name}
@@ -58,17 +46,6 @@ class Connection:
     ) -> dict[str, Any]:
         return wire(await self._client.call_tool(name, arguments, progress_callback=progress))
 
-    async def cancelled(self, name: str, arguments: dict[str, Any]) -> None:
-        began = asyncio.Event()
-
-        async def progress(_done: float, _total: float | None, _message: str | None) -> None:
-            began.set()
-
-        call = asyncio.create_task(self.call(name, arguments, progress))
-        await began.wait()
-        call.cancel()
-        await asyncio.wait([call])
-
     async def read(self, uri: str) -> dict[str, Any]:
         return wire(await self._client.read_resource(uri, cache_mode="bypass"))
 
@@ -88,26 +65,6 @@ class Connection:
         if self._handshake:
             await self._client.set_logging_level("warning")
         return True
-
-    @asynccontextmanager
-    async def listening(self, **wanted: Any) -> AsyncIterator[Callable[[], Awaitable[dict[str, Any]]]]:
-        (kind,) = wanted
-        if self._handshake:
-            async with by_ears(self.ears, wanted) as heard:
-                if kind == "uri":
-                    await self._client.subscribe_resource(wanted["uri"])
-                yield heard
-                if kind == "uri":
-                    await self._client.unsubscribe_resource(wanted["uri"])
-            return
-        asked = {"resource_subscriptions": [wanted["uri"]]} if kind == "uri" else {f"{kind}_list_changed": True}
-        async with self._client.listen(**asked) as stream:
-
-            async def heard() -> dict[str, Any]:
-                event = await anext(stream)
-                return {"method": LETTERS[kind], "uri": getattr(event, "uri", None)}
-
-            yield heard
 
 
 class Peer:

@@ -12,9 +12,7 @@ from tests.checks.interop.others.test_others import drive, reach
 from tests.checks.interop.peers import HttpServers
 from tests.npm import Unavailable
 
-pytestmark = [
-    pytest.mark.timeout(900)  # the first one may have to build an environment
-]
+pytestmark = pytest.mark.timeout(900)  # the first one may have to build an environment
 
 ROWS = (
     "answers_at_once",

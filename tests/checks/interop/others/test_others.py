@@ -21,9 +21,7 @@ from tests.checks.interop.others.environments import OLDER, PEERS
 from tests.checks.interop.peers import NEWEST_HANDSHAKE, ROOT, STATELESS, TOKEN, HttpServers, command
 from tests.npm import Unavailable
 
-pytestmark = [
-    pytest.mark.timeout(900)  # the first one may have to build an environment
-]
+pytestmark = pytest.mark.timeout(900)  # the first one may have to build an environment
 
 SERVERS = ("filesystem", "sqlite", "bench", "everything", "fetch", "prompts")
 RUN_SECONDS = 400.0

@@ -9,9 +9,7 @@ from tests.checks.interop.others.test_others import columns, drive, reach, requi
 from tests.checks.interop.peers import HttpServers
 from tests.servers.postgres.databases import Database
 
-pytestmark = [
-    pytest.mark.timeout(900)  # the first one may have to build an environment
-]
+pytestmark = pytest.mark.timeout(900)  # the first one may have to build an environment
 
 ROWS = ("describes every table", "reads pages to the end", "finds a row", "table that changes is heard of")
 COLUMNS = [one for one in columns(("sdk2", "sdk1", "ts1", "ts2")) if one[1] in ("stdio", "http", "http+token")]
