@@ -46,9 +46,10 @@ async def test_s1_cancelled_queries_leave_no_reader_at_work(file: Path) -> None:
 
 async def test_s2_of_a_cross_join_that_is_not_sorted_the_first_rows_come(file: Path) -> None:
     join = "SELECT c.n FROM numbers a, numbers b, numbers c"
-    async with inside("--timeout", "0.1", file) as peer:
+    async with inside(file) as peer:
         assert await rows(peer, f"{join} LIMIT 10") == [[n] for n in range(10)]
         whole = await peer.call("read_query", query=join)
+    async with inside("--timeout", "0.1", file) as peer:
         ordered = await peer.error("read_query", query=f"{join} ORDER BY a.n * b.n % 7, c.n LIMIT 10")
     assert whole["structuredContent"]["truncated"]
     assert whole["structuredContent"]["next_cursor"]
