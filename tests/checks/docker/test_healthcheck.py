@@ -4,9 +4,10 @@ import importlib.util
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
+
+from tests.checks.interop.pages import served
 
 spec = importlib.util.spec_from_file_location(
     "healthcheck", Path(__file__).resolve().parents[3] / "docker" / "healthcheck.py"
@@ -30,12 +31,8 @@ class Answers(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def port() -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), Answers) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield str(server.server_port)
-        server.shutdown()
-        thread.join()
+    with served(Answers) as address:
+        yield address.rpartition(":")[2]
 
 
 def closed_port() -> str:
