@@ -123,7 +123,9 @@ PARTS = ["(", "'", "''", "/*", "/**/", "$a$", "$$", '"', '""', "E'\\", "E'a'\n",
 PARTS += ["a.", "1e", ":a", "U&", "\n", "é", "$1"]
 
 
-@pytest.mark.parametrize("length", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "length", [20_000, pytest.param(1_000_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+)
 def test_a_long_text_takes_no_longer_than_its_length_says(length: int) -> None:
     """A hundred times of what the longest one takes; what grows with its square would take far longer."""
     for part in PARTS:
