@@ -10,7 +10,7 @@ QUICK := $(if $(AREA),tests/$(AREA),--ignore=tests/checks -m "not slow")
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check conformance bench mutants screenshots lint types format serve clean
+.PHONY: help setup demo test check all-tests conformance bench mutants screenshots lint types format serve clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -28,8 +28,12 @@ demo: .venv/.stamp ## Work through the servers, with the official client and our
 test: .venv/.stamp ## Run the quick tests on all cores; AREA=servers/fetch: all tests of that folder
 	$(BIN)/python -m pytest $(QUICK) -n $(WORKERS) --dist loadfile
 
-check: lint types ## Lint, check types and run all tests on all cores: what CI runs
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+check: .venv/.stamp ## Lint, check types and run all tests, side by side: what CI runs
+	@$(MAKE) --no-print-directory --jobs lint types all-tests
+
+# In the order of the folders: what takes minutes is in tests/checks, and would keep one core busy at the end.
+all-tests: .venv/.stamp
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 conformance: .venv/.stamp ## Run the official conformance suite on our servers and our client, in every version
 	$(BIN)/python -m tests.checks.conformance.run
