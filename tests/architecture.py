@@ -407,7 +407,7 @@ def broad_excepts(source: Source) -> list[ast.ExceptHandler]:
     return [one for one in handlers if one.type is None or BROAD.search(ast.unparse(one.type))]
 
 
-DESCRIPTORS = re.compile(r"O_[A-Z]+|(src_|dst_)?dir_fd|fchmod|fchown|NtCreateFile")
+DESCRIPTORS = re.compile(r"O_[A-Z]+|(src_|dst_)?dir_fd|fchmod|fchown")
 BROAD = re.compile(r"\b(Base)?Exception\b")
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 

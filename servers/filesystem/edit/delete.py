@@ -19,7 +19,7 @@ from shared.kit.rooted.atomic import sync_directory
 from shared.kit.rooted.entries import Entry, Place, child, current, opened, remove_directory, unlink
 from shared.kit.rooted.files import RootedFiles, missing
 from shared.kit.rooted.locks import locked
-from shared.kit.rooted.system import system_of
+from shared.kit.rooted.system import SYSTEM
 
 MAX_ENTRIES = 100_000
 """Files and directories one call copies or deletes."""
@@ -71,7 +71,7 @@ def stat_of(entry: Entry, directory: int | None) -> os.stat_result:
 def children(entry: Entry, directory: int | None) -> Iterator[tuple[str, Entry]]:
     """What is in the directory that `opened` gave for `entry`: names, and entries as they are found now."""
     there = entry.name if directory is None else directory
-    with system_of(there).scan(there) as scan:
+    with SYSTEM.scan(there) as scan:
         # All at once, for entries may be deleted meanwhile; one too many is enough to see that there are too many.
         names = [one.name for one in islice(scan, MAX_ENTRIES + 1)]
     for name in names:

@@ -22,7 +22,7 @@ from servers.filesystem.watch.fingerprint import trail_of
 from shared.kit.globs import Glob, States
 from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.system import system_of
+from shared.kit.rooted.system import SYSTEM
 
 MAX_ENTRIES = 200_000
 """Entries that all trees together remember."""
@@ -185,7 +185,7 @@ class Tree:
         place = self._at(parts)
         with (
             self._beneath.open_directory(place, follow=not parts) as opened,
-            system_of(opened).scan(opened) as entries,
+            SYSTEM.scan(opened) as entries,
         ):
             for entry in entries:
                 self._scanned += 1

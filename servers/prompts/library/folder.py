@@ -17,7 +17,7 @@ from servers.prompts.format.front_matter import MOST_BYTES
 from shared.kit.rooted.directories import Directory, enter, entry_in, leave, open_directory, read_file
 from shared.kit.rooted.entries import current
 from shared.kit.rooted.names import is_device
-from shared.kit.rooted.system import system_of
+from shared.kit.rooted.system import SYSTEM
 
 MOST_TOTAL = 64_000_000
 """Bytes of all files of prompts together."""
@@ -160,7 +160,7 @@ class _Walk:
 
 def _list_children(directory: Directory, above: str) -> list[Entry]:
     found = []
-    with system_of(directory).scan(directory) as entries:
+    with SYSTEM.scan(directory) as entries:
         # One more than there may be, to be seen by whoever counts them.
         for one in islice(entries, _MOST_FILES + 1):
             try:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from shared.kit.rooted.entries import Entry, create, current, unlink
-from shared.kit.rooted.system import CLOSED, system_of
+from shared.kit.rooted.system import CLOSED, SYSTEM
 
 __all__ = [
     "add",
@@ -106,7 +106,7 @@ def prepared(
             if found is not None:
                 _take_over(descriptor, found)
             # The clock of the file system may stand still for milliseconds: then two versions could have one etag.
-            system_of(fresh.directory).set_times(descriptor, fresh.directory, fresh.name)
+            SYSTEM.set_times(descriptor, fresh.directory, fresh.name)
             sync(descriptor)
             made = os.fstat(descriptor)
         finally:
@@ -164,13 +164,13 @@ def discard(fresh: Entry) -> None:
 
 def rename(old: Entry, new: Entry) -> None:
     """Give `old` the name `new`, over a file that has it. Raises OSError."""
-    system_of(old.directory).replace((old.directory, old.name), (new.directory, new.name))
+    SYSTEM.replace((old.directory, old.name), (new.directory, new.name))
 
 
 def link(old: Entry, new: Entry) -> None:
     """Give `old`, no directory, a second name. Raises FileExistsError, OSError, and NotImplementedError where there
     is no such thing."""
-    system_of(old.directory).link((old.directory, old.name), (new.directory, new.name))
+    SYSTEM.link((old.directory, old.name), (new.directory, new.name))
 
 
 def give_name(old: Entry, new: Entry) -> None:
@@ -197,12 +197,12 @@ def rename_to_free(old: Entry, new: Entry) -> None:
     """Rename `old` to `new` after a look whether that is free: FileExistsError where it is not. Raises OSError."""
     if current(new) is not None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-    system_of(old.directory).rename((old.directory, old.name), (new.directory, new.name))
+    SYSTEM.rename((old.directory, old.name), (new.directory, new.name))
 
 
 def sync_directory(entry: Entry) -> None:
     """Make the names in the directory of the entry durable, where the system can."""
-    if not system_of(entry.directory).syncs_directories:
+    if not SYSTEM.syncs_directories:
         return
     here = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120
     with suppress(OSError):

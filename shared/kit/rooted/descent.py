@@ -17,7 +17,7 @@ from shared.kit.rooted.denylist import Way
 from shared.kit.rooted.entries import Handle, Place, scanned
 from shared.kit.rooted.files import RootedFiles, require_regular
 from shared.kit.rooted.names import components
-from shared.kit.rooted.system import system_of
+from shared.kit.rooted.system import SYSTEM
 
 __all__ = ["MAX_HELD", "Descent", "Names", "descent"]
 
@@ -37,7 +37,7 @@ class Descent:
         self._ways = self._ways_below(at)
         self._way = self._ways[()]
         self._start = start
-        self._system = system_of(start)
+        self._system = SYSTEM
         self._held: list[tuple[str, int]] = []
         self._deep = -1
         self._here: int | str = start

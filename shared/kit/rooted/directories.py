@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shared.kit.rooted.atomic import sync_directory
 from shared.kit.rooted.entries import RACE_FREE, Entry, Handle, Place, is_same, make_directory
-from shared.kit.rooted.system import SYSTEM, System, system_of
+from shared.kit.rooted.system import SYSTEM, System
 
 __all__ = ["Directory", "enter", "entry_in", "leave", "open_directory", "open_to_read", "read_file"]
 
@@ -48,7 +48,7 @@ def open_directory(
 def enter(directory: Directory, name: str) -> Directory:
     """The directory of that name in another one, which stays open; the caller leaves it. Raises OSError."""
     if isinstance(directory, int):
-        return system_of(directory).open_directory(directory, name)
+        return SYSTEM.open_directory(directory, name)
     path = os.path.join(directory, name)  # noqa: PTH118
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or not is_same(path, found):
@@ -85,7 +85,7 @@ def open_to_read(entry: Entry) -> Handle:
     if entry.directory is None:
         # To open a pipe or a device may wait, or start something, where nothing can be said about that.
         _require_regular(os.lstat(entry.name))
-    descriptor = system_of(entry.directory).open_file(entry.directory, entry.name)
+    descriptor = SYSTEM.open_file(entry.directory, entry.name)
     with ExitStack() as on_failure:
         on_failure.callback(os.close, descriptor)
         found = os.fstat(descriptor)

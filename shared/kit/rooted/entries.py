@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from shared.kit.rooted.system import system_of
+from shared.kit.rooted.system import SYSTEM
 
 __all__ = [
     "CHECKED_TWICE",
@@ -113,7 +113,7 @@ def entry_at(path: Path) -> Entry:
 def current(entry: Entry) -> os.stat_result | None:
     """What is at the entry now, links not followed; None when nothing is. Raises OSError."""
     try:
-        return system_of(entry.directory).stat(entry.directory, entry.name)
+        return SYSTEM.stat(entry.directory, entry.name)
     except FileNotFoundError:
         return None
 
@@ -126,12 +126,12 @@ def is_same(path: str, found: os.stat_result) -> bool:
 
 def create(entry: Entry, mode: int) -> int:
     """Make the file, which must not exist yet, and open it for writing; the umask counts. Raises OSError."""
-    return system_of(entry.directory).create(entry.directory, entry.name, mode)
+    return SYSTEM.create(entry.directory, entry.name, mode)
 
 
 def unlink(entry: Entry) -> None:
     """Take away the name of what is no directory. Raises OSError."""
-    system_of(entry.directory).unlink(entry.directory, entry.name)
+    SYSTEM.unlink(entry.directory, entry.name)
 
 
 @contextmanager
@@ -143,7 +143,7 @@ def opened(entry: Entry) -> Iterator[int | None]:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         yield None
         return
-    descriptor = system_of(entry.directory).open_directory(entry.directory, entry.name)
+    descriptor = SYSTEM.open_directory(entry.directory, entry.name)
     try:
         yield descriptor
     finally:
@@ -158,7 +158,7 @@ def child(entry: Entry, directory: int | None, name: str) -> Entry:
 
 def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
     """The entries of an open directory, sorted by name; look at them while it is open. Raises OSError."""
-    with system_of(directory).scan(directory) as entries:
+    with SYSTEM.scan(directory) as entries:
         return sorted(entries, key=lambda entry: entry.name)
 
 
@@ -176,12 +176,12 @@ def kind_of(entry: "os.DirEntry[str]") -> str:
 
 def make_directory(entry: Entry, mode: int = 0o777) -> None:
     """Make a directory; the umask counts. Raises OSError."""
-    system_of(entry.directory).make_directory(entry.directory, entry.name, mode)
+    SYSTEM.make_directory(entry.directory, entry.name, mode)
 
 
 def remove_directory(entry: Entry) -> None:
     """Take away the directory, which is empty. Raises OSError."""
-    system_of(entry.directory).remove_directory(entry.directory, entry.name)
+    SYSTEM.remove_directory(entry.directory, entry.name)
 
 
 def remove_tree(entry: Entry) -> None:
@@ -196,19 +196,19 @@ def remove_tree(entry: Entry) -> None:
 
 def copy_link(old: Entry, new: Entry) -> None:
     """Make a link that says what the link `old` says. Raises OSError."""
-    target = system_of(old.directory).read_link(old.directory, old.name)
-    system_of(new.directory).make_link(new.directory, new.name, target)
+    target = SYSTEM.read_link(old.directory, old.name)
+    SYSTEM.make_link(new.directory, new.name, target)
 
 
 def narrow_mode(directory: int | None, mode: int) -> None:
     """Take from the open directory, where there is a descriptor of it, the permissions that are not in `mode`."""
     if directory is not None:
-        system_of(directory).narrow_mode(directory, mode)
+        SYSTEM.narrow_mode(directory, mode)
 
 
 def is_writable(entry: Entry) -> bool:
     """Whether the system lets this process write to what is there; where that can't be asked, it is so."""
-    return system_of(entry.directory).is_writable(entry.directory, entry.name)
+    return SYSTEM.is_writable(entry.directory, entry.name)
 
 
 def open_unblocked(path: str, flags: int) -> int:
@@ -218,12 +218,12 @@ def open_unblocked(path: str, flags: int) -> int:
 
 def open_to_append(entry: Entry) -> int:
     """The file, open for writing at its end; a named pipe is not waited for. Raises OSError."""
-    return system_of(entry.directory).append(entry.directory, entry.name)
+    return SYSTEM.append(entry.directory, entry.name)
 
 
 def open_to_read(entry: Entry) -> int:
     """The file, open for reading; a named pipe is not waited for. Raises OSError."""
-    return system_of(entry.directory).open_file(entry.directory, entry.name)
+    return SYSTEM.open_file(entry.directory, entry.name)
 
 
 def etag_of(found: os.stat_result) -> str:

@@ -1,8 +1,7 @@
-"""What the system is asked to do with a name in an open directory, by whoever knows how it is asked there.
+"""What the system is asked to do with a name in an open directory.
 
 On POSIX each act names the directory by its descriptor. Without a directory the name is a whole path, which every
-system takes. On Windows a directory can be held open as well, but none of Python's functions takes it: one that was
-opened so is an `Opened`, which brings along who knows how (see `windows`). No act follows a link at its end.
+system takes. No act follows a link at its end.
 """
 
 import os
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-__all__ = ["CLOSED", "DIRECTORY", "READ", "SCAN", "SYSTEM", "Name", "Opened", "System", "system_of"]
+__all__ = ["CLOSED", "DIRECTORY", "READ", "SCAN", "SYSTEM", "Name", "System"]
 
 CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """For children of this process nothing is open, and no byte is changed on its way."""
@@ -43,8 +42,6 @@ class System:
     that is to be opened ELOOP or ENOTDIR.
     """
 
-    exchanges = True
-    """Whether two names can be exchanged in one step, where the file system can do that."""
     syncs_directories = hasattr(os, "O_DIRECTORY")
     """Whether the names in a directory are made durable by a sync of it."""
 
@@ -130,14 +127,3 @@ class System:
 
 
 SYSTEM = System()
-
-
-class Opened(int):
-    """The descriptor of a directory that only `system` can name in what it is asked."""
-
-    system: System
-
-
-def system_of(directory: int | str | None) -> System:
-    """Who acts in an open directory, or by whole paths."""
-    return directory.system if isinstance(directory, Opened) else SYSTEM

@@ -11,7 +11,6 @@ from servers.filesystem.errors import FilesError
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
 from tests.servers.filesystem.editing_files import code
-from tests.shared.kit.rooted.conftest import NOT_ON_WINDOWS
 
 
 def moving_by(act, files):
@@ -124,7 +123,6 @@ def test_a_copied_directory_keeps_its_permissions(root, duplicate):
     assert (root / "copy").stat().st_mode & 0o7777 == 0o550
 
 
-@NOT_ON_WINDOWS
 def test_f12_a_directory_is_copied_with_all_below_it_and_links_as_they_are(root, either):
     (root / "a/b/c").mkdir(parents=True)
     (root / "a/b/file").write_text("12345")

@@ -1,8 +1,6 @@
 """Folders as libraries: which files are prompts, and what happens when they change."""
 
 import os
-import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,10 +9,7 @@ from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Cache
 from servers.prompts.library.snapshot import Changed
-from shared.kit.rooted.directories import open_directory
-from shared.kit.rooted.windows import Handles
 from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
-from tests.shared.kit.rooted.simulated import SimulatedWindows, refuse_descriptors
 
 SKILL = "---\nname: pdf\ndescription: Handles PDF.\nlicense: MIT\n---\n# PDF\n\nRun ${{ x }} with $1, then {{ y }}."
 
@@ -174,16 +169,6 @@ def test_no_more_is_read_than_a_library_may_have(tmp_path: Path, monkeypatch: py
     write(tmp_path, {f"{number}.md": SIMPLE for number in range(9)})
     found = Folder(tmp_path).walk(frozenset(), {})
     assert [one.path for one in found if one.data] == ["0.md", "1.md", "2.md", "3.md"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Windows is simulated on Linux only")
-def test_a_folder_is_read_by_handles_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    by_handles = partial(open_directory, system=Handles(SimulatedWindows()))
-    monkeypatch.setattr("servers.prompts.library.folder.open_directory", by_handles)
-    refuse_descriptors(monkeypatch)
-    write(tmp_path, {"a.md": SIMPLE, "dir/b.md": SIMPLE})
-    found = Folder(tmp_path).walk(frozenset(), {})
-    assert [one.path for one in found] == ["a.md", "dir", "dir/b.md"]
 
 
 def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:

@@ -11,9 +11,7 @@ from shared.kit.errors import PathError
 from shared.kit.rooted.entries import Place
 from shared.kit.rooted.files import RootedFiles
 from shared.kit.rooted.roots import Roots
-from shared.kit.rooted.windows import HandleWalker, Native
 from tests.descriptors import descriptors, left_open
-from tests.shared.kit.rooted.simulated import SimulatedWindows, refuse_descriptors
 
 SECRET = "TOP SECRET"
 
@@ -43,7 +41,7 @@ def files(root: Path) -> Iterator[RootedFiles]:
 
 def opened_by(way: str, roots: Roots) -> RootedFiles:
     """The files beneath the roots, found in one of these ways."""
-    return RootedFiles(roots, way == "race-free", HandleWalker(roots, native()) if way == "windows" else None)
+    return RootedFiles(roots, race_free=way == "race-free")
 
 
 def read(files: RootedFiles, written: str | Path) -> str:
@@ -67,24 +65,10 @@ def outcome(files: RootedFiles, written: str | Path) -> str:
         return error.code
 
 
-def native() -> Native:
-    """Windows itself where it is there, and otherwise a simulation, which needs Linux."""
-    if sys.platform == "win32":
-        from shared.kit.rooted.ntdll import Ntdll
-
-        return Ntdll()
-    if sys.platform != "linux":
-        pytest.skip("Windows is simulated on Linux only")
-    return SimulatedWindows()
-
-
-@pytest.fixture(params=["race-free", "checked", "windows"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(params=["race-free", "checked"])
+def way(request: pytest.FixtureRequest) -> str:
     """How files are found."""
-    asked: str = request.param
-    if asked == "windows":
-        refuse_descriptors(monkeypatch)
-    return asked
+    return str(request.param)
 
 
 @pytest.fixture
@@ -93,10 +77,6 @@ def either(root: Path, way: str) -> Iterator[RootedFiles]:
     opened = opened_by(way, Roots([root], writable=True))
     yield opened
     opened.close()
-
-
-NOT_ON_WINDOWS = pytest.mark.parametrize("way", ["race-free", "checked"], indirect=True)
-"""For what Windows has not: bits of permission, links that anybody may make, names of any character."""
 
 
 @pytest.fixture

@@ -7,14 +7,13 @@ from shared.kit.rooted import directories
 from shared.kit.rooted.directories import entry_in, open_directory, open_to_read, read_file
 from shared.kit.rooted.entries import scanned
 from shared.kit.rooted.system import SYSTEM
-from shared.kit.rooted.windows import Handles
-from tests.shared.kit.rooted.conftest import SECRET, native
+from tests.shared.kit.rooted.conftest import SECRET
 
 
 @pytest.fixture
 def opened(root, way):
     """Opens the directory at these names below the root, in each way."""
-    system = SYSTEM if way == "race-free" else Handles(native()) if way == "windows" else None
+    system = SYSTEM if way == "race-free" else None
 
     def open_below(*names, make=False):
         return open_directory(root, names, make, system=system)

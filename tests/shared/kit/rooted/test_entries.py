@@ -9,7 +9,6 @@ from shared.kit.rooted import entries
 from shared.kit.rooted.atomic import rename, rename_to_free
 from shared.kit.rooted.entries import child, current, etag_of, is_same, opened, scanned
 from shared.kit.rooted.exchange import exchange
-from tests.shared.kit.rooted.conftest import NOT_ON_WINDOWS
 
 
 @pytest.fixture
@@ -26,7 +25,6 @@ def found(either):
         one.__exit__(None, None, None)
 
 
-@NOT_ON_WINDOWS
 def test_what_is_created_must_not_exist(found, root, outside):
     os.close(entries.create(found("file"), 0o640))
     assert stat.S_IMODE((root / "file").stat().st_mode) == 0o640 & ~umask()
@@ -75,7 +73,6 @@ def test_what_is_added_stands_at_the_end(found, root):
     assert (root / "file").read_text() == "one two"
 
 
-@NOT_ON_WINDOWS
 def test_a_directory_is_made_and_removed(found, root):
     entries.make_directory(found("dir"), 0o700)
     assert stat.S_IMODE((root / "dir").stat().st_mode) == 0o700
@@ -83,7 +80,6 @@ def test_a_directory_is_made_and_removed(found, root):
     assert current(found("dir")) is None
 
 
-@NOT_ON_WINDOWS
 def test_a_link_is_copied_as_it_stands_and_removed_itself(found, root, outside):
     (root / "old").symlink_to(outside / "secret")
     entries.copy_link(found("old"), found("new"))

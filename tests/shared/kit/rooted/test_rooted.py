@@ -1,4 +1,4 @@
-"""What holds for every way to a place: by descriptors, by paths that are checked, and by the handles of Windows."""
+"""What holds for every way to a place: by descriptors, and by paths that are checked."""
 
 import os
 from itertools import count
