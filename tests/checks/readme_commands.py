@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tests.checks.faults.raw import INITIALIZE
+from tests.raw import INITIALIZE
 from tests.records import recorded
 
 SECONDS = 300

@@ -19,7 +19,7 @@ from servers.bundle.hosts.clients import CLIENTS
 from servers.bundle.hosts.configured import write_snippet
 from tests.checks.browser.conftest import NewPage
 from tests.checks.browser.workbench import Workbench, serve_workbench
-from tests.checks.faults.raw import ROOT
+from tests.raw import ROOT
 from tests.shared.transports.http.http_wire import PATIENCE, envelope, merged, routing
 
 TOKEN = "hunter2-hunter2"

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from tests.checks.browser.hosts.serving import serve_site
-from tests.checks.faults.raw import ROOT
+from tests.raw import ROOT
 from tests.servers.bundle.commands.test_serve import serving
 from tests.shared.transports.http.http_wire import PATIENCE
 

@@ -19,7 +19,7 @@ from shared.client.auth.store import FileTokens
 from shared.client.auth.tokens import Token
 from shared.client.connect import connect, connect_stdio
 from shared.errors import PeerError
-from tests.checks.faults.raw import ROOT
+from tests.raw import ROOT
 from tests.servers.bundle.commands.test_connect import CONNECT, PATIENCE, TOKEN, everything
 from tests.wire import serving
 

@@ -12,8 +12,7 @@ import pytest
 from tests.checks.docker.containers import Measured
 from tests.checks.docker.debian import find_program
 from tests.checks.docker.images import TOKEN
-from tests.checks.faults.raw import FILES, Raw, call, stateless
-from tests.checks.faults.test_http_process import listening, post
+from tests.raw import FILES, Raw, call, listening, post, stateless
 from tests.records import recorded
 from tests.redis_server import RedisServer
 from tests.wire import PATIENCE

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.checks.docker.images import Image, cells
-from tests.checks.faults.raw import INITIALIZE, Raw
+from tests.raw import INITIALIZE, Raw
 
 Measured = Callable[[str, float, float, float], None]
 """Of each image: MiB over its base, MiB of memory when it has answered, milliseconds from its start to an answer."""

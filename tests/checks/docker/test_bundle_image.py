@@ -20,8 +20,7 @@ from tests.checks.docker.containers import (
 )
 from tests.checks.docker.images import TOKEN, build, needs_tool
 from tests.checks.docker.probing import until_ready
-from tests.checks.faults.raw import Raw, request, stateless
-from tests.checks.faults.test_http_process import listening, post
+from tests.raw import Raw, listening, post, request, stateless
 from tests.wire import PATIENCE
 
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}

@@ -22,10 +22,9 @@ from tests.checks.docker.containers import (
     stop,
 )
 from tests.checks.docker.images import TOKEN, Image, build, needs_tool, service
-from tests.checks.faults.raw import Json, Raw, call, request, stateless
-from tests.checks.faults.test_http_process import listening, post
 from tests.checks.interop import pages
 from tests.postgres_server import any_database
+from tests.raw import Json, Raw, call, listening, post, request, stateless
 
 ENTRIES = load_catalog().servers
 STDIO = {"filesystem": ["/data"], "sqlite": ["--demo"]}

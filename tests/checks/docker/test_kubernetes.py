@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from tests.checks.docker.probing import probe, until_ready
-from tests.checks.faults.raw import Raw
-from tests.checks.faults.test_http_process import listening
+from tests.raw import Raw, listening
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = sorted((ROOT / "docker" / "kubernetes").glob("*.*"))

@@ -14,8 +14,7 @@ from websockets.sync.client import connect
 
 from tests.checks.docker.images import TOKEN, service
 from tests.checks.docker.proxy import proxied
-from tests.checks.faults.raw import Raw, call, request, stateless
-from tests.checks.faults.test_http_process import listening, post
+from tests.raw import Raw, call, listening, post, request, stateless
 from tests.wire import PATIENCE, Json
 
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}

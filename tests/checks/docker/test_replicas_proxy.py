@@ -11,9 +11,8 @@ from tests.checks.docker.images import TOKEN, service
 from tests.checks.docker.names import naming
 from tests.checks.docker.proxy import proxied
 from tests.checks.docker.test_proxy import AUTHORIZED, events, stream
-from tests.checks.faults.raw import Json, Raw, call, request, stateless
-from tests.checks.faults.test_http_process import listening, post
 from tests.ports import free_port
+from tests.raw import Json, Raw, call, listening, post, request, stateless
 
 ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 """Of the replicas, which all have the same port, as in containers of their own."""

@@ -9,9 +9,8 @@ from tests.checks.docker.images import REPLICAS
 from tests.checks.docker.test_proxy import AUTHORIZED
 from tests.checks.docker.test_replicas_proxy import ADDRESSES, REQUESTS, balanced, replicas, who
 from tests.checks.docker.test_store_container import started
-from tests.checks.faults.raw import INITIALIZE, INITIALIZED, Raw, call
-from tests.checks.faults.test_http_process import post
 from tests.ports import free_port
+from tests.raw import INITIALIZE, INITIALIZED, Raw, call, post
 
 GIVEN: dict[str, str] = REPLICAS["services"]["filesystem"]["environment"]
 

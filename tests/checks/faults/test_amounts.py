@@ -5,7 +5,7 @@ import resource
 import select
 from pathlib import Path
 
-from tests.checks.faults.raw import FILES, SLOW, Raw, call, lines, request
+from tests.raw import FILES, SLOW, Raw, call, lines, request
 from tests.wire import PATIENCE
 
 MB = 1_000_000

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checks.faults.raw import INITIALIZE, INITIALIZED, SLOW, Raw, call, lines
+from tests.raw import INITIALIZE, INITIALIZED, SLOW, Raw, call, lines
 from tests.wire import PATIENCE
 
 CALLS = lines(INITIALIZE, INITIALIZED, call(1, "echo", text="a"), call(2, "large", size=800_000), call(3, "stray"))

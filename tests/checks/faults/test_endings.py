@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.checks.faults.raw import SLOW, Json, Raw, call, lines, request, stateless
+from tests.raw import SLOW, Json, Raw, call, lines, request, stateless
 from tests.wire import PATIENCE
 
 LISTEN = {"notifications": {"resourceSubscriptions": ["slow:///thing"], "toolsListChanged": True}}

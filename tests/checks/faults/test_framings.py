@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from shared.client.connect import connect_stdio
-from tests.checks.faults.raw import FILES, ROOT, Json, Raw, WithHeaders, request, with_length
+from tests.raw import FILES, ROOT, Json, Raw, WithHeaders, request, with_length
 from tests.wire import PATIENCE
 
 ROUNDS = 20_000

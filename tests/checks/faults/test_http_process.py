@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import select
 import signal
 import socket
@@ -11,25 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.checks.faults.raw import NO_TLS, SLOW, Json, Raw, call, headers_of, lines, request, stateless
+from tests.raw import SLOW, Raw, call, lines, listening, post, request, stateless
 from tests.wire import PATIENCE
-
-
-def listening(server: Raw) -> str:
-    """Where it listens, once it does."""
-    said, stderr = "", server.process.stderr
-    assert stderr is not None
-    while not (found := re.search(r"listening on (http[^\s\"]+)[\s\"]", said)):
-        assert select.select([stderr], [], [], PATIENCE)[0]
-        chunk = os.read(stderr.fileno(), 1)
-        assert chunk, f"it ended:\n{said}"
-        said += chunk.decode()
-    return found.group(1)
-
-
-def post(url: str, message: Json, **headers: str) -> httpx.Response:
-    sent = {**headers_of(message), **headers}
-    return httpx.post(url, content=lines(message), headers=sent, timeout=PATIENCE, trust_env=False, verify=NO_TLS)
 
 
 @pytest.mark.parametrize("arguments", [["--no-auth"], []])

@@ -16,10 +16,10 @@ from servers.filesystem.settings import Settings
 from shared.server.connection import serve
 from shared.server.running import Running
 from shared.transports.memory import MemoryTransport, memory_pair
-from tests.checks.faults.raw import INITIALIZE, INITIALIZED, Json, call, request, stateless
-from tests.checks.faults.slow_server import URI
-from tests.checks.faults.slow_server import app as slow
 from tests.descriptors import descriptors, settled_descriptors
+from tests.raw import INITIALIZE, INITIALIZED, Json, call, request, stateless
+from tests.slow_server import URI
+from tests.slow_server import app as slow
 from tests.wire import PATIENCE
 
 LISTEN = {"notifications": {"resourceSubscriptions": [URI], "toolsListChanged": True}}

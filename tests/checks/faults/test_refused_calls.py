@@ -12,8 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.checks.faults.raw import INITIALIZE, SLOW, Json, Raw, call, request, stateless
-from tests.checks.faults.test_http_process import listening
+from tests.raw import INITIALIZE, SLOW, Json, Raw, call, listening, request, stateless
 from tests.wire import NEWEST_HANDSHAKE, PATIENCE
 
 UNCOLLECTED = """
@@ -27,7 +26,7 @@ sys.exit(run(import_module(sys.argv[0]).app))
 """
 BIG = "x" * 3_000_000
 ALLOWED = 32 * 1_048_576
-SLOW_SERVER = ["tests.checks.faults.slow_server", "--max-seconds", "0.05"]
+SLOW_SERVER = ["tests.slow_server", "--max-seconds", "0.05"]
 PAD = {"pad": BIG}
 
 COUNT = 100
@@ -93,7 +92,7 @@ def test_nothing_stays_of_what_is_refused_on_stdio() -> None:
 def test_nothing_stays_of_what_is_cancelled() -> None:
     line = json.dumps(padded(call(1, "hold"))).encode() + b"\n"
     cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    with start("tests.checks.faults.slow_server").open() as server:
+    with start("tests.slow_server").open() as server:
 
         def send() -> None:
             server.send_bytes(line)

@@ -18,8 +18,8 @@ from shared.extensions.tasks import tasks
 from shared.extensions.tasks.runner import STOPPED, tasks_of
 from shared.protocol.types.tasks import TASKS
 from shared.server.running import Running
-from tests.checks.faults.raw import INITIALIZE, INITIALIZED, Json, Raw, request
 from tests.clock import forward
+from tests.raw import INITIALIZE, INITIALIZED, Json, Raw, request
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Peer, talking
 
 HAS_TASKS: Json = {"extensions": {TASKS: {}}}

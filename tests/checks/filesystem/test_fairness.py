@@ -13,8 +13,7 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from tests.checks.faults.raw import Raw, call, lines, request, stateless
-from tests.checks.faults.test_http_process import listening
+from tests.raw import Raw, call, lines, listening, request, stateless
 from tests.wire import PATIENCE
 
 FILES = [sys.executable, "-m", "servers.filesystem"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.checks.faults.raw import Raw, call
 from tests.checks.host_views.dialects import Call
 from tests.checks.host_views.programs import CODEX, HOSTS, Host
+from tests.raw import Raw, call
 
 # The first test of a host installs it.
 pytestmark = [pytest.mark.timeout(900)]

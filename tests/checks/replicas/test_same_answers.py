@@ -8,9 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.checks.faults.raw import Json, Raw, lines, request
-from tests.checks.faults.test_http_process import listening
 from tests.checks.interop.peers import DATABASE, LIBRARY, command
+from tests.raw import Json, Raw, lines, listening, request
 from tests.redis_server import RedisServer
 from tests.wire import CLIENT_INFO, PATIENCE, STATELESS
 

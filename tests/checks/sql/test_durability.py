@@ -16,8 +16,8 @@ import anyio
 import httpx
 import pytest
 
-from tests.checks.faults.raw import Raw, call
 from tests.checks.faults.test_writing import own_mounts
+from tests.raw import Raw, call
 from tests.servers.sqlite.serving import served
 from tests.wire import PATIENCE, STATELESS, start_http, with_envelope
 

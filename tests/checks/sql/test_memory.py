@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checks.faults.raw import Raw, call
+from tests.raw import Raw, call
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux tells what a process holds: run it in a container"

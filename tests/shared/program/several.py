@@ -14,8 +14,7 @@ from typing import Any, Self
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.checks.faults.raw import NO_TLS, ROOT, SLOW, Json, call, stateless
-from tests.checks.faults.test_http_process import post
+from tests.raw import NO_TLS, ROOT, SLOW, Json, call, post, stateless
 from tests.redis_server import RedisServer
 from tests.wire import PATIENCE
 

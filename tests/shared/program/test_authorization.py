@@ -17,8 +17,7 @@ from shared.auth.tokens_file import digest_of
 from shared.program.authorization import check_public_url
 from shared.program.process import Options, http_options, token_of
 from shared.protocol.http.protected import WELL_KNOWN
-from tests.checks.faults.raw import ROOT, Json, Raw, call, headers_of, request, stateless
-from tests.checks.faults.test_http_process import listening
+from tests.raw import ROOT, Json, Raw, call, headers_of, listening, request, stateless
 from tests.shared.auth.issuing import FakeIssuer, issuing
 from tests.wire import PATIENCE
 

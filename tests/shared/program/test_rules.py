@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.checks.faults.raw import NO_TLS, headers_of, request, stateless
+from tests.raw import NO_TLS, headers_of, request, stateless
 from tests.wire import Wire, serving
 
 TOKEN = "hunter2"

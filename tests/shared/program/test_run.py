@@ -19,7 +19,7 @@ from shared import Implementation, Server
 from shared.contracts import TaskLimits
 from shared.program.process import Failed, set_limits
 from shared.program.run import Options, run, run_app
-from tests.checks.faults.raw import (
+from tests.raw import (
     FILES,
     NO_TLS,
     ROOT,
@@ -28,14 +28,15 @@ from tests.checks.faults.raw import (
     WithHeaders,
     call,
     lines,
+    listening,
+    post,
     request,
     stateless,
     with_length,
 )
-from tests.checks.faults.test_http_process import listening, post
 from tests.shared.program.options_given import SECRETS
 
-CALLED = "python -m tests.checks.faults.slow_server"
+CALLED = "python -m tests.slow_server"
 
 
 @pytest.fixture(autouse=True)
@@ -319,7 +320,7 @@ def test_a_missing_extra(tmp_path: Path) -> None:
     for name in needed:
         (tmp_path / name).symlink_to(packages / name)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    command = [sys.executable, "-S", "-m", "tests.checks.faults.slow_server"]
+    command = [sys.executable, "-S", "-m", "tests.slow_server"]
     with Raw([*command, "--transport", "http"], env=env) as server:
         assert server.wait() == 2
         assert server.stderr() == (

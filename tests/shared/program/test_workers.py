@@ -17,7 +17,7 @@ import pytest
 
 from shared.program.run import Options
 from shared.program.workers import check_workers
-from tests.checks.faults.raw import INITIALIZE, INITIALIZED, SLOW, Raw, call, headers_of, request, stateless
+from tests.raw import INITIALIZE, INITIALIZED, SLOW, Raw, call, headers_of, request, stateless
 from tests.redis_server import RedisServer
 from tests.shared.program.several import FREELY, Several, is_alive, variable, wait_for
 from tests.wire import NEWEST_HANDSHAKE, PATIENCE

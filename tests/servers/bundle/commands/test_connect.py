@@ -17,8 +17,7 @@ from shared.client.client import Client
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
 from shared.errors import McpError
-from tests.checks.faults.raw import ROOT, Raw
-from tests.checks.faults.test_http_process import listening
+from tests.raw import ROOT, Raw, listening
 from tests.servers.bundle.refusals import not_refused
 
 TOKEN = "a-token-of-the-test"

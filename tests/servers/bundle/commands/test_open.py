@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from servers.bundle.commands import open as opening
-from tests.checks.faults.raw import Raw
+from tests.raw import Raw
 from tests.servers.bundle.refusals import not_refused
 from tests.shared.transports.http.http_wire import PATIENCE
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from servers.bundle.commands.run import main
-from tests.checks.faults.raw import Raw, call, request
+from tests.raw import Raw, call, request
 from tests.servers.bundle.refusals import not_refused
 from tests.servers.bundle.serve.test_foreign_server import configured, is_alive, started
 from tests.shared.transports.http.http_wire import Json

@@ -16,7 +16,7 @@ import pytest
 from anyio import to_thread
 
 from servers.bundle.program import main
-from tests.checks.faults.raw import ROOT, Raw
+from tests.raw import ROOT, Raw
 from tests.servers.bundle.commands.test_serve import client, metrics, serving
 from tests.servers.bundle.other_server import COMMAND
 from tests.shared.transports.http.http_wire import PATIENCE, Json, envelope, merged, routing, served

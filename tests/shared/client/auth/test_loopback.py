@@ -12,7 +12,7 @@ import pytest
 from shared.client.auth import loopback
 from shared.client.auth.loopback import Loopback
 from shared.errors import AuthError
-from tests.checks.faults.raw import NO_TLS
+from tests.raw import NO_TLS
 
 PAGE = "https://as.example/authorize?client_id=x&state=st"
 

@@ -9,7 +9,7 @@ import pytest
 from shared.client.auth import AuthorizationCode, ClientInformation, HttpxAuth, MemoryTokens
 from shared.client.auth.store import FileTokens
 from shared.errors import AuthError
-from tests.checks.faults.raw import NO_TLS
+from tests.raw import NO_TLS
 from tests.shared.auth.sites import Asked, Said, said
 from tests.shared.client.auth.world import Person, World
 

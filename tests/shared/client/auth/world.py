@@ -13,7 +13,7 @@ from joserfc import jws
 from shared.auth.web import Web
 from shared.client.auth import AuthorizationCode, HttpxAuth, OAuth, OAuthOptions, TokenStore
 from shared.client.auth.grants import Grant
-from tests.checks.faults.raw import NO_TLS
+from tests.raw import NO_TLS
 from tests.shared.auth.sites import NOT_FOUND, Asked, Said, Site, said, serving
 
 REDIRECT = "http://127.0.0.1:1/callback"

@@ -20,7 +20,7 @@ from shared import Context, Data, Implementation, Opening, ResourceNotFound, Ser
 from shared.program.run import run
 
 URI = "slow:///thing"
-COMMAND = [sys.executable, "-m", "tests.checks.faults.slow_server"]
+COMMAND = [sys.executable, "-m", "tests.slow_server"]
 """To be run in the project's folder."""
 
 Ctx = Context[None]

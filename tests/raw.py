@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import select
 import ssl
 import subprocess
@@ -11,10 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import httpx
+
 from tests.wire import CLIENT_INFO, NEWEST_HANDSHAKE, PATIENCE, STATELESS
 
-ROOT = Path(__file__).resolve().parents[3]
-SLOW = [sys.executable, "-m", "tests.checks.faults.slow_server"]
+ROOT = Path(__file__).resolve().parents[1]
+SLOW = [sys.executable, "-m", "tests.slow_server"]
 FILES = [sys.executable, "-m", "servers.filesystem"]
 
 Json = dict[str, Any]
@@ -193,3 +196,20 @@ class WithHeaders(Raw):
 
 def with_length(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def listening(server: Raw) -> str:
+    """Where it listens, once it does."""
+    said, stderr = "", server.process.stderr
+    assert stderr is not None
+    while not (found := re.search(r"listening on (http[^\s\"]+)[\s\"]", said)):
+        assert select.select([stderr], [], [], PATIENCE)[0]
+        chunk = os.read(stderr.fileno(), 1)
+        assert chunk, f"it ended:\n{said}"
+        said += chunk.decode()
+    return found.group(1)
+
+
+def post(url: str, message: Json, **headers: str) -> httpx.Response:
+    sent = {**headers_of(message), **headers}
+    return httpx.post(url, content=lines(message), headers=sent, timeout=PATIENCE, trust_env=False, verify=NO_TLS)
