@@ -19,6 +19,8 @@ from tests.wire import CLIENT_INFO, NEWEST_HANDSHAKE, PATIENCE, STATELESS
 ROOT = Path(__file__).resolve().parents[1]
 SLOW = [sys.executable, "-m", "tests.slow_server"]
 FILES = [sys.executable, "-m", "servers.filesystem"]
+BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+"""The environment of somebody who has installed the bundle, and no checkout."""
 
 Json = dict[str, Any]
 

@@ -1,6 +1,7 @@
 """The tree keeps the rules of `architecture.py`, and each rule fires on a snippet that breaks it."""
 
 import gc
+import re
 from collections.abc import Callable, Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 
@@ -171,3 +172,12 @@ def test_tests_stand_where_their_source_does() -> None:
 def test_a_test_without_source_is_seen() -> None:
     mirrored = ["tests/shared/server/test_calls.py", "tests/shared/server/test_server.py", "tests/checks/test_any.py"]
     assert rules.tests_without_source([*mirrored, "tests/shared/test_calls.py"]) == ["tests/shared/test_calls.py"]
+
+
+def test_quick_tests_import_no_checks() -> None:
+    tests = rules.ROOT / "tests"
+    files = [path for path in tests.rglob("*.py") if not path.is_relative_to(tests / "checks")]
+    # `make test` is to read nothing of what it does not run; names in strings are loaded when a table is printed.
+    assert [
+        path for path in files if re.search(r"^ *(from|import) tests\.checks", path.read_text(), re.MULTILINE)
+    ] == []

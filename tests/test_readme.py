@@ -24,7 +24,7 @@ from servers.sqlite.server import app as sqlite
 from shared.program.run import Options
 from shared.server.server import Server
 from shared.testing import connected
-from tests.checks.bundle.programs import BARE
+from tests.raw import BARE
 from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[1]

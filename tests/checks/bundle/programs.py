@@ -5,8 +5,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.raw import BARE
+
 INSTALLING = 600  # seconds
-BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 # How a machine reaches packages is no matter of its users.
 REACHING = ("PIP_", "UV_", "SSL_CERT_", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 

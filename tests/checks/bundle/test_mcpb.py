@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from servers.bundle.catalog import Entry
-from tests.checks.bundle.programs import BARE
+from tests.raw import BARE
 from tests.servers.bundle.exports.test_exports import chosen, each, exported
 from tests.wire import Wire
 

@@ -14,9 +14,10 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from servers.bundle.catalog import CATALOG, Entry, load_catalog
 from servers.bundle.commands.export import main as export
 from shared.client.connect import connect_http
-from tests.checks.bundle.programs import BARE, run
+from tests.checks.bundle.programs import run
 from tests.checks.interop.pages import served
 from tests.postgres_server import any_database
+from tests.raw import BARE
 from tests.wire import Wire
 
 pytestmark = pytest.mark.timeout(1_500)

@@ -12,7 +12,8 @@ import pytest
 
 from shared.client.connect import connect_http, connect_sse, connect_stdio, connect_websocket
 from shared.client.options import ClientOptions
-from tests.checks.client_faults.hostile import (
+from tests.shared.client import child
+from tests.shared.client.hostile import (
     CHUNKED,
     STREAM,
     Exchange,
@@ -23,15 +24,15 @@ from tests.checks.client_faults.hostile import (
     response,
     says,
 )
-from tests.checks.client_faults.hostile_sockets import HostileSse, HostileWebSocket
-from tests.checks.client_faults.leavings import nothing_left
+from tests.shared.client.hostile_sockets import HostileSse, HostileWebSocket
+from tests.shared.client.leavings import nothing_left
 from tests.shared.client.small import text_of
 
 MORE = b"x" * 2**20
 PIECES = 1024
 MOST = 512 * 2**20
 """Bytes of memory: half of what is sent, and eight times what one message may have."""
-CHILD = Path(__file__).with_name("child.py")
+CHILD = Path(child.__file__)
 HANDSHAKE = ClientOptions(mode="handshake")
 
 

@@ -15,10 +15,11 @@ from shared.client.client import Client
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
 from shared.protocol.types.client import Root
-from tests.checks.client_faults.leavings import nothing_left
+from tests.shared.client import child
+from tests.shared.client.leavings import nothing_left
 from tests.shared.client.small import text_of
 
-CHILD = Path(__file__).with_name("child.py")
+CHILD = Path(child.__file__)
 BIG = "x" * 1_000_000
 """More than a pipe takes."""
 MANY = 20_000

@@ -13,7 +13,7 @@ from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
-from tests.checks.client_faults.hostile import (
+from tests.shared.client.hostile import (
     CHUNKED,
     STREAM,
     Exchange,
@@ -26,7 +26,7 @@ from tests.checks.client_faults.hostile import (
     response,
     says,
 )
-from tests.checks.client_faults.leavings import nothing_left
+from tests.shared.client.leavings import nothing_left
 from tests.shared.client.small import text_of
 
 ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])

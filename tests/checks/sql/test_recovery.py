@@ -15,7 +15,7 @@ from servers.sql.errors import SqlError
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
 from tests.checks.faults.test_writing import own_mounts
-from tests.checks.sql.killed import ROWS, kill_in_midwrite, leave_hot_journal, make
+from tests.servers.sqlite.killed import ROWS, kill_in_midwrite, leave_hot_journal, make
 from tests.servers.sqlite.serving import served
 from tests.wire import Wire
 

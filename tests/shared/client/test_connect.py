@@ -20,11 +20,11 @@ from shared.client.options import ClientOptions
 from shared.errors import AuthError, LoginRequired, McpError, PeerError
 from shared.protocol.types.client import Root
 from shared.transports.http.client_authorized import MAX_SENT
-from tests.checks.client_faults import child
-from tests.checks.client_faults.hostile import STREAM, Exchange, Hostile, hostile, resets
-from tests.checks.client_faults.hostile_sockets import HostileSse, HostileWebSocket
-from tests.checks.client_faults.leavings import nothing_left
+from tests.shared.client import child
 from tests.shared.client.auth.world import Person
+from tests.shared.client.hostile import STREAM, Exchange, Hostile, hostile, resets
+from tests.shared.client.hostile_sockets import HostileSse, HostileWebSocket
+from tests.shared.client.leavings import nothing_left
 from tests.shared.client.small import Small, listening, text_of
 
 # All that a client does

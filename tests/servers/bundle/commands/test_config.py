@@ -211,10 +211,7 @@ REFUSED = [
     (["filesystem", "notes", "--url", "http://a/mcp"], "a server with a --url is started elsewhere"),
     (["filesystem", "--url", "a.example/mcp"], "--url takes the URL of an endpoint"),
     (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable goes with --url"),
-    (
-        ["fetch", "--url", "http://a/mcp", "--token-variable", "a b"],
-        "--token-variable takes the name of a variable",
-    ),
+    (["fetch", "--url", "http://a/mcp", "--token-variable", "a b"], "--token-variable takes the name of a variable"),
     (["fetch", "--name", "my web"], "--name takes letters, digits, - and _"),
     (["filesystem", "b\udce9"], "a path that is not UTF-8 can't stand in the file of a client"),
     (["nothing"], "there is no server 'nothing' in the catalog"),

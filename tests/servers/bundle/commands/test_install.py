@@ -205,6 +205,8 @@ def test_an_entry_of_the_user_is_not_taken_out(home: Path, capsys: pytest.Captur
     path = home / ".cursor" / "mcp.json"
     shown = refused(capsys, uninstall, "fetch", "--client", "cursor")
     assert shown == f"{path} has no server 'fetch'"
+    # A refusal leaves no lock behind.
+    assert not (home / ".local").exists()
     path.parent.mkdir()
     for why in ("was not put there by install", "is not as install put it there"):
         path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')

@@ -5,8 +5,8 @@ import re
 import time
 from argparse import Namespace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from contextlib import nullcontext
+from typing import Any
 
 import anyio
 import httpx
@@ -23,21 +23,6 @@ from tests.shared.client.auth.world import Person, World, open_world
 from tests.shared.client.small import Small, listening
 
 KEY = ("https://as.example", "https://mcp.example/mcp")
-
-
-class Visiting(Person):
-    """Somebody with a browser, in place of that of the system."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        pass
 
 
 @pytest.fixture
@@ -109,7 +94,7 @@ async def test_a_login_that_is_denied_leaves_the_one_that_is_there(
     tokens: FileTokens, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # A browser and its loop back are in tests/checks; the functions below run within the loop of the test.
-    monkeypatch.setattr(login, "Loopback", Visiting)
+    monkeypatch.setattr(login, "Loopback", lambda *_, **__: nullcontext(Person()))
     async with open_world() as world:
         await logged_in(world, tokens)
         before = tokens.entries()

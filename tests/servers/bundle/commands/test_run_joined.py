@@ -70,10 +70,7 @@ REFUSED = [
     (["--join", "fech"], "there is no server 'fech' in the catalog; there are: filesystem, "),
     (["--join", "--config", "/there/is/none"], "/there/is/none: No such file or directory"),
     (["--join", "--port", "1"], "unrecognized arguments: --port"),
-    (
-        ["--prefix", "never", "--join"],
-        "argument --prefix: invalid choice: 'never' (choose",
-    ),
+    (["--prefix", "never", "--join"], "argument --prefix: invalid choice: 'never' (choose"),
     (["--join", "prompts", "--trace", "/there/is/none"], "--trace: /there/is/none: No such file or directory"),
 ]
 

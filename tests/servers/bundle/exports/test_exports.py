@@ -17,6 +17,7 @@ from servers.bundle.catalog import Entry, load_catalog
 from servers.bundle.commands.export import main
 from tests import schemas
 from tests.postgres_server import any_database
+from tests.raw import BARE
 from tests.wire import Wire
 
 HERE = Path(__file__).resolve().parent
@@ -28,7 +29,6 @@ FETCH = (
 )
 ENTRIES = load_catalog().servers
 VERSION = ENTRIES[0].version
-BARE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 """The environment, without what would lead to other sources than those of the bundle."""
 
 each = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -132,7 +132,7 @@ def test_a_form_shows_what_is_picked_ticked_secret_or_required(exported: Path) -
         "filesystem": ["roots", "allow_write", "poll", "replace_protected", "confirm", "client_roots"],
         "sqlite": ["databases", "demo", "allow_write", "create", "confirm", "files", "queries"],
         "postgres": [
-            *("databases", "allow_write", "allow_privileged", "watch_triggers", "confirm", "files", "queries"),
+            *("databases", "allow_write", "allow_privileged", "watch_triggers", "confirm", "files", "queries")
         ],
         "fetch": ["ignore_robots", "header", "proxy_url", "ca_file"],
         "prompts": ["libraries", "starter", "allow_write", "confirm", "files"],

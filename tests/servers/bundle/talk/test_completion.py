@@ -45,11 +45,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("call - re", ["repeat"]),
-        *(pytest.param(*row, marks=pytest.mark.slow) for row in OTHERS),
-    ],
+    ("line", "found"), [("call - re", ["repeat"]), *(pytest.param(*row, marks=pytest.mark.slow) for row in OTHERS)]
 )
 def test_the_shell_is_told_of_every_word(line: str, found: list[str], tmp_path: Path) -> None:
     (tmp_path / ".cursor").mkdir()

@@ -8,7 +8,7 @@ import pytest
 from servers.sql.errors import SqlError
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.limits import Limits
-from tests.checks.sql.killed import ROWS, leave_hot_journal, make
+from tests.servers.sqlite.killed import ROWS, leave_hot_journal, make
 
 ALL = "SELECT value, count(*) FROM rows GROUP BY value"
 TOLD = "a program was killed while it changed the database"

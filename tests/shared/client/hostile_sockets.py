@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from tests.checks.client_faults.hostile import STREAM, Exchange, Hostile, chunk, read_request, response, result_for
+from tests.shared.client.hostile import STREAM, Exchange, Hostile, chunk, read_request, response, result_for
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _UPGRADED = b"HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %b\r\n\r\n"
