@@ -1,9 +1,14 @@
 """Configurations as people and programs write them: any layout, comments, trailing commas, marks and line ends."""
 
 import json
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
+
+from servers.bundle.hosts.clients import Client
+from servers.bundle.hosts.json_edits import Receipt
 
 BLANK = ["", " ", "  ", "\t", "\n", "\r\n", "\n  ", "\r\n\t"]
 COMMENTS = [" // c\n", "\n// {\n  ", "/* , */", " /* a\n } */ ", "// ü\r\n"]
@@ -42,6 +47,27 @@ def documents(draw: st.DrawFn, key: str, comments: bool) -> Document:
     tidy = draw(st.sampled_from([None, None, 2, 4, "\t"]))
     body = _tidy(draw, value, tidy) if tidy and draw(st.booleans()) else _wild(draw, value, gaps, comments)
     return Document((mark + body).encode(), value)
+
+
+def go_in_order(
+    edits: ModuleType, client: Client, before: bytes, order: Sequence[str], read: Callable[[bytes], dict[str, Any]]
+) -> None:
+    """Puts three entries into a text, and takes them out in the order that is given: then it is as it was."""
+    text, receipts = before, dict[str, Receipt]()
+    for name in sorted(order):
+        edit = edits.put(text, client, name, {"command": name, "env": {"K": "V\n"}})
+        text, receipts[name] = edit.text, edit.receipt
+    left = read(text)
+    for name in order:
+        text, receipts = edits.take(text, client, name, receipts)
+        del left[name]
+        assert told(read(text)) == told(left)
+    assert text == before
+
+
+def told(value: Any) -> str:
+    """A value as a text, which NaN and dates have as well."""
+    return json.dumps(value, default=repr, sort_keys=True)
 
 
 def _tidy(draw: st.DrawFn, value: Any, indent: int | str) -> str:

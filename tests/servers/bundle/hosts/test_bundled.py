@@ -20,14 +20,9 @@ PROGRAM = launch_command(BUNDLE)
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory of its own, in which the commands run."""
-    for variable in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "token").write_text("hush\n")
-    return tmp_path
+def home(own_home: Path) -> Path:
+    (own_home / "token").write_text("hush\n")
+    return own_home
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:

@@ -11,37 +11,41 @@ MACOS = Machine("macos", PurePosixPath("/Users/ann"), {})
 WINDOWS = Machine("windows", PureWindowsPath(r"C:\Users\ann"), {"APPDATA": r"D:\Roaming"})
 
 SUPPORT = "/Users/ann/Library/Application Support"
-# On Linux, macOS and Windows, or the same below the home directory of each.
-PLACES: dict[str, str | tuple[str, str, str]] = {
+
+
+def at_home(path: str) -> tuple[str, str, str]:
+    """The same below the home directory on each system."""
+    return f"/home/ann/{path}", f"/Users/ann/{path}", "C:\\Users\\ann\\" + path.replace("/", "\\")
+
+
+PLACES = {
     "claude-desktop": (
         "/home/ann/.config/Claude/claude_desktop_config.json",
         f"{SUPPORT}/Claude/claude_desktop_config.json",
         r"D:\Roaming\Claude\claude_desktop_config.json",
     ),
-    "claude-code": ".claude.json",
+    "claude-code": at_home(".claude.json"),
     "vscode": (
         "/home/ann/.config/Code/User/mcp.json",
         f"{SUPPORT}/Code/User/mcp.json",
         r"D:\Roaming\Code\User\mcp.json",
     ),
-    "cursor": ".cursor/mcp.json",
-    "windsurf": ".codeium/windsurf/mcp_config.json",
+    "cursor": at_home(".cursor/mcp.json"),
+    "windsurf": at_home(".codeium/windsurf/mcp_config.json"),
     "zed": (
         "/home/ann/.config/zed/settings.json",
         "/Users/ann/.config/zed/settings.json",
         r"D:\Roaming\Zed\settings.json",
     ),
-    "cline": ".cline/data/settings/cline_mcp_settings.json",
-    "gemini": ".gemini/settings.json",
-    "codex": ".codex/config.toml",
+    "cline": at_home(".cline/data/settings/cline_mcp_settings.json"),
+    "gemini": at_home(".gemini/settings.json"),
+    "codex": at_home(".codex/config.toml"),
 }
 
 
 def test_the_file_of_the_user_is_where_the_client_looks() -> None:
     machines = (LINUX, MACOS, WINDOWS)
-    homes = ("/home/ann/", "/Users/ann/", "C:\\Users\\ann\\")
-    for client in CLIENTS:
-        place = PLACES.pop(client.name)
+    assert {one.name: tuple(str(one.user(machine)) for machine in machines) for one in CLIENTS} == PLACES
     assert all(client.source.startswith("https://") for client in CLIENTS)
     # And where changes are remembered.
     assert str(state_folder(LINUX)) == "/home/ann/.local/state/mcp-server-bundle"

@@ -1,16 +1,16 @@
 """What is put into a file can be taken out again without a trace, whatever the file looks like."""
 
-import re
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from servers.bundle.hosts import json_edits
 from servers.bundle.hosts.clients import Client, client_named
-from servers.bundle.hosts.json_edits import Receipt, put, take
+from servers.bundle.hosts.json_edits import put, take
 from servers.bundle.hosts.jsonc import parse
-from tests.servers.bundle.hosts.documents import Document, documents
+from tests.servers.bundle.hosts.documents import Document, documents, go_in_order
 
 ENTRY = {"command": "/opt/mcp", "args": ["--root", "/tmp/ü"], "env": {"K": "V"}}
 CURSOR, DESKTOP, CODE = client_named("cursor"), client_named("claude-desktop"), client_named("vscode")
@@ -19,6 +19,10 @@ CURSOR, DESKTOP, CODE = client_named("cursor"), client_named("claude-desktop"), 
 def value_of(text: bytes, client: Client) -> Any:
     root = parse(text, client.format == "jsonc")
     return None if root is None else root.value()
+
+
+def servers_of(text: bytes) -> Any:
+    return (value_of(text, CURSOR) or {}).get("mcpServers", {})
 
 
 def there_and_back(text: bytes, client: Client) -> bytes:
@@ -117,17 +121,7 @@ def test_any_document_is_as_it_was(data: st.DataObject, client: Client) -> None:
 @LONG
 @given(documents("mcpServers", comments=True), st.permutations(["x", "y", "z"]))
 def test_several_entries_go_in_any_order_without_a_trace(document: Document, order: list[str]) -> None:
-    text, receipts = document.text, dict[str, Receipt]()
-    for name in ("x", "y", "z"):
-        edit = put(text, CURSOR, name, {**ENTRY, "command": name})
-        text, receipts[name] = edit.text, edit.receipt
-    expected = value_of(text, CURSOR)
-    for name in order:
-        text, receipts = take(text, CURSOR, name, receipts)
-        del expected["mcpServers"][name]
-        found = value_of(text, CURSOR) or {}
-        assert found.get("mcpServers", {}) == expected["mcpServers"]
-    assert text == document.text
+    go_in_order(json_edits, CURSOR, document.text, order, servers_of)
 
 
 @pytest.mark.slow
@@ -158,13 +152,6 @@ def test_an_entry_that_is_replaced_keeps_its_place() -> None:
     assert edit.text == b'{"servers": {"a": {"command": "y"}, "b": 1}}'
 
 
-def test_an_entry_that_was_updated_goes_without_a_trace() -> None:
-    text = b'{\n  "theme": 1\n}\n'
-    first = put(text, DESKTOP, "new", {"command": "x"})
-    second = put(first.text, DESKTOP, "new", ENTRY, first.receipt)
-    assert take(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
-
-
 def test_an_entry_that_came_later_stays_as_its_user_has_laid_it_out() -> None:
     text = b'{\n  "mcpServers": {\n    "old": {}\n  }\n}'
     first = put(text, DESKTOP, "new", ENTRY)
@@ -190,16 +177,8 @@ def test_a_comment_that_came_into_the_key_keeps_it() -> None:
 
 
 def test_what_can_not_be_read_is_refused() -> None:
-    reasons = {
-        b'{"a": 1': "is not JSON: line 1, column 8",
-        b'{"mcpServers": {}, "mcpServers": {}}': "the key 'mcpServers' is there twice",
-        b'{"mcpServers": 1}': "'mcpServers' is not an object",
-        b"{} // mine": "is not JSON: line 1, column 4",
-        b"1": "is not a JSON object",
-    }
-    for text, reason in reasons.items():
-        with pytest.raises(ValueError, match=re.escape(reason)):
-            put(text, DESKTOP, "new", ENTRY)
+    with pytest.raises(ValueError, match="the key 'mcpServers' is there twice"):
+        put(b'{"mcpServers": {}, "mcpServers": {}}', DESKTOP, "new", ENTRY)
     with pytest.raises(ValueError, match="has no server 'new'"):
         take(b"{}", DESKTOP, "new", {})
 

@@ -1,0 +1,21 @@
+"""A home directory for the commands that read and write the files of clients."""
+
+from pathlib import Path
+
+import pytest
+
+PLACES = (
+    *("APPDATA", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "FLATPAK_XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"),
+    *("CLINE_DATA_DIR", "CLINE_MCP_SETTINGS_PATH", "GEMINI_CLI_HOME", "CODEX_HOME"),
+)
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home directory of the test's own, in which the commands run, and from which no variable leads away."""
+    for variable in PLACES:
+        monkeypatch.delenv(variable, raising=False)
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
