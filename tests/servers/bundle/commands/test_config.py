@@ -1,4 +1,4 @@
-"""`config` prints what each client documents, and what it prints starts the server."""
+"""`config` prints what each client documents; test_install.py shows that it starts the server."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -16,12 +15,11 @@ from servers.bundle.catalog import CATALOG, load_catalog
 from servers.bundle.commands import config
 from servers.bundle.commands.config import HostParser
 from servers.bundle.hosts.clients import CLIENTS, Client, client_named
-from servers.bundle.hosts.configured import as_configured, read_entries
+from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
 from shared.kit.program import needs_extra
 from shared.program.run import Options
 from tests.servers.bundle.refusals import not_refused, refused
-from tests.wire import Wire
 
 ROOT = Path(__file__).resolve().parents[4]
 GOLDEN = Path(__file__).parent / "golden"
@@ -84,25 +82,6 @@ def test_the_snippet_is_that_of_the_documentation(
         assert refused(capsys, config.main, *words, *token).endswith(said)
     else:
         assert printed(capsys, *words, *token) == golden(client, "-http", tmp_path)
-
-
-@pytest.mark.slow
-async def test_what_is_printed_starts_the_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Executed as a client would: with a bare environment, where a folder of that name would shadow the bundle."""
-    shadow = tmp_path / "servers"
-    shadow.mkdir()
-    (shadow / "__init__.py").write_text("raise RuntimeError('shadowed')")
-    found: set[tuple[Any, ...]] = set()
-    for client in CLIENTS:
-        path = tmp_path / client.name
-        path.write_text(printed(capsys, "filesystem", "notes", "--client", client.name))
-        server = as_configured(client, "filesystem", read_entries(client, path)["filesystem"])
-        assert server is not None
-        found.add((server.command, *server.args))
-    (command,) = found
-    async with Wire(list(command), env={"PATH": "/usr/bin:/bin"}, cwd=tmp_path) as server:
-        answer = await server.initialize()
-    assert answer["serverInfo"]["name"] == "filesystem"
 
 
 @pytest.mark.slow

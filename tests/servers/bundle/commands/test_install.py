@@ -25,10 +25,6 @@ from tests.servers.bundle.refusals import refused
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
 SYSTEMS = ("linux", "macos", "windows")
 
-PLACES = (
-    *("APPDATA", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "FLATPAK_XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"),
-    *("CLINE_DATA_DIR", "CLINE_MCP_SETTINGS_PATH", "GEMINI_CLI_HOME", "CODEX_HOME"),
-)
 WRITTEN = {
     "json": '{\n  "theme": "dark",\n  "mcpServers": {\n    "old": {"command": "x"}\n  },\n  "servers": {}\n}\n',
     "toml": '# mine\r\nmodel = "x"\r\n\r\n[mcp_servers.old] # why\r\ncommand = "x"\r\n\r\n[projects."/w"]\r\nn = 1',
@@ -37,14 +33,11 @@ WRITTEN = {
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home directory of its own, and a project in it that the commands run in."""
-    for variable in PLACES:
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "work" / "notes").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "work")
-    return tmp_path
+def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a project in it that the commands run in."""
+    (own_home / "work" / "notes").mkdir(parents=True)
+    monkeypatch.chdir(own_home / "work")
+    return own_home
 
 
 def machine(system: str, home: Path) -> Machine:
@@ -340,8 +333,14 @@ def test_a_secret_is_known_by_its_place_whatever_it_looks_like(option: str | Non
     assert checked.secrets == {words[-1]}
 
 
-def test_receipts_have_no_secrets(home: Path) -> None:
-    run(install, "fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", "--env", "TOKEN=hush")
+def test_what_is_printed_and_receipts_have_no_secrets(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    env = ("--env", "TOKEN=hush", "--env", "MCP_LOG_LEVEL=info")
+    run(install, "fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", *env)
+    printed = capsys.readouterr()
+    assert "hush" not in printed.out + printed.err
+    assert '+         "--header",' in printed.out
+    # Of this one it is known that it is no secret.
+    assert '+         "MCP_LOG_LEVEL": "info"' in printed.out
     assert "hush" in (home / ".cursor" / "mcp.json").read_text()
     assert "hush" not in (home / ".local" / "state" / "mcp-server-bundle" / "installed.json").read_text()
     assert Receipts(machine("linux", home)).of(home / ".cursor" / "mcp.json").made_file

@@ -4,8 +4,8 @@ import json
 import re
 import time
 from argparse import Namespace
-from pathlib import Path
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import anyio

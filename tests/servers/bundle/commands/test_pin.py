@@ -11,18 +11,13 @@ from servers.bundle.pinning.showing import MAX_LINE, MAX_LINES, differences
 from servers.bundle.program import main, program_name
 from shared.gateway.rules.pins import Pins
 
-pytestmark = pytest.mark.usefixtures("home_of_nobody")
+pytestmark = pytest.mark.usefixtures("own_home")
 
 SERVER = Path(__file__).parents[1] / "tiny.py"
 
 
 def tool(name: str, description: str = "Does it.", **properties: Any) -> dict[str, Any]:
     return {"name": name, "description": description, "inputSchema": {"type": "object", "properties": properties}}
-
-
-@pytest.fixture
-def home_of_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 class Place(NamedTuple):

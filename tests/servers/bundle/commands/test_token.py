@@ -17,10 +17,9 @@ HAND_WRITTEN = '# ours\n[old]\ndigest = "sha256:' + "0" * 64 + '" # since May\n\
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("MCP_TOKENS_FILE", str(tmp_path / "kept" / "tokens.toml"))
-    return tmp_path / "kept" / "tokens.toml"
+def path(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MCP_TOKENS_FILE", str(own_home / "kept" / "tokens.toml"))
+    return own_home / "kept" / "tokens.toml"
 
 
 def token(*words: str) -> int:

@@ -575,11 +575,9 @@ async def test_a_token_file_that_the_shell_names(home: Home) -> None:
 
 
 @pytest.fixture
-def shell(home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
-    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "CLINE_DATA_DIR", "MCP_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(home.path))
-    monkeypatch.chdir(home.path / "project")
+def shell(own_home: Path, home: Home, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.delenv("MCP_TOKEN", raising=False)
+    monkeypatch.chdir(own_home / "project")
     return home
 
 

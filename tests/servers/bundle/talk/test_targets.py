@@ -14,14 +14,10 @@ from servers.bundle.talk.targets import Asked, Target, find_target
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "project").mkdir()
-    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    monkeypatch.chdir(tmp_path / "project")
-    return tmp_path
+def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (own_home / "project").mkdir()
+    monkeypatch.chdir(own_home / "project")
+    return own_home
 
 
 def write(path: Path, key: str, **servers: dict) -> None:
