@@ -1,5 +1,6 @@
-"""A home directory for the commands that read and write the files of clients."""
+"""What the commands find on the machine: a home directory, and none of the variables of whoever runs the tests."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,12 @@ PLACES = (
     *("APPDATA", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "FLATPAK_XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"),
     *("CLINE_DATA_DIR", "CLINE_MCP_SETTINGS_PATH", "GEMINI_CLI_HOME", "CODEX_HOME"),
 )
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("MCP_")]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture

@@ -6,12 +6,17 @@ from typing import Any
 import pytest
 
 
+def exit_code(command: Callable[[Sequence[str]], Any], *words: str) -> int:
+    """How a command ends, whether it returns that or exits with it."""
+    try:
+        return int(command(words))
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
 def refused(capsys: pytest.CaptureFixture[str], command: Callable[[Sequence[str]], Any], *words: str) -> str:
     """What a command says in one line, behind its name, and ends with exit code 2."""
-    try:
-        code = command(words)
-    except SystemExit as end:
-        code = end.code
+    code = exit_code(command, *words)
     shown = capsys.readouterr()
     (line,) = shown.err.splitlines()
     assert (code, shown.out) == (2, "")

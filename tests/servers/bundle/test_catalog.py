@@ -13,13 +13,13 @@ from jsonschema import Draft202012Validator
 from pydantic.fields import FieldInfo
 
 from servers.bundle.catalog import CATALOG, Argument, Entry, catalog_schema, load_catalog
-from servers.bundle.program import main
 from shared.auth.policy import Policy
 from shared.client.client import Client
 from shared.program.options import flag_of, variable_of
 from shared.server.server import Server
 from shared.testing import connected
 from tests.postgres_server import any_database
+from tests.servers.bundle.commands.test_info import DICE
 
 SCHEMA = CATALOG.parent / "servers" / "bundle" / "catalog.schema.json"
 TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -68,18 +68,6 @@ async def test_writing_tools_appear_when_writing_is_allowed(entry: Entry, tmp_pa
     settings = settings_of(entry, tmp_path, allow_write=True, files=tmp_path)
     async with connected(app_of(entry), settings) as end, Client(end) as client:
         assert [tool.name for tool in await client.list_tools()] == entry.tools.read + entry.tools.write
-
-
-def test_info_says_which_scopes_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
-    missing = []
-    for entry in ENTRIES:
-        assert main(["info", entry.name]) == 0
-        told = " ".join(capsys.readouterr().out.split())
-        for scope, tools in entry.scopes.items():
-            also = ", as resources and prompts do" if scope.endswith(":read") else ""
-            said = f"Tools that need the scope {scope}{also} {', '.join(tools)}"
-            missing += [] if said in told else [said]
-    assert not missing
 
 
 def test_the_scopes_are_those_that_the_servers_ask_for() -> None:
@@ -161,14 +149,8 @@ def test_the_schema_is_that_of_the_models_and_the_catalog_keeps_it() -> None:
     Draft202012Validator(catalog_schema()).validate(yaml.safe_load(CATALOG.read_text()))
 
 
-ENTRY = {
-    "name": "dice", "title": "Dice", "version": "1", "summary": "Rolls.", "description": "Rolls dice.",
-    "category": "testing", "module": "dice.server", "transports": ["stdio"],
-}  # fmt: skip
-
-
 def entries(*changes: dict[str, Any]) -> bytes:
-    return yaml.safe_dump({"servers": [{**ENTRY, **change} for change in changes]}).encode()
+    return yaml.safe_dump({"servers": [{**DICE, **change} for change in changes]}).encode()
 
 
 @pytest.mark.parametrize(

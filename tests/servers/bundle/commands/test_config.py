@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -220,11 +219,6 @@ def test_servers_of_another_catalog_have_the_paths_it_names_made_absolute(
     notes, log = str(tmp_path / "notes"), str(tmp_path / "x.log")
     expected = [notes, "--log", log, "--word", "notes", "--on", notes, "--other", "notes"]
     assert arguments(text) == ["-P", "-m", "own.thing", *expected]
-
-
-def test_the_entry_can_have_another_name(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, "fetch", "--name", "my-web", "--client", "codex")
-    assert list(tomllib.loads(text)["mcp_servers"]) == ["my-web"]
 
 
 def test_no_option_of_a_command_hides_one_of_a_server() -> None:

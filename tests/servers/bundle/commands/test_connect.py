@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -13,10 +13,8 @@ import pytest
 
 from servers.bundle.commands.connect import main
 from servers.bundle.remote import Remote
-from shared.client.client import Client
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
-from shared.errors import McpError
 from tests.raw import ROOT, Raw, listening
 from tests.servers.bundle.refusals import not_refused
 
@@ -26,9 +24,9 @@ PATIENCE = 60.0
 
 
 @contextmanager
-def everything(*options: str, **variables: str) -> Iterator[str]:
-    """The URL of the server that shows everything, on a free port unless the options say more."""
-    command = [sys.executable, "-m", "servers.everything", "--transport", "http", *(options or ("--port", "0"))]
+def everything(**variables: str) -> Iterator[str]:
+    """The URL of the server that shows everything."""
+    command = [sys.executable, "-m", "servers.everything", "--transport", "http", "--port", "0"]
     with Raw(command, env={**os.environ, **variables}) as server:
         yield listening(server)
 
@@ -104,31 +102,6 @@ def test_where_nobody_listens_or_answers_it_ends(token: str) -> None:
     assert said.count("no connection to") == 1
     assert (silent[0], silent[1].count("\n")) == (1, 1)
     assert silent[1].startswith(f"python -m servers connect: no connection to {place}: ")
-
-
-@pytest.mark.slow
-async def test_a_server_that_was_there_once_is_connected_to_again() -> None:
-    # An address of its own: at that of all others somebody might take the port meanwhile.
-    pid = os.getpid()
-    address = f"127.{64 + (pid >> 16) % 64}.{pid >> 8 & 255}.{pid & 255}"
-    here = ("--host", address, "--allowed-host", address, "--no-auth")
-    async with AsyncExitStack() as stack:
-        with everything(*here, "--port", "0") as url:
-            client = await stack.enter_async_context(connect_stdio([*CONNECT, url], cwd=ROOT))
-            assert await answers(client)
-        with anyio.fail_after(PATIENCE):
-            while await answers(client):
-                pass
-            with everything(*here, "--port", url.rpartition(":")[2].partition("/")[0]):
-                while not await answers(client):
-                    pass
-
-
-async def answers(client: Client) -> bool:
-    try:
-        return (await client.call_tool("echo", {"text": "hi"})).text == "hi"
-    except McpError:
-        return False
 
 
 REFUSED = [

@@ -38,23 +38,13 @@ def test_a_file_of_others_is_kept_and_nothing_is_written(tmp_path: Path, capsys:
     assert json.loads(described.read_text())["name"] == "io.github.someone/mcp-bundle-fetch"
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["fish"], "there is no server 'fish'"),
-        (["fetch"], "/file"),
-        *(
-            (["fetch", "--namespace", name], "is not a valid namespace")
-            for name in ("someone", "io.github/me", "io..github", "io.git hub", "a." * 80 + "b")
-        ),
-    ],
-)
-def test_what_can_not_be_written_is_refused(
-    words: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_can_not_be_written_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
-    folder = tmp_path / ("file" if words == ["fetch"] else "out")
-    assert reason in refused(capsys, main, *words, "--output", str(folder))
+    out = ("--output", str(tmp_path / "out"))
+    assert "there is no server 'fish'" in refused(capsys, main, "fish", *out)
+    for name in ("someone", "io.github/me", "io..github", "io.git hub", "a." * 80 + "b"):
+        assert "is not a valid namespace" in refused(capsys, main, "fetch", "--namespace", name, *out)
+    assert "/file" in refused(capsys, main, "fetch", "--output", str(tmp_path / "file"))
     assert not (tmp_path / "out").exists()
 
 

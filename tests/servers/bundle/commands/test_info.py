@@ -54,6 +54,10 @@ def test_info_shows_everything_the_catalog_says(capsys: pytest.CaptureFixture[st
         for one in entry.arguments:
             said += [one.description, one.environment, one.option or one.metavar]
         assert [text for text in said if text not in shown] == []
+        told = " ".join(shown.split())
+        for scope, tools in entry.scopes.items():
+            also = ", as resources and prompts do" if scope.endswith(":read") else ""
+            assert f"Tools that need the scope {scope}{also} {', '.join(tools)}" in told
 
 
 def test_programs_are_given_the_catalog_and_its_entries(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,11 +101,8 @@ def test_what_the_catalog_names_is_found_where_a_wheel_puts_it(tmp_path: Path) -
             assert Path(entry[name]).is_relative_to(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("written", "shown"),
-    [("docs/dice.md", "{folder}/docs/dice.md"), ("https://dice.example/manual", "https://dice.example/manual")],
-)
-def test_the_documentation_of_another_catalog_is_shown_as_what_it_is(written: str, shown: str, dice: str) -> None:
-    Path(dice).write_text(yaml.safe_dump({"servers": [{**DICE, "documentation": written}]}))
-    (entry,) = load_catalog(Path(dice)).servers
-    assert entry.documentation == shown.format(folder=Path(dice).parent)
+def test_the_documentation_of_another_catalog_is_shown_as_what_it_is(dice: str) -> None:
+    path = str(Path(dice).parent / "docs" / "dice.md")
+    for written, shown in (("docs/dice.md", path), ("https://dice.example/manual", "https://dice.example/manual")):
+        Path(dice).write_text(yaml.safe_dump({"servers": [{**DICE, "documentation": written}]}))
+        assert load_catalog(Path(dice)).servers[0].documentation == shown

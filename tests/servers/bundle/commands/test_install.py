@@ -254,6 +254,7 @@ def test_a_url_with_a_secret_is_written_and_not_shown(home: Path, capsys: pytest
     for name, url in (("a", "http://ann:hush@127.0.0.1:9/mcp"), ("b", "http://127.0.0.1:9/mcp?key=hush")):
         run(install, "fetch", "--name", name, "--client", "cursor", "--url", url)
         assert url in (home / ".cursor" / "mcp.json").read_text()
+    run(install, "--url", "http://127.0.0.1:9/mcp?key=hush", "--client", "cursor", "--connect", "--dry-run")
     assert "hush" not in capsys.readouterr().out
 
 
@@ -339,6 +340,7 @@ def test_what_is_printed_and_receipts_have_no_secrets(home: Path, capsys: pytest
     printed = capsys.readouterr()
     assert "hush" not in printed.out + printed.err
     assert '+         "--header",' in printed.out
+    assert '+         "TOKEN": …' in printed.out
     # Of this one it is known that it is no secret.
     assert '+         "MCP_LOG_LEVEL": "info"' in printed.out
     assert "hush" in (home / ".cursor" / "mcp.json").read_text()

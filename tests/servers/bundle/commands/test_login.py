@@ -18,6 +18,7 @@ from servers.bundle.program import main
 from shared.client.auth import AuthorizationCode, HttpxAuth
 from shared.client.auth.store import FileTokens
 from shared.errors import LoginRequired
+from tests.servers.bundle.refusals import exit_code
 from tests.shared.auth.sites import Said
 from tests.shared.client.auth.world import Person, World, open_world
 from tests.shared.client.small import Small, listening
@@ -36,10 +37,7 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileTokens:
 
 
 def run(*words: str) -> int:
-    try:
-        return main(words)
-    except SystemExit as end:
-        return int(end.code or 0)
+    return exit_code(main, *words)
 
 
 def given(url: str) -> Namespace:

@@ -10,6 +10,7 @@ import pytest
 from servers.bundle.pinning.showing import MAX_LINE, MAX_LINES, differences
 from servers.bundle.program import main, program_name
 from shared.gateway.rules.pins import Pins
+from tests.servers.bundle.refusals import exit_code
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -34,10 +35,7 @@ class Place(NamedTuple):
         (self.path / "bundle.yaml").write_text(json.dumps({"servers": servers}))
 
     def pin(self, *words: str, name: str = "other") -> int:
-        try:
-            return main(["pin", name, "--config", str(self.path / "bundle.yaml"), *words])
-        except SystemExit as end:
-            return int(end.code or 0)
+        return exit_code(main, "pin", name, "--config", str(self.path / "bundle.yaml"), *words)
 
     @property
     def pins(self) -> Pins:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from servers.bundle.catalog import load_catalog
-from servers.bundle.doctor.configurations import find_servers
 from servers.bundle.doctor.examination import Examination, examine
 from servers.bundle.doctor.findings import Finding, Severity
 from servers.bundle.doctor.installation import Installation
@@ -69,11 +68,6 @@ class Home(NamedTuple):
         project = self.path / "project"
         asked = Examination(self.machine, self.installation, project, entries, asked=bool(names), seconds=seconds)
         return [finding for finding in await examine(asked) if finding.severity is not Severity.OK]
-
-    def read(self) -> list[Finding]:
-        """What is wrong with the files of the clients, without starting anything."""
-        found = find_servers(self.machine, self.path / "project", CATALOG.servers, ()).findings
-        return [finding for finding in found if finding.severity is not Severity.OK]
 
     async def only(self, *, seconds: float = 60) -> Finding:
         """The one finding there is."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from servers.bundle.doctor.findings import Severity, look_at_libraries
-from servers.bundle.doctor.installation import check_installation, interpreter_of, this_installation
+from servers.bundle.doctor.installation import check_installation, this_installation
 from shared.kit.installation import Installation as BareInstallation
 from tests.servers.bundle.doctor.machines import CATALOG, ROOT, installed, wheel_of
 
@@ -22,13 +22,9 @@ def test_a_library_that_is_missing(tmp_path: Path) -> None:
     assert found.fix == f"{tmp_path}/bin/python -m pip install '{wheel_of(tmp_path)}[sqlite]'"
 
 
-def test_a_library_that_is_too_old(tmp_path: Path) -> None:
-    found = list(check_installation(installed(tmp_path, requires="pyyaml>=99"), [SQLITE], ["sqlite"]))[-1]
+def test_a_library_that_is_too_old_or_of_a_server_that_nobody_uses(tmp_path: Path) -> None:
+    found = list(check_installation(installed(tmp_path, requires="pyyaml>=99"), [SQLITE], []))[-1]
     assert "pyyaml>=99 (there is " in found.what
-
-
-def test_a_library_of_a_server_that_nobody_uses_is_no_fault(tmp_path: Path) -> None:
-    found = list(check_installation(installed(tmp_path, requires="no-such-library>=1"), [SQLITE], []))[-1]
     assert found.severity is Severity.WARNING
 
 
@@ -39,8 +35,9 @@ def test_a_library_of_a_server_that_nobody_uses_is_no_fault(tmp_path: Path) -> N
         ("#!/nowhere/bin/python3\n", "they start /nowhere/bin/python3, which does not exist"),
         (f"#!{sys.executable}\n", f"they start another Python, {sys.executable}"),
         (f'#!/bin/sh\n\'\'\'exec\' "{sys.executable}" "$0" "$@"\n', f"they start another Python, {sys.executable}"),
+        ("#!/bin/sh\n'''exec' '/a b/python' \"$0\"\n' '''\n", "they start /a b/python, which does not exist"),
     ],
-    ids=["missing", "dead", "foreign", "foreign, by way of a shell"],
+    ids=["missing", "dead", "foreign", "foreign, by way of a shell of pip", "dead, by way of a shell of uv"],
 )
 def test_a_console_script(script: str, what: str, tmp_path: Path) -> None:
     _, found, *_ = check_installation(installed(tmp_path, script=script), [], [])
@@ -77,10 +74,3 @@ def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path:
         (Severity.WARNING, "sqlite"), (Severity.FAULT, "doctor"),
     ]  # fmt: skip
     assert found[1].what == "its extra 'sqlite' is not installed: no-such-library"
-
-
-@pytest.mark.parametrize("second", ["'/a b/bin/python'", '"/a b/bin/python"'], ids=["uv", "pip"])
-def test_the_interpreter_of_a_script_may_stand_in_its_second_line(second: str, tmp_path: Path) -> None:
-    script = tmp_path / "program"
-    script.write_text(f"#!/bin/sh\n'''exec' {second} \"$0\" \"$@\"\n' '''\n")
-    assert interpreter_of(script) == Path("/a b/bin/python")

@@ -14,6 +14,7 @@ from servers.bundle.doctor.served import Served, examine_served
 from servers.bundle.program import main
 from shared.gateway.rules.pins import Pins
 from tests.servers.bundle.doctor.machines import CATALOG, installed
+from tests.servers.bundle.refusals import refused
 
 SERVER = Path(__file__).parents[1] / "tiny.py"
 TOKEN = "do-not-show-this-7c1f"
@@ -176,6 +177,5 @@ def test_the_command_ends_as_it_was_found(place: Place, capsys: pytest.CaptureFi
 
 
 def test_clients_and_a_configuration_are_two_things(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["doctor", "--config", str(place.config), "--client", "cursor"])
-    assert "give one of them" in capsys.readouterr().err
+    words = ("doctor", "--config", str(place.config), "--client", "cursor")
+    assert "give one of them" in refused(capsys, main, *words)

@@ -85,9 +85,7 @@ REFUSED = [
     (["--url", "https://ann:hush@example.org/mcp"], "whoever sees a URL sees the user name and the password in it"),
     (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
     (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop starts what reaches this server: give its token"),
-    (["--url", URL, "--token-variable", "hush hush"], "--token-variable takes the name of a variable"),
     (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need a server that is named"),
-    (["--url", URL, "--name", "a b"], "--name takes letters, digits, - and _"),
     (["--url", URL, "--env", "x"], "--env takes NAME=VALUE"),
     ([], "the following arguments are required: NAME"),
     (["--join"], "--join takes the names of servers, or --config FILE with their settings"),
@@ -101,14 +99,6 @@ REFUSED = [
 def test_what_could_not_work_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [([*words, "--client", "claude-desktop"], why) for words, why in REFUSED]
     assert not not_refused(capsys, config.main, rows)
-
-
-def test_a_key_in_a_url_is_written_and_not_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("--url", f"{URL}?key=hush", "--client", "cursor", "--connect")
-    install([*words, "--dry-run"])
-    assert "hush" not in capsys.readouterr().out
-    (entry,) = printed(capsys, *words).values()
-    assert entry["args"][-1] == f"{URL}?key=hush"
 
 
 @pytest.mark.slow

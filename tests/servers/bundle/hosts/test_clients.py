@@ -75,11 +75,8 @@ def test_variables_that_a_client_honours_move_its_file() -> None:
     assert client_named("vscode").user(machine) == PurePosixPath("/home/ann/.config/Code/User/mcp.json")
 
 
-def test_a_client_without_projects_says_so() -> None:
+def test_what_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="Claude Desktop has no configuration for a project"):
         client_named("claude-desktop").file(LINUX, "project", Path("/work"))
-
-
-def test_an_unknown_client_is_refused_with_those_there_are() -> None:
     with pytest.raises(ValueError, match="no client 'emacs'; there are: claude-desktop, claude-code, vscode"):
         client_named("emacs")

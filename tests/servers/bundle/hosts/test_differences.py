@@ -47,13 +47,6 @@ def test_the_entry_is_shown_with_the_lines_around_it() -> None:
     ]
 
 
-def test_secrets_of_the_entry_are_hidden() -> None:
-    text = text_of(shown("{}"))
-    assert "hush" not in text
-    assert '"--header"' in text
-    assert '"TOKEN": …' in text
-
-
 SECRETS = [
     '{\n  "mcpServers": {\n    "old": {"env": {"T": "hush"}}\n  }\n}',
     '{\n  "mcpServers": {\n    "old": {"headers": {"T": "hush"}}\n  }\n}',

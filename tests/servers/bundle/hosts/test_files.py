@@ -6,8 +6,6 @@ import resource
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,32 +14,27 @@ from servers.bundle.hosts.files import KEPT_BACKUPS, back_up, hold_lock, write_a
 from tests import disk
 
 ROOT = Path(__file__).resolve().parents[4]
-Start = Callable[..., "subprocess.Popen[str]"]
 STATE = Path(".local/state/mcp-server-bundle")
 AT_ONCE = """
 import multiprocessing, sys
 from servers.bundle.commands.install import main as install
 from servers.bundle.commands.install import uninstall
 context = multiprocessing.get_context("fork")
+barrier = context.Barrier(6)
+command = {"install": install, "uninstall": uninstall}[sys.argv[1]]
 
-def run(barrier, command, words):
+def run(words):
     barrier.wait()
     sys.exit(command(words))
 
-def at_once(command):
-    barrier = context.Barrier(6)
-    names = [(client, client + number) for client in ("claude-code", "cursor") for number in "123"]
-    words = [["fetch", "--client", client, "--name", name] for client, name in names]
-    processes = [context.Process(target=run, args=(barrier, command, one)) for one in words]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    return sum(process.exitcode for process in processes)
-
-print("ready", flush=True)
-while line := sys.stdin.readline():
-    print("failed:", at_once({"install": install, "uninstall": uninstall}[line.strip()]), flush=True)
+names = [(client, client + number) for client in ("claude-code", "cursor") for number in "123"]
+words = [["fetch", "--client", client, "--name", name] for client, name in names]
+processes = [context.Process(target=run, args=(one,)) for one in words]
+for process in processes:
+    process.start()
+for process in processes:
+    process.join()
+sys.exit(sum(process.exitcode for process in processes))
 """
 MEDDLED = """
 import sys
@@ -52,45 +45,16 @@ def meddle(event, args):
     if event == "open" and "/..claude.json." in str(args[0]):
         Path(".claude.json").write_bytes(b'{"numStartups": 2}')
 
-print("ready", flush=True)
-sys.stdin.readline()
 sys.addaudithook(meddle)
 sys.exit(install(["fetch", "--client", "claude-code"]))
 """
 
 
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a process that has loaded everything, and waits for a line."""
-    with ExitStack() as stack:
-
-        def started(program: str) -> subprocess.Popen[str]:
-            process = subprocess.Popen(
-                [sys.executable, "-c", program],
-                cwd=tmp_path,
-                env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            stack.enter_context(process)
-            stack.callback(process.kill)
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            return process
-
-        yield started
-
-
-def ask(process: subprocess.Popen[str], command: str) -> None:
-    """Has a process make six changes at the same moment, in the files of two clients."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(f"{command}\n")
-    process.stdin.flush()
-    shown = iter(process.stdout.readline, "")
-    assert next(line for line in shown if line.startswith("failed:")) == "failed: 0\n"
+def run(program: str, home: Path, *words: str) -> tuple[int, str]:
+    """The exit code of a program in that home directory, and what it writes to stderr."""
+    env = {"HOME": str(home), "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+    done = subprocess.run([sys.executable, "-c", program, *words], cwd=home, env=env, capture_output=True, text=True)
+    return done.returncode, done.stderr
 
 
 def files(home: Path) -> list[str]:
@@ -101,16 +65,15 @@ def files(home: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no process there is a copy of another")
-def test_no_change_is_lost_of_those_made_at_the_same_moment(tmp_path: Path, start: Start) -> None:
-    process = start(AT_ONCE)
-    ask(process, "install")
+def test_no_change_is_lost_of_those_made_at_the_same_moment(tmp_path: Path) -> None:
+    """By six processes, in the files of two clients."""
+    assert run(AT_ONCE, tmp_path, "install") == (0, "")
     for client, path in (("claude-code", ".claude.json"), ("cursor", ".cursor/mcp.json")):
         entries = json.loads((tmp_path / path).read_text())["mcpServers"]
         assert sorted(entries) == [f"{client}{number}" for number in "123"]
-    ask(process, "uninstall")
+    assert run(AT_ONCE, tmp_path, "uninstall") == (0, "")
     # The receipts were kept too, so that nothing of the files is left.
     assert files(tmp_path) == [f"{STATE.as_posix()}/installed.json"]
-    process.communicate()
 
 
 def test_who_holds_it_for_long_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,10 +100,10 @@ def test_a_change_that_is_killed_at_any_stage_leaves_all_in_order(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_what_a_client_writes_while_its_file_is_prepared_is_not_lost(tmp_path: Path, start: Start) -> None:
+def test_what_a_client_writes_while_its_file_is_prepared_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / ".claude.json").write_bytes(b"{}")
-    shown, _ = (process := start(MEDDLED)).communicate("\n")
-    assert (process.returncode, "has just been changed by another program" in shown) == (2, True)
+    code, said = run(MEDDLED, tmp_path)
+    assert (code, "has just been changed by another program" in said) == (2, True)
     assert (tmp_path / ".claude.json").read_bytes() == b'{"numStartups": 2}'
     assert files(tmp_path) == [".claude.json", f"{STATE.as_posix()}/installed.json"]
 

@@ -9,15 +9,9 @@ import pytest
 from servers.bundle.catalog import CATALOG, Catalog, load_catalog
 from servers.bundle.serve.choice import Chosen, choose
 from servers.bundle.serve.configuration import OPTIONS, Configuration, read_configuration
+from tests.servers.bundle.serve.test_foreign import written
 
 OURS = load_catalog(CATALOG)
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "bundle.yaml"
-    path.write_text(text)
-    path.chmod(0o600)
-    return path
 
 
 def chosen(folder: Path, text: str, *names: str, catalog: Catalog = OURS) -> list[Chosen]:

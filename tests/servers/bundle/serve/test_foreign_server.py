@@ -111,24 +111,6 @@ async def test_they_are_served_and_counted_as_ours_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_one_that_ends_is_started_again_and_the_others_serve_on(tmp_path: Path) -> None:
-    config = configured(tmp_path, others={"other": started()})
-    async with at_work(tmp_path, config) as (process, http):
-        first = int(await text(http, "other", "pid"))
-        failed = await call(http, "other", "leave")
-        assert failed.status_code == 200 or "error" in failed.json()
-        assert "result" in (await call(http, "prompts", "search_prompts", query="x")).json()
-        while "error" in (answer := (await call(http, "other", "pid")).json()):
-            await anyio.lowlevel.checkpoint()
-        second = int(answer["result"]["content"][0]["text"])
-        assert second != first
-        assert not is_alive(first)
-        process.process.terminate()
-        assert process.wait() == 0
-        assert not is_alive(second)
-
-
-@pytest.mark.slow
 async def test_one_that_is_not_there_is_told_with_the_reason(tmp_path: Path) -> None:
     config = configured(tmp_path, others={"other": {"command": ["/there/is/none", SECRET]}})
     with serving(tmp_path, "--config", config) as (process, url):

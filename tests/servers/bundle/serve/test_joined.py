@@ -31,18 +31,15 @@ from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
 async def test_all_are_one_at_mcp_and_each_is_at_its_name(tmp_path: Path) -> None:
     others = {"filesystem": {"roots": ["."]}, "other": started()}
     (tmp_path / "a.txt").write_text("hello")
-    async with at_work(tmp_path, configured(tmp_path, others=others, join=["filesystem", "other"])) as (
-        process,
-        http,
-    ):
+    config = configured(tmp_path, others=others, join=["filesystem", "other"])
+    async with at_work(tmp_path, config) as (process, http):
         assert {"read_text_file", "pid"} <= {*await listed(http, "")}
         assert "search_prompts" not in await listed(http, "")
         assert "search_prompts" in await listed(http, "prompts")
         assert await text(http, "", "pid") == await text(http, "other", "pid")
         file = {"path": str(tmp_path / "a.txt")}
-        assert await text(http, "", "read_text_file", **file) == await text(
-            http, "filesystem", "read_text_file", **file
-        )
+        one, other = [await text(http, name, "read_text_file", **file) for name in ("", "filesystem")]
+        assert one == other
         told, found = (await http.get("/metrics")).text, await metrics(http)
         process.process.terminate()
         assert process.wait() == 0

@@ -8,7 +8,7 @@ import pytest
 
 from servers.bundle.program import main
 from servers.bundle.talk.showing import Piece
-from tests.servers.bundle.refusals import refused
+from tests.servers.bundle.refusals import exit_code, refused
 
 SERVER = ["--", sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tiny.py")]
 ROOT = Path(__file__).resolve().parents[4]
@@ -18,10 +18,7 @@ PNG = b"\x89PNG\n"
 def ended(*words: str) -> int:
     """The exit code of a command over the server."""
     command, *others = words
-    try:
-        return main([command, "-", *others, *SERVER])
-    except SystemExit as end:
-        return int(end.code or 0)
+    return exit_code(main, command, "-", *others, *SERVER)
 
 
 def test_arguments_are_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,7 +43,6 @@ WRONG = [
     (["prompt", "greet"], "greet needs who=TEXT"),
     (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),
     (["prompt", "greet", "who=a", "who=b"], "who takes one value, and was given 2"),
-    (["inspect", "--header", "a:b"], "headers and tokens go with a URL: a server that is started needs none"),
     (["inspect", "--timeout", "0"], "argument --timeout: takes a number of seconds; see --help"),
 ]
 

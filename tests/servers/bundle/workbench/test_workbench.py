@@ -12,7 +12,7 @@ from servers.web.pages import assemble
 from shared.transports.http.app import HttpApp, HttpOptions
 from shared.transports.http.mount import Mount
 from tests.servers.bundle.commands.test_serve import serving
-from tests.shared.transports.http.http_wire import PATIENCE, envelope, make_server, merged, routing
+from tests.shared.transports.http.http_wire import PATIENCE, make_server
 
 
 def client(**options: object) -> httpx.AsyncClient:
@@ -80,27 +80,6 @@ async def test_without_a_token_the_page_is_shown_and_nothing_else() -> None:
     assert (page.status_code, told.status_code, answer.status_code, refused) == (200, 401, 401, [403, 403])
     assert page.text == assemble(INDEX).html
     assert "hunter2" not in page.text + json.dumps(dict(page.headers))
-
-
-@pytest.mark.parametrize(
-    ("origin", "status"),
-    [("http://localhost", 200), ("http://127.0.0.1:8000", 200), ("https://evil.example", 403), ("null", 403)],
-)
-async def test_only_pages_of_this_machine_reach_the_servers(origin: str, status: int) -> None:
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": envelope()}}
-    http = HttpOptions()
-    mount = Mount(make_server(), "/one/mcp", http.limits)
-    app = HttpApp([mount], http, Workbench().answer)
-    async with (
-        mount.server.open() as running,
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as asking,
-    ):
-        del running
-        headers = merged({**routing("tools/list", None), "origin": origin})
-        told = await asking.get("/metrics", headers={"origin": origin})
-        answer = await asking.post("/one/mcp", content=json.dumps(message), headers=headers)
-    assert told.status_code == status
-    assert (answer.status_code == 403) == (status == 403)
 
 
 async def test_without_scripts_the_page_says_how_to_connect() -> None:
