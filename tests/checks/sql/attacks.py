@@ -367,7 +367,7 @@ _HANGS = (
     _group(
         "timeout",
         "the time is over where PostgreSQL goes on as well, as it does within libxml2",
-        path_that_nobody_stops="SELECT xpath('//x[//x[//x[//x]]]', xmlelement(name a, repeat('<x/>', 300)::xml))",
+        path_that_nobody_stops="SELECT xpath('//x[//x[//x[//x]]]', xmlelement(name a, repeat('<x/>', 250)::xml))",
         function_that_nobody_stops="SELECT sleep_on()",
     ),
     _group(
@@ -388,12 +388,15 @@ _SIZES = (
         many_rows="SELECT n, md5(n::text) FROM generate_series(1, 3000000) n",
         long_array="SELECT array_agg(n) FROM generate_series(1, 2000000) n",
         many_columns=f"SELECT {', '.join(['1'] * 1_600)}",
+        long_pattern="SELECT repeat('a', 60000) ~ repeat('(a*)*', 1500)",
+        long_number="SELECT 10 ^ 100000::numeric",
     ),
     _group(
         "bad_statement too_large",
         "PostgreSQL has limits of its own",
         too_many_columns=f"SELECT {', '.join(['1'] * 2_000)}",
         too_deep=f"SELECT {'(' * 20_000}1{')' * 20_000}",
+        too_deep_a_document="SELECT repeat('[', 100000)::jsonb",
         too_many_operators=f"SELECT {'-' + ' -' * 50_000} 1",
     ),
     _group(
@@ -402,7 +405,12 @@ _SIZES = (
         nul_byte="SELECT 1\x00; DROP TABLE review",
         nul_in_a_string="SELECT E'\\000'",
     ),
-    _group("answered", "no row is one too", no_rows_of_nothing="SELECT FROM customer WHERE false"),
+    _group(
+        "answered",
+        "the first rows come, also where there is none, or no end of them",
+        no_rows_of_nothing="SELECT FROM customer WHERE false",
+        cross_join='SELECT a.id, b.id FROM "order" a, "order" b, "order" c',
+    ),
 )
 
 _LEAKS = (

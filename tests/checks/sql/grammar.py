@@ -1,11 +1,13 @@
 """SQL made by chance: ordinary and hostile, right and wrong, the same for the same seed.
 
-The tables are those of the sample (`samples.py`). What is hostile would write, open files, take for ever or take all
-memory; what is mutated is mostly no SQL at all.
+The tables are those of the sample (`samples.py`), and those that the statements of `attacks.py` are about. What is
+hostile would write, open files, take for ever or take all memory; what is mutated is mostly no SQL at all.
 """
 
 import random
 from collections.abc import Callable, Sequence
+
+from tests.servers.sqlite.attacks import CHANGES, NEVER
 
 TABLES = {
     "Artist": ("ArtistId", "Name"),
@@ -18,18 +20,8 @@ NUMBERS = ("0", "1", "-1", "0.5", "1e308", "-9e999", "9223372036854775807", "-92
 TEXTS = ("''", "'a'", "'%'", "'O''Brien'", "'😀'", "char(0)", "x''", "x'ff00'", "NULL", "TRUE", "CAST(x'ff' AS TEXT)")
 OPERATORS = ("+", "-", "*", "/", "%", "||", "=", "<>", "<", "IS", "AND", "OR", "LIKE", "GLOB", "->", "->>", "<<", "&")
 FUNCTIONS = (
-    "abs",
-    "hex",
-    "length",
-    "lower",
-    "typeof",
-    "quote",
-    "unicode",
-    "json",
-    "json_type",
-    "round",
-    "date",
-    "trim",
+    *("abs", "hex", "length", "lower", "typeof", "quote"),
+    *("unicode", "json", "json_type", "round", "date", "trim"),
 )
 AGGREGATES = ("count", "sum", "total", "avg", "min", "max", "group_concat", "json_group_array")
 COUNTER = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c{})"
@@ -60,57 +52,8 @@ LARGE = (
     "SELECT json(replace(hex(zeroblob(5000)), '0', '['))",
     "SELECT quote(zeroblob(5000000)), zeroblob(9000000) || zeroblob(9000000)",
 )
-WRITES = (
-    "INSERT INTO Artist VALUES (999, 'x')",
-    "REPLACE INTO Artist (ArtistId) VALUES (1)",
-    "UPDATE Track SET Name = '' RETURNING *",
-    "DELETE FROM Invoice",
-    "WITH x AS (SELECT 1) DELETE FROM Album",
-    "CREATE TABLE x (y)",
-    "CREATE TEMP TABLE x (y)",
-    "CREATE TABLE Copy AS SELECT * FROM Track",
-    "CREATE VIRTUAL TABLE x USING fts5(y)",
-    "CREATE TEMP TRIGGER x AFTER INSERT ON Artist BEGIN DELETE FROM Track; END",
-    "CREATE INDEX x ON Track (Name)",
-    "DROP TABLE Artist",
-    "DROP VIEW SalesByCountry",
-    "ALTER TABLE Artist RENAME TO x",
-    "ALTER TABLE Artist ADD COLUMN z",
-    "REINDEX",
-    "ANALYZE",
-    "VACUUM",
-    "UPDATE sqlite_schema SET sql = ''",
-)
-ESCAPES = (
-    "ATTACH 'other.db' AS other",
-    "ATTACH 'file:other.db?mode=rwc' AS other",
-    "ATTACH ':memory:' AS other",
-    "DETACH main",
-    "VACUUM INTO 'copy.db'",
-    "BEGIN EXCLUSIVE",
-    "BEGIN",
-    "COMMIT",
-    "ROLLBACK",
-    "SAVEPOINT x",
-    "SELECT load_extension('x')",
-    "SELECT writefile('x', 'y')",
-    "SELECT readfile('/etc/passwd')",
-    "SELECT fts3_tokenizer('simple')",
-    "SELECT * FROM dbstat",
-    "SELECT * FROM sqlite_dbpage",
-    "SELECT * FROM sqlite_stmt",
-    "SELECT * FROM pragma_table_info('Track')",
-    "SELECT * FROM pragma_journal_mode('wal')",
-    "SELECT * FROM sqlite_schema",
-)
-PRAGMAS = (
-    *("query_only = OFF", "writable_schema = ON", "journal_mode = wal", "journal_mode = off", "integrity_check"),
-    *("locking_mode = exclusive", "user_version = 7", "application_id = 7", "trusted_schema = ON", "encoding"),
-    *("mmap_size = 1000000000", "foreign_keys = OFF", "cache_size = 1000000", "hard_heap_limit = 0", "optimize"),
-    *("soft_heap_limit = 1", "busy_timeout = 100000", "table_info(Track)", "table_xinfo('Track')", "schema_version"),
-    *("wal_checkpoint(TRUNCATE)", "incremental_vacuum", "page_size = 512", "temp_store_directory = '/'"),
-    "data_store_directory = '/'",
-)
+WRITES = CHANGES
+ESCAPES = tuple(one.format(folder="/tmp/nowhere") for one in NEVER)
 SPACES = (" ", "\n", "\t", "/* a */", "-- b\n", "\u00a0", "\ufeff", "\u2003", ";", "\0")
 
 
@@ -126,8 +69,7 @@ class Grammar:
             self.select: 50,
             self.mutated: 20,
             lambda: self._one(WRITES): 10,
-            lambda: self._one(ESCAPES): 8,
-            lambda: f"PRAGMA {self._one(PRAGMAS)}": 5,
+            lambda: self._one(ESCAPES): 13,
             lambda: self._one(ENDLESS): 4,
             lambda: self._one(LARGE): 3,
         }

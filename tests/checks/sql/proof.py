@@ -10,8 +10,9 @@ from tests.servers.postgres.databases import GUARDED, OWNER, PASSWORD, Database
 
 __all__ = ["Proof", "make_careless"]
 
-PATIENCE = 20.0
-"""Seconds after which no statement may go on: what PostgreSQL can't stop ends by itself before."""
+PATIENCE = 100.0
+"""Seconds after which no statement may go on: what PostgreSQL can't stop ends by itself before, also on a busy
+machine."""
 
 _LOOK = """
 SELECT 'relations', md5(string_agg(c::text, ' ' ORDER BY oid)) FROM pg_class c WHERE oid >= 16384
@@ -96,16 +97,8 @@ class Proof:
     def find_leaks(self, text: str) -> list[str]:
         """What is in a text that nobody should be told."""
         ((directory,),) = self._looking.execute("SELECT current_setting('data_directory')").fetchall()
-        secrets = [
-            PASSWORD,
-            directory,
-            "root:x:0",
-            "SCRAM-SHA-256",
-            "launch code",
-            "4242.42",
-            "/usr/lib",
-            "/usr/share",
-        ]
+        told = ("root:x:0", "SCRAM-SHA-256", "launch code", "4242.42", "/usr/lib", "/usr/share")
+        secrets = [PASSWORD, directory, *told]
         return [secret for secret in secrets if secret in text]
 
 

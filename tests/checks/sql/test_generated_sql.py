@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.checks.sql.grammar import Grammar
+from tests.servers.sqlite.attacks import EXTRA
 from tests.servers.sqlite.samples import make_chinook
+from tests.servers.sqlite.schemas import made
 from tests.wire import Json, Wire
 
 SECONDS = 0.1
@@ -21,7 +23,8 @@ LATE = 0.5
 async def test_generated_sql_changes_nothing_and_is_answered_in_time(
     seed: int, statements: int, tmp_path: Path
 ) -> None:
-    database, grammar = make_chinook(tmp_path / "data.db"), Grammar(seed)
+    numbers = "CREATE TABLE numbers (n INTEGER PRIMARY KEY, name TEXT); INSERT INTO numbers VALUES (1, 'one');"
+    database, grammar = made(make_chinook(tmp_path / "data.db"), numbers + EXTRA), Grammar(seed)
     before = hashlib.sha256(database.read_bytes()).hexdigest()
     command = [sys.executable, "-m", "servers.sqlite", "--timeout", str(SECONDS), str(database)]
     answered = 0

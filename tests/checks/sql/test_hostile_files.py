@@ -12,7 +12,8 @@ from tests.servers.sqlite.malicious import HOSTILE, NO_DATABASE, Maker
 from tests.servers.sqlite.serving import Peer, served
 from tests.wire import Wire
 
-QUERIES = (
+# Each is asked twice: the second time it may be read in another way.
+QUERIES = 2 * (
     "SELECT * FROM hostile LIMIT 5",
     "SELECT count(*) FROM hostile",
     "SELECT x, y FROM hostile ORDER BY y DESC, x",

@@ -1,12 +1,12 @@
 """The memory of the whole process, which is more than what SQLite counts: it is bounded, and given back."""
 
-import os
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.checks.benchmarks.machine import peak, resident
 from tests.raw import Raw, call
 
 pytestmark = pytest.mark.skipif(
@@ -14,20 +14,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 LIMIT = 64
-MIB = 1_048_576
 READERS = 8
 # What is sorted, to be put together again, takes more than the limit.
 SORT = """
     WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 200000)
     SELECT length(group_concat(y)) FROM (SELECT x, hex(randomblob(200)) AS y FROM c LIMIT 200000) GROUP BY -x / 10"""
-
-
-def resident(pid: int) -> float:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MIB
-
-
-def peak(pid: int) -> float:
-    return int(Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2].split()[0]) / 1_024
 
 
 def test_sorts_of_all_readers_are_bounded_and_what_they_took_is_given_back(file: Path) -> None:

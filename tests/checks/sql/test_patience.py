@@ -13,8 +13,9 @@ import anyio
 import httpx
 import pytest
 
+from tests.servers.crowds import client_at, result_of
 from tests.servers.sqlite.malicious import BOMB, made, views_that_double
-from tests.wire import PATIENCE, STATELESS, Json, start_http, with_envelope
+from tests.wire import PATIENCE, Json, start_http
 
 SECONDS = 1
 LATE = 0.5
@@ -43,30 +44,8 @@ LONG = {
 @asynccontextmanager
 async def over_http(database: Path) -> AsyncIterator[httpx.AsyncClient]:
     command = [sys.executable, "-m", "servers.sqlite", "--timeout", str(SECONDS), str(database)]
-    async with start_http(command) as url:
-        timeout = SECONDS + 10 * LATE + PATIENCE
-        async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=timeout) as client:
-            yield client
-
-
-async def post(client: httpx.AsyncClient, id_: int, method: str, **params: object) -> Json:
-    headers = {
-        "accept": "application/json, text/event-stream",
-        "mcp-protocol-version": STATELESS,
-        "mcp-method": method,
-    }
-    if "name" in params:
-        headers["mcp-name"] = str(params["name"])
-    message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": with_envelope(params)}
-    answer = (await client.post("/mcp", json=message, headers=headers)).json()
-    assert isinstance(answer, dict)
-    return answer
-
-
-async def query(client: httpx.AsyncClient, id_: int, sql: str) -> Json:
-    answer = await post(client, id_, "tools/call", name="read_query", arguments={"query": sql})
-    result: Json = answer["result"]
-    return result
+    async with start_http(command) as url, client_at(url, "127.0.0.1") as client:
+        yield client
 
 
 async def others_are_answered(client: httpx.AsyncClient, sql: str) -> Json:
@@ -75,14 +54,15 @@ async def others_are_answered(client: httpx.AsyncClient, sql: str) -> Json:
 
     async def ask() -> None:
         with anyio.fail_after(SECONDS + 10 * LATE):
-            results.append(await query(client, 1, sql))
+            results.append(await result_of(client, "read_query", query=sql))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask)
-        for id_ in range(2, 12):
+        for _ in range(10):
             with anyio.fail_after(PATIENCE):
-                assert "result" in await post(client, id_, "tools/list")
-                assert (await query(client, id_, "SELECT 1"))["structuredContent"]["rows"] == [[1]]
+                assert (await client.get("/healthz")).is_success
+                result = await result_of(client, "read_query", query="SELECT 1")
+                assert result["structuredContent"]["rows"] == [[1]]
     return results[0]
 
 

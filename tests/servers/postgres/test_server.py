@@ -23,15 +23,6 @@ parameters:
 ---
 SELECT sku, price FROM product WHERE category = :category AND price >= coalesce(:least, 0.0) ORDER BY sku
 """
-WRITING = """---
-description: Gives a category another name.
-writable: true
-parameters:
-  id: {type: integer}
-  name: {type: string}
----
-UPDATE category SET name = :name WHERE id = :id RETURNING id, name
-"""
 
 
 async def read(peer: Peer, uri: str) -> str:
@@ -125,29 +116,24 @@ async def test_rows_that_are_kept_outlive_changes_of_rows_and_hold_up_none_of_th
 
 
 async def test_the_tools_take_what_any_client_can_give_and_files_of_queries_are_tools(
-    database: Database, tmp_path: Path
+    sample: Database, tmp_path: Path
 ) -> None:
     (tmp_path / "of_category.sql").write_text(READING)
-    (tmp_path / "rename_category.sql").write_text(WRITING)
-    async with inside("--allow-write", "--queries", tmp_path, database.writer) as peer:
+    async with inside("--allow-write", "--queries", tmp_path, sample.writer) as peer:
         tools = {tool["name"]: tool for tool in (await peer.request("tools/list"))["result"]["tools"]}
         rows = (await peer.data("of_category", category=2, least=245.5, max_rows=1))["rows"]
         all_rows = (await peer.data("of_category", category=2))["rows"]
-        changed = await peer.data("rename_category", id=4, name="long stories")
     reading = (
         "list_tables describe_table describe_database explain_query check_health append_insight export read_query"
     )
-    writing = "write_query create_table import_csv of_category rename_category"
+    writing = "write_query create_table import_csv of_category"
     assert list(tools) == [*reading.split(), *writing.split()]
     arguments = [one for tool in tools.values() for one in tool["inputSchema"].get("properties", {}).values()]
     assert set().union(*map(list_types, arguments)) == {"string", "integer", "number", "boolean", "array"}
     assert all("description" in tool for tool in tools.values())
     assert list(tools["of_category"]["inputSchema"]["properties"]) == ["category", "least", "max_rows", "cursor"]
     assert tools["of_category"]["inputSchema"]["required"] == ["category"]
-    assert tools["rename_category"]["annotations"]["destructiveHint"] is True
     assert (rows, len(all_rows)) == ([["SKU-0198", 247.5]], 66)
-    assert changed["statements"][0]["rows"] == [[4, "long stories"]]
-    assert database.run("SELECT name FROM category WHERE id = 4") == [("long stories",)]
 
 
 async def test_data_and_schema_are_changed(database: Database) -> None:

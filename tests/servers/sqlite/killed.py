@@ -8,9 +8,14 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-__all__ = ["ROWS", "kill_in_midwrite", "leave_hot_journal", "make"]
+from servers.sqlite.engine.database import Database
+
+__all__ = ["ALL", "ROWS", "TOLD", "kill_in_midwrite", "leave_hot_journal", "make", "values"]
 
 ROWS = 3_000
+ALL = "SELECT value, count(*) FROM rows GROUP BY value"
+TOLD = "a program was killed while it changed the database"
+"""What an operator is told who does not allow writing."""
 
 # So small a cache is written to the file before the commit.
 _WRITER = """
@@ -27,6 +32,12 @@ while True:
         os.kill(os.getpid(), signal.SIGKILL)
     connection.execute("COMMIT")
 """
+
+
+async def values(database: Database) -> list[tuple[int, int]]:
+    """Each value that rows have, with how many."""
+    found: list[tuple[int, int]] = await database.read(lambda connection, _: connection.execute(ALL).fetchall())
+    return found
 
 
 def make(file: Path, mode: str = "delete") -> Path:

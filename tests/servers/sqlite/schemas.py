@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 
 SHOP = """
@@ -83,3 +84,9 @@ def named(shown: str) -> str:
     """The name that stands in a text, where it is in quotes unless it is a plain word."""
     name: str = json.loads(shown) if shown.startswith('"') else shown
     return name
+
+
+def section(text: str, title: str) -> list[str]:
+    """The lines that stand under that title."""
+    _, _, after = text.partition(f"\n{title}:\n")
+    return [line[2:] for line in takewhile(lambda line: line.startswith("  "), after.splitlines())]

@@ -59,8 +59,8 @@ def start(*options: str | Path) -> str:
 
 
 def test_s12_a_missing_file_ends_the_start_and_is_not_made(tmp_path: Path) -> None:
-    assert "there is no file a.db" in start(tmp_path / "a.db")
-    assert not (tmp_path / "a.db").exists()
+    assert "there is no file a.db" in start("--allow-write", tmp_path / "a.db")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -69,6 +69,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None
     assert "two databases are called 'a'" in start(tmp_path / "a.db", tmp_path / "sub" / "a.db")
     assert "two databases are called 'demo'" in start("--demo", tmp_path / "demo.db")
     assert "it is a directory and no database" in start(tmp_path)
+    assert "there is no file a.db?mode=rwc" in start("--allow-write", f"{tmp_path}/a.db?mode=rwc")
     assert "is not a directory" in start("--queries", tmp_path / "text", "--create", tmp_path / "a.db")
     assert "give at least one DATABASE, or --demo" in start()
     assert "nobody-of-that-name" in start("~nobody-of-that-name/a.db")

@@ -1,7 +1,8 @@
 """A database to change in this process, without a server."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,16 @@ CREATE VIRTUAL TABLE docs USING fts5(body);
 INSERT INTO t VALUES (1, 'one'), (2, 'two');
 INSERT INTO child VALUES (1, 1), (2, 1);
 """
+
+
+@contextmanager
+def counting(folder: Path, mode: str = "wal") -> Iterator[sqlite3.Connection]:
+    """A database to count changes in, as another process has it open."""
+    with closing(sqlite3.connect(folder / "data.db", timeout=0, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        connection.execute("CREATE TABLE rows (batch INTEGER, n INTEGER)")
+        connection.execute("CREATE TABLE counter AS SELECT 0 AS n")
+        yield connection
 
 
 @asynccontextmanager

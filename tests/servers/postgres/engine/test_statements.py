@@ -123,17 +123,15 @@ PARTS = ["(", "'", "''", "/*", "/**/", "$a$", "$$", '"', '""', "E'\\", "E'a'\n",
 PARTS += ["a.", "1e", ":a", "U&", "\n", "é", "$1"]
 
 
-@pytest.mark.parametrize(
-    "length", [20_000, pytest.param(1_000_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
-)
+@pytest.mark.parametrize("length", [20_000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_a_long_text_takes_no_longer_than_its_length_says(length: int) -> None:
-    """A hundred times of what the longest one takes; what grows with its square would take far longer."""
+    """The limit is ten times of what the longest one takes of a processor; its square would take minutes."""
     for part in PARTS:
         text = (part * length)[:length]
         began = time.process_time()
         with pytest.raises(SqlError):
             check_reads("(" + text[:-1])
-        assert time.process_time() - began < length / 100_000, part
+        assert time.process_time() - began < length / 40_000, part
 
 
 @pytest.mark.slow

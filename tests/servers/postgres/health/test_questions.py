@@ -33,9 +33,3 @@ def test_a_question_names_all_with_its_schema() -> None:
         assert set(CALL.findall(plain)) <= SYNTAX | common, sql
         assert CAST.findall(plain) == [], sql
         assert set(RELATION.findall(plain)) <= common, sql
-
-
-def test_the_rule_finds_what_breaks_it() -> None:
-    assert CALL.findall("SELECT pg_catalog.lower(x), lower(x)") == ["lower"]
-    assert CAST.findall("a::text, b::pg_catalog.text") == ["text,"]
-    assert RELATION.findall("FROM pg_class AS c JOIN pg_catalog.pg_type AS t") == ["pg_class"]

@@ -29,7 +29,9 @@ async def test_all_that_reads_has_rows(postgres: PostgresServer) -> None:
             assert not found.more
         values = await reader.read("SELECT $1::int + 1, $2, $3::int[]", 1, "'; --", [1, None])
         large = await reader.read("SELECT repeat('x', 50000), repeat('y', 50000)")
-    assert values.page.rows == [(2, "'; --", [1, None])]
+        places = ", ".join(f"${number}::int" for number in range(1, 30_001))
+        many = await reader.read(f"SELECT 29999 IN ({places})", *range(30_000))
+    assert (values.page.rows, many.page.rows) == ([(2, "'; --", [1, None])], [(True,)])
     # A row that is larger than an answer is shortened.
     assert [cell["bytes"] for cell in large.page.rows[0]] == [50_000, 50_000]
 

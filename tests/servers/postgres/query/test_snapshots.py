@@ -6,10 +6,8 @@ import pytest
 from servers.postgres.engine.deadline import Limits
 from servers.sql.pages import AnswerLimits
 from tests.postgres_server import PostgresServer
-from tests.servers.postgres.databases import Database
 from tests.servers.postgres.engines import PAGE, Reader, reading
 
-TABLE = "CREATE TABLE {0} AS SELECT n FROM generate_series(1, 25) AS n; GRANT SELECT ON {0} TO reader"
 NUMBERS = "SELECT n FROM generate_series(1, 25) AS n"
 
 
@@ -38,27 +36,6 @@ async def test_without_a_kept_transaction_the_query_is_run_again(postgres: Postg
         assert (second.page.rows[0], second.changed, second.more) == ((11,), False, True)
 
 
-async def test_s11_kept_pages_see_no_change(workshop: Database) -> None:
-    workshop.run(TABLE.format("kept"))
-    async with reading(workshop.reader) as reader:
-        first = await reader.read("SELECT n FROM kept ORDER BY n")
-        workshop.run("DELETE FROM kept")
-        second = await reader.read("SELECT n FROM kept ORDER BY n", cursor=first.cursor)
-        assert (len(second.page.rows), second.changed) == (10, False)
-
-
-async def test_s11_a_change_between_two_runs_is_told(workshop: Database) -> None:
-    workshop.run(
-        "CREATE TABLE changing AS SELECT n FROM generate_series(1, 25) AS n; GRANT SELECT ON changing TO reader"
-    )
-    async with reading(workshop.reader) as reader:
-        first = await reader.read("SELECT n FROM changing ORDER BY n")
-        await reader.snapshots.press()
-        workshop.run("DELETE FROM changing WHERE n < 5")
-        second = await reader.read("SELECT n FROM changing ORDER BY n", cursor=first.cursor)
-        assert (second.page.rows[0], second.changed) == ((15,), True)
-
-
 async def test_the_last_page_leaves_no_transaction(postgres: PostgresServer) -> None:
     async with reading(postgres.url(), size=1) as reader:
         await read_all(reader, NUMBERS)
@@ -79,17 +56,6 @@ async def test_another_query_takes_the_connection_of_a_kept_one(postgres: Postgr
         await reader.read("SELECT 1")
         second = await reader.read(NUMBERS, cursor=first.cursor)
         assert second.page.rows[0] == (11,)
-
-
-async def test_a_table_can_be_altered_once_all_is_released(workshop: Database) -> None:
-    workshop.run(
-        "CREATE TABLE altered AS SELECT n FROM generate_series(1, 25) AS n; GRANT SELECT ON altered TO reader"
-    )
-    async with reading(workshop.reader, size=4) as reader:
-        await reader.read("TABLE altered")
-        await reader.read("TABLE altered")
-        await reader.snapshots.release()
-        workshop.run("SET lock_timeout = '1ms'; ALTER TABLE altered ADD c int")
 
 
 async def test_half_of_the_connections_are_kept_at_most(postgres: PostgresServer) -> None:

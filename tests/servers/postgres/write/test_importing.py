@@ -8,7 +8,7 @@ import pytest
 
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.sql.errors import SqlError
-from servers.sql.write.consent import Consent, Figures
+from servers.sql.write.consent import Figures
 from servers.sql.write.csvs import CsvFormat
 from servers.sql.write.imports import Imported
 from tests.servers.postgres.databases import Database
@@ -120,15 +120,6 @@ async def test_an_error_in_a_long_import_stops_it_early(held: Writing) -> None:
     with pytest.raises(SqlError) as caught:
         await held.import_csv("category", f"id,name\nx,y\n{rows}")
     assert caught.value.reason.startswith("row 1: ")
-
-
-async def test_consent_is_asked_with_the_number_of_rows(held: Writing, workshop: Database) -> None:
-    csv = "customer,sku,stars\n5,SKU-0005,4\n6,SKU-0006,3\n"
-    figures = await held.import_csv("review", csv, consent=Consent(1))
-    assert figures == Figures(2, (2,), ("review",), False)
-    assert workshop.run("SELECT count(*) FROM review") == [(2,)]
-    await held.import_csv("review", csv, consent=Consent(1, figures))
-    assert workshop.run("SELECT count(*) FROM review") == [(4,)]
 
 
 async def test_an_import_that_takes_too_long_is_stopped_and_spares_the_connection(workshop: Database) -> None:

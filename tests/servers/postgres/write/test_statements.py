@@ -153,15 +153,6 @@ async def test_consent_is_asked_with_figures_and_nothing_is_changed_until_then(d
         assert database.run("SELECT count(*) FROM warehouse.shelf") == [(9,)]
 
 
-async def test_consent_to_other_figures_is_none(held: Writing, workshop: Database) -> None:
-    figures = await held.ask_first("DELETE FROM review", consent=Consent(0))
-    assert isinstance(figures, Figures)
-    workshop.run("DELETE FROM review WHERE stars = 5")
-    with pytest.raises(SqlError) as caught:
-        await held.execute("DELETE FROM review", consent=Consent(0, figures))
-    assert caught.value.code == "changed"
-
-
 async def test_a_table_is_made_and_filled_by_create_table(held: Writing) -> None:
     await held.execute("CREATE TABLE filled AS SELECT * FROM review", only_tables=True)
     assert held.commits[0].tables == {"filled"}

@@ -42,7 +42,6 @@ VALUES = (
 )
 # What is wrong with a file, and what is said of it.
 WRONG = {
-    "front": ("SELECT 1", "it does not begin with front matter"),
     "writes": (RENAME, "the database 'data' may only be read"),
     "deletes": ("description: x\n---\nDELETE FROM numbers", "the statement is not allowed"),
     "syntax": ("description: x\n---\nSELEC 1", "syntax error"),

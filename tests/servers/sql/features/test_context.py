@@ -11,7 +11,6 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.sql.errors import SqlError
 from servers.sql.exports import Exports
 from servers.sql.features import context
 from servers.sql.features.context import job_of, tell_progress
@@ -141,15 +140,6 @@ async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPa
     told: Any = caller
     assert await tell_progress(told, job, work) == "done"
     assert caller.reports == [(5, 10, "rows")]
-
-
-async def test_an_error_comes_as_it_is() -> None:
-    async def work() -> None:
-        raise SqlError("busy", "locked")
-
-    caller: Any = Caller()
-    with pytest.raises(SqlError, match="locked"):
-        await tell_progress(caller, Job(20), work)
 
 
 @pytest.mark.parametrize(("table", "passes"), [("quick", 1), ("new", 2)])

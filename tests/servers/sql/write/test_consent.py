@@ -1,8 +1,5 @@
 """What a user agrees to: which changes need it, and how they are told."""
 
-import pytest
-
-from servers.sql.errors import SqlError
 from servers.sql.write.consent import Consent, Figures
 
 FOUR = Figures(4, (2,), ("child", "t"), False)
@@ -24,17 +21,3 @@ def test_only_few_rows_change_unasked() -> None:
     defines = FOUR._replace(defined=True)
     cases = [(None, defines), (4, FOUR), (3, FOUR), (4, defines), (0, FOUR._replace(rows=0))]
     assert [Consent(rows).covers(figures) for rows, figures in cases] == [True, True, False, False, True]
-
-
-def test_consent_is_to_these_very_figures() -> None:
-    consent = Consent(0, FOUR)
-    assert consent.covers(FOUR)
-    with pytest.raises(SqlError) as caught:
-        consent.covers(FOUR._replace(rows=5))
-    told = (caught.value.code, caught.value.reason, caught.value.quoted, caught.value.suggestion)
-    assert told == (
-        "changed",
-        "the database was changed since the user was asked",
-        ("asked: 4 rows change (child, t)", "now: 5 rows change (child, t)"),
-        "Call again to have the user asked again.",
-    )

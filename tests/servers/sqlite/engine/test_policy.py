@@ -23,12 +23,6 @@ def opened(path: Path, mode: Mode) -> Iterator[Opened]:
 
 
 @pytest.fixture
-def reader(file: Path) -> Iterator[Opened]:
-    with opened(made(file, EXTRA), "ro") as held:
-        yield held
-
-
-@pytest.fixture
 def writer(file: Path) -> Iterator[Opened]:
     with opened(made(file, EXTRA), "rw") as held:
         yield held
@@ -41,14 +35,6 @@ def passes(connection: sqlite3.Connection, statement: str, folder: Path) -> bool
     except (sqlite3.Error, sqlite3.Warning):
         return False
     return True
-
-
-def test_a_reader_may_read_and_nothing_else(reader: Opened, file: Path) -> None:
-    before = file.read_bytes()
-    assert [one for one in READS if not passes(reader[0], one, file.parent)] == []
-    assert reader[1].refused is None
-    assert [one for one in (*CHANGES, *NEVER) if passes(reader[0], one, file.parent)] == []
-    assert file.read_bytes() == before
 
 
 def test_a_writer_may_change_the_database_and_reach_nothing_else(file: Path, tmp_path: Path) -> None:

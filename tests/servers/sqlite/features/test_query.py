@@ -9,21 +9,16 @@ what writes and watches.
 import hashlib
 import json
 import sqlite3
-import sys
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from servers.sqlite.engine.limits import Limits
-from tests.servers.sqlite.attacks import CHANGES, EXTRA, NEVER
+from tests.servers.sqlite.attacks import CHANGES, EXTRA, NEVER, READS
 from tests.servers.sqlite.malicious import BOMB
-from tests.servers.sqlite.schemas import HOSTILE, hostile, made
+from tests.servers.sqlite.schemas import made
 from tests.servers.sqlite.serving import Peer, inside
-from tests.servers.sqlite.writing import ask, opened
-from tests.wire import Wire
 
 COUNTED = f"SELECT count(*) FROM ({BOMB})"
 
@@ -49,12 +44,9 @@ async def test_s2_of_a_cross_join_that_is_not_sorted_the_first_rows_come(file: P
     async with inside(file) as peer:
         assert await rows(peer, f"{join} LIMIT 10") == [[n] for n in range(10)]
         whole = await peer.call("read_query", query=join)
-    async with inside("--timeout", "0.1", file) as peer:
-        ordered = await peer.error("read_query", query=f"{join} ORDER BY a.n * b.n % 7, c.n LIMIT 10")
     assert whole["structuredContent"]["truncated"]
     assert whole["structuredContent"]["next_cursor"]
     assert len(json.dumps(whole)) < 1_000_000
-    assert ordered.startswith("timeout: ")
 
 
 # What is too large (S3)
@@ -85,14 +77,6 @@ async def test_s3_what_is_too_large_is_an_error(file: Path) -> None:
         assert await rows(peer, "SELECT 1") == [[1]]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-async def test_s3_a_text_of_a_billion_characters_is_none(file: Path) -> None:
-    """SQLite gives NULL for it, after it has counted them all in one instruction."""
-    async with opened(file, Limits(seconds=250)) as database:
-        assert await database.read(partial(ask, "SELECT printf('%.*c', 1000000000, 'x')")) == (None,)
-
-
 async def test_s3_long_values_are_cut_and_many_parameters_taken(file: Path) -> None:
     async with inside(file) as peer:
         for query, kind in (("zeroblob(10000000)", "blob"), ("printf('%.*c', 10000000, 'x')", "text")):
@@ -107,63 +91,27 @@ async def test_s3_long_values_are_cut_and_many_parameters_taken(file: Path) -> N
 # What is no reading, whatever it looks like (S4, S5)
 
 
-async def test_s4_s5_no_statement_that_reads_can_do_anything_else(file: Path) -> None:
+async def test_s4_s5_what_reads_is_answered_and_nothing_else_done(file: Path) -> None:
     before = hashlib.sha256(made(file, EXTRA).read_bytes()).hexdigest()
     async with inside(file) as peer:
         for query in (*CHANGES, *NEVER):
             result = await peer.call("read_query", query=query.format(folder=file.parent))
             assert result.get("isError"), query
+        for query in READS:
+            await peer.data("read_query", query=query)
     assert hashlib.sha256(file.read_bytes()).hexdigest() == before
     assert {one.name for one in file.parent.iterdir()} <= {"data.db", "data.db-wal", "data.db-shm"}
-
-
-READING = (
-    "SELECT 1 + count(*) FROM words",
-    "VALUES (2)",
-    "WITH x AS (SELECT 2 AS y) SELECT y FROM x",
-    "-- how many?\nSELECT 2;",
-    "/* how many? */ SELECT 2 -- two",
-    " ;SELECT 2",
-    "SELECT 2 WHERE 'DELETE; DROP TABLE' <> ''",
-    "PRAGMA user_version",
-    "SELECT count(*) FROM pragma_table_info('numbers')",
-    "SELECT count(*) FROM json_each('[1, 2]')",
-    "SELECT 2 + count(*) FROM place",
-)
-
-
-async def test_s5_all_that_reads_is_answered(file: Path) -> None:
-    async with inside(made(file, f"{EXTRA} PRAGMA user_version = 2;")) as peer:
-        assert [query for query in READING if await rows(peer, query) != [[2]]] == []
-
-
-async def test_s6_any_name_of_a_table_is_a_name(tmp_path: Path) -> None:
-    async with inside(hostile(tmp_path / "odd.db", *HOSTILE)) as peer:
-        for name in HOSTILE:
-            quoted = name.replace('"', '""')
-            data = await peer.data("read_query", query=f'SELECT * FROM "{quoted}"')
-            assert (data["columns"], data["rows"]) == ([name], [[name]])
 
 
 # S8: values, and what is told of their columns
 
 VALUES = (
-    ("9007199254740992", 2**53),
-    ("9007199254740993", {"type": "integer", "value": "9007199254740993"}),
     ("-9223372036854775808", {"type": "integer", "value": "-9223372036854775808"}),
     ("9e999", {"type": "real", "value": "Infinity"}),
-    ("-9e999", {"type": "real", "value": "-Infinity"}),
     ("9e999 - 9e999", None),
     ("1.0", 1.0),
-    ("0.1 + 0.2", 0.1 + 0.2),
-    ("NULL", None),
-    ("''", ""),
-    ("'a' || char(0) || 'b'", "a\0b"),
-    ("'😀'", "😀"),
-    ("x''", {"type": "blob", "bytes": 0, "base64": ""}),
+    ("'a' || char(0) || '😀'", "a\0😀"),
     ("x'00ff'", {"type": "blob", "bytes": 2, "base64": "AP8="}),
-    ("CAST(x'ff41' AS TEXT)", {"type": "text", "bytes": 2, "base64": "/0E="}),
-    ("CAST('text' AS BLOB)", {"type": "blob", "bytes": 4, "base64": "dGV4dA=="}),
 )
 
 
@@ -172,9 +120,8 @@ async def test_s8_a_value_comes_as_it_is_and_can_be_given_back(file: Path) -> No
         for expression, value in VALUES:
             [[found]] = await rows(peer, f"SELECT {expression}")
             assert (found, type(found)) == (value, type(value)), expression
-            if "CAST(x" not in expression:  # a parameter can be no text that is not UTF-8
-                same = f"SELECT ?1 IS ({expression}) AND typeof(?1) = typeof({expression})"
-                assert await rows(peer, same, parameters=[found]) == [[1]], expression
+            same = f"SELECT ?1 IS ({expression}) AND typeof(?1) = typeof({expression})"
+            assert await rows(peer, same, parameters=[found]) == [[1]], expression
 
 
 async def test_s8_columns_are_told_with_their_names_and_types(tmp_path: Path) -> None:
@@ -206,15 +153,6 @@ async def test_s9_a_ping_is_answered_while_a_lock_is_waited_for(file: Path) -> N
 
 
 # Which file (S12)
-
-
-@pytest.mark.slow
-async def test_s12_a_missing_file_is_not_made_and_an_empty_path_is_refused(tmp_path: Path) -> None:
-    names = [str(tmp_path / name) for name in ("missing.db", "file:missing.db?mode=rwc", "missing.db?mode=rwc")]
-    for given in (*([name] for name in names), [""], ["--db", "data="], ["--db", "=x"]):
-        async with Wire([sys.executable, "-m", "servers.sqlite", "--allow-write", *given]) as wire:
-            assert await wire.wait() != 0
-    assert list(tmp_path.iterdir()) == []
 
 
 async def test_s12_a_name_with_the_parameters_of_a_uri_is_a_name_and_none_comes_from_a_client(

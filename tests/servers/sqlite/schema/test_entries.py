@@ -10,9 +10,7 @@ import pytest
 from servers.sql.errors import SqlError
 from servers.sql.schema.records import Entry
 from servers.sqlite.engine.limits import StatementDeadline
-from servers.sqlite.engine.sql import quote
 from servers.sqlite.schema.entries import (
-    ask,
     build_schema_sql,
     find_options,
     get_entry,
@@ -20,7 +18,7 @@ from servers.sqlite.schema.entries import (
     list_all_entries,
     list_entries,
 )
-from tests.servers.sqlite.schemas import HOSTILE, SHOP, hostile, made
+from tests.servers.sqlite.schemas import SHOP, made
 
 
 @pytest.fixture
@@ -50,13 +48,6 @@ def test_after_the_block_nothing_is_held(file: Path, reader: sqlite3.Connection)
         _ = 1 / 0
     made(file, "CREATE TABLE other (x);")
     assert len(list_entries(reader)) == 2
-
-
-def test_s6_a_quoted_name_is_a_name(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(hostile(tmp_path / "odd.db", *HOSTILE))) as connection:
-        for name in HOSTILE:
-            assert ask(connection, f"SELECT * FROM {quote(name)}") == [(name,)]
-            assert get_entry(connection, name).name == name
 
 
 def test_s6_a_name_that_is_no_utf8_is_listed_with_marks_and_found_by_none(tmp_path: Path) -> None:

@@ -2,25 +2,18 @@
 
 import json
 import re
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers.sqlite.schemas import HOSTILE, SHOP, hostile, made, named, outside_the_marks
+from tests.servers.sqlite.schemas import SHOP, hostile, made, named, outside_the_marks, section
 from tests.servers.sqlite.serving import inside
 
 
 async def overview(*options: str | Path, **wanted: Any) -> str:
     async with inside(*options) as peer:
         return await peer.text("describe_database", **wanted)
-
-
-def section(text: str, title: str) -> list[str]:
-    """What stands under that title."""
-    _, _, after = text.partition(f"\n{title}:\n")
-    return [line[2:] for line in takewhile(lambda line: line.startswith("  "), after.splitlines())]
 
 
 def tables(text: str) -> list[str]:
@@ -121,14 +114,6 @@ async def test_s7_views_that_take_long_to_compile_hold_up_nothing(tmp_path: Path
     assert len(section(text, "tables and views without their columns")) > 100
 
 
-async def test_s6_names_of_any_characters_are_listed_and_told(tmp_path: Path) -> None:
-    async with inside(hostile(tmp_path / "odd.db", *HOSTILE)) as peer:
-        listed = (await peer.text("list_tables")).splitlines()[2:-1]
-        told = await peer.text("describe_database")
-    assert {named(line.removeprefix("table ")) for line in listed} == {"victim", *HOSTILE}
-    assert set(tables(told)) == {"victim", *HOSTILE}
-
-
 def with_names_that_are_no_utf8(folder: Path) -> Path:
     script = """
         CREATE TABLE good (a, b REFERENCES t_x (z), c_x); CREATE INDEX i_x ON good (a); CREATE INDEX g ON good (b);
@@ -162,20 +147,6 @@ async def test_tables_whose_names_are_no_utf8_are_listed_and_hide_no_other(tmp_p
 
 
 # Page by page
-
-
-async def test_many_tables_come_page_by_page(tmp_path: Path) -> None:
-    script = "BEGIN;" + "".join(f"CREATE TABLE t{n:04} (x);" for n in range(250)) + "COMMIT;"
-    names, cursor = [], None
-    async with inside(made(tmp_path / "big.db", script)) as peer:
-        while True:
-            more = {} if cursor is None else {"cursor": cursor}
-            head, _, *lines, _ = (await peer.text("list_tables", limit=100, **more)).splitlines()
-            names += [line.removeprefix("table ") for line in lines]
-            if "; cut; " not in head:
-                break
-            cursor = head.rpartition(" ")[2]
-    assert names == [f"t{n:04}" for n in range(250)]
 
 
 async def test_a_list_is_cut_at_its_limit(tmp_path: Path) -> None:

@@ -1,25 +1,18 @@
 """`describe_table` through the front door."""
 
 import json
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers.sqlite.schemas import HOSTILE, SHOP, dump, hostile, made, named
+from tests.servers.sqlite.schemas import HOSTILE, SHOP, dump, hostile, made, named, section
 from tests.servers.sqlite.serving import inside
 
 
 async def described(path: Path, table: str, **wanted: Any) -> str:
     async with inside(path) as peer:
         return await peer.text("describe_table", table_name=table, **wanted)
-
-
-def section(text: str, title: str) -> list[str]:
-    """The lines that stand under that title."""
-    _, _, after = text.partition(f"\n{title}:\n")
-    return [line[2:] for line in takewhile(lambda line: line.startswith("  "), after.splitlines())]
 
 
 @pytest.fixture

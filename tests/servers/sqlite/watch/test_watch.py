@@ -10,7 +10,6 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.sql.errors import SqlError
 from servers.sql.file_events import watch_events
 from servers.sql.watch import LISTING
 from servers.sqlite.engine.database import Database, Source, open_databases
@@ -180,14 +179,6 @@ async def test_a_row_counts_as_its_table_however_that_is_written(base: Path) -> 
     async with watching(base) as held:
         keys = await held.begin(f"{NUMBERS}/1", "sqlite:///data/NUM%42ERS", "sqlite:///d%61ta", SCHEMA)
     assert keys == [NUMBERS, NUMBERS, DATABASE, SCHEMA]
-
-
-async def test_what_is_no_part_of_a_database_is_not_watched(file: Path) -> None:
-    async with watching(file) as held:
-        for uri in ("sqlite:///nowhere/t", "sqlite:///nowhere", "file:///data", "sqlite:///"):
-            with pytest.raises(SqlError):
-                await held.begin(uri)
-        assert held.watch.health["watched"] == 0
 
 
 async def test_a_session_is_told_that_what_it_watches_is_polled(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

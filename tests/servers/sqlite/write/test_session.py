@@ -2,8 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, closing, contextmanager
+from contextlib import AsyncExitStack, closing
 from functools import partial
 from pathlib import Path
 
@@ -18,19 +17,11 @@ from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.query.query import run_query
 from servers.sqlite.write.session import Session, write
+from tests.servers.sqlite.writing import counting as database
 from tests.servers.sqlite.writing import execute, opened
 from tests.wire import PATIENCE
 
 MODES = pytest.mark.parametrize("mode", ["wal", "delete"])
-
-
-@contextmanager
-def database(folder: Path, mode: str = "wal") -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(folder / "data.db", timeout=0, isolation_level=None)) as connection:
-        connection.execute(f"PRAGMA journal_mode = {mode}")
-        connection.execute("CREATE TABLE rows (batch INTEGER, n INTEGER)")
-        connection.execute("CREATE TABLE counter AS SELECT 0 AS n")
-        yield connection
 
 
 @MODES
@@ -59,16 +50,6 @@ async def test_s9_a_lock_that_others_keep_is_told_in_time(tmp_path: Path, mode: 
             db.execute("ROLLBACK")
             await execute(mine, "DELETE FROM rows")
     assert raised.value.code == "busy"
-
-
-async def test_s9_a_lock_that_others_let_go_of_is_waited_for(tmp_path: Path) -> None:
-    with database(tmp_path) as db:
-        async with opened(tmp_path / "data.db") as mine, anyio.create_task_group() as tasks:
-            db.execute("BEGIN IMMEDIATE")
-            tasks.start_soon(execute, mine, "UPDATE counter SET n = 5")
-            seen = await mine.read(lambda connection, _: connection.execute("SELECT n FROM counter").fetchone())
-            db.execute("COMMIT")
-        assert (seen, db.execute("SELECT n FROM counter").fetchone()) == ((0,), (5,))
 
 
 @pytest.fixture
