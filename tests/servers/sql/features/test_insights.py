@@ -6,13 +6,6 @@ from servers.sql.errors import SqlError
 from servers.sql.features.insights import Insights, Memos
 
 
-def test_insights_are_a_list() -> None:
-    insights = Insights()
-    insights.append("Ada orders most")
-    insights.append("two\nlines")
-    assert insights.memo() == "- Ada orders most\n- two\n  lines"
-
-
 def test_without_insights_the_memo_says_how_to_add_some() -> None:
     assert "append_insight" in Insights().memo()
 

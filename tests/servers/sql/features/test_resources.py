@@ -210,11 +210,11 @@ async def test_the_prompt_names_the_topic_the_database_and_the_tools_in_order(fi
 async def test_an_insight_stands_in_the_memo_and_is_told_to_its_subscribers(shop: Path) -> None:
     async with serving(shop) as peer:
         await peer.request("resources/subscribe", {"uri": INSIGHTS})
-        said = await peer.text("append_insight", insight="Ada orders most")
+        said = await peer.text("append_insight", insight="Ada orders most\nby far")
         told = await peer.other(UPDATED)
         memo = (await peer.request("resources/read", {"uri": INSIGHTS}))["result"]["contents"][0]
     assert (said, told["params"]["uri"]) == ("Insight added to memo", INSIGHTS)
-    assert (memo["mimeType"], memo["text"]) == ("text/markdown", "- Ada orders most")
+    assert (memo["mimeType"], memo["text"]) == ("text/markdown", "- Ada orders most\n  by far")
 
 
 # Subscriptions

@@ -36,12 +36,6 @@ def test_a_writer_keeps_foreign_keys(file: Path) -> None:
     assert pragma(file, "foreign_keys", "rw") == 1
 
 
-def test_a_missing_file_is_not_made(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "nothing.db").code == "not_found"
-    assert refusal(tmp_path / "nothing.db", "rw").code == "not_found"
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     path = tmp_path / "text.db"
     path.write_text("This is a text, and no database at all. " * 100)

@@ -2,7 +2,6 @@
 
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
@@ -14,24 +13,11 @@ from servers.sql.uris import join_key
 from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.query.rows import find_row
-from servers.sqlite.schema.columns import read_indexes, read_row_estimates
 from servers.sqlite.schema.table import describe
-from tests.servers.sqlite.schemas import SHOP, made
 
 ROOM = AnswerLimits(10, 100_000, 10_000)
 
 any_name = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=30)
-
-
-def test_estimates_are_of_tables_and_not_of_parts_of_them(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(made(tmp_path / "shop.db", SHOP))) as connection:
-        assert read_row_estimates(connection)["orders"] == 2
-
-
-def test_indexes_are_those_of_one_table_or_of_all(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(made(tmp_path / "shop.db", SHOP))) as connection:
-        assert {table for table, _ in read_indexes(connection)} >= {"customers", "items", "orders"}
-        assert [index["name"] for _, index in read_indexes(connection, "orders")] == ["large"]
 
 
 @pytest.mark.slow

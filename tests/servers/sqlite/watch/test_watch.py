@@ -175,12 +175,6 @@ async def test_a_file_that_takes_the_place_of_the_database_is_told_and_read(base
         assert await held.told() == [NUMBERS]
 
 
-async def test_a_row_counts_as_its_table_however_that_is_written(base: Path) -> None:
-    async with watching(base) as held:
-        keys = await held.begin(f"{NUMBERS}/1", "sqlite:///data/NUM%42ERS", "sqlite:///d%61ta", SCHEMA)
-    assert keys == [NUMBERS, NUMBERS, DATABASE, SCHEMA]
-
-
 async def test_a_session_is_told_that_what_it_watches_is_polled(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "Notices", RefusedNotices)  # the system refuses none while others have few
     async with reading(app, file) as client:
