@@ -6,7 +6,6 @@ import socket
 import stat
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from servers.bundle.hosts.installing import Receipts, Target
 from servers.bundle.hosts.installing import install as plan
 from servers.bundle.hosts.installing import uninstall as plan_removal
 from servers.bundle.hosts.launching import launch_command
-from tests.servers.bundle.refusals import refused
+from tests.servers.bundle.refusals import exit_code, refused
 
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
 SYSTEMS = ("linux", "macos", "windows")
@@ -47,11 +46,6 @@ def machine(system: str, home: Path) -> Machine:
 
 def target(name: str, home: Path, system: str = "linux") -> Target:
     return Target.of(client_named(name), machine(system, home), "user", home)
-
-
-def run(command: Any, *words: str) -> int:
-    code: int = command(words)
-    return code
 
 
 def put(client: str, home: Path, *arguments: str) -> None:
@@ -95,13 +89,13 @@ def test_what_was_installed_is_started_as_the_client_will(
     shadow.mkdir()
     (shadow / "__init__.py").write_text("raise RuntimeError('shadowed')")
     for word, shown in (("notes", "works: 12 tools"), ("--allow-write", "works: 18 tools")):
-        assert run(install, "filesystem", "notes", word, "--client", name) == 0
+        assert exit_code(install, "filesystem", "notes", word, "--client", name) == 0
         assert capsys.readouterr().out.splitlines()[-1] == shown
 
 
 @pytest.mark.slow
 def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(install, "fetch", "--client", "cursor", "--env", "PYTHONHOME=/nowhere") == 1
+    assert exit_code(install, "fetch", "--client", "cursor", "--env", "PYTHONHOME=/nowhere") == 1
     *_, fault, last = capsys.readouterr().out.splitlines()
     assert fault.startswith("fault: it ended with exit code 1 before it answered; last it said: ")
     assert ". Fix: " in fault
@@ -114,10 +108,10 @@ def test_a_server_that_runs_elsewhere_is_asked(home: Path, capsys: pytest.Captur
     with socket.socket() as unused:  # bound, so that nobody else takes it, but not listening
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/mcp"
-        assert run(install, "fetch", "--client", "codex", "--url", url) == 1
+        assert exit_code(install, "fetch", "--client", "codex", "--url", url) == 1
         assert f"fault: nothing answers at {url}" in capsys.readouterr().out
     words = ("fetch", "--client", "codex", "--url", url, "--token-variable", "NO_SUCH_TOKEN")
-    assert run(install, *words) == 0
+    assert exit_code(install, *words) == 0
     assert f'url = "{url}"' in (home / ".codex" / "config.toml").read_text()
     assert "warning: not asked: NO_SUCH_TOKEN, from which Codex CLI takes the token" in capsys.readouterr().out
 
@@ -132,18 +126,18 @@ def test_a_project_has_a_file_of_its_own(home: Path) -> None:
         spot = Target.of(client_named(name), machine("linux", home), "project", home / "work")
         assert spot.path == home / "work" / place
         plan(spot, SERVER, replace=False).make()
-        run(uninstall, "fetch", "--client", name, "--scope", "project", "--name", "notes")
+        exit_code(uninstall, "fetch", "--client", name, "--scope", "project", "--name", "notes")
         assert files(home) == before
 
 
 def test_a_dry_run_shows_and_changes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files(home)
-    run(install, "prompts", "--starter", "--client", "cursor", "--dry-run")
+    exit_code(install, "prompts", "--starter", "--client", "cursor", "--dry-run")
     assert capsys.readouterr().out.endswith("nothing was changed, as --dry-run asks\n")
     assert (files(home), (home / ".local").exists()) == (before, False)
     # The diff moves no cursor.
     (home / ".claude.json").write_text('{\n  "a\u202e\x9b31m": {}\n}', encoding="utf-8")
-    run(install, "fetch", "--client", "claude-code", "--dry-run")
+    exit_code(install, "fetch", "--client", "claude-code", "--dry-run")
     assert not {"\u202e", "\x9b"} & set(capsys.readouterr().out)
 
 
@@ -151,7 +145,7 @@ def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFi
     put("cursor", home)
     path = home / ".cursor" / "mcp.json"
     before = path.stat()
-    run(install, "fetch", "--client", "cursor")
+    exit_code(install, "fetch", "--client", "cursor")
     after = path.stat()
     assert capsys.readouterr().out == f"{path} says so already\nworks: 2 tools\n"
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
@@ -164,7 +158,7 @@ def test_other_arguments_update_the_entry_that_was_put_there(home: Path) -> None
     put("cursor", home)
     put("cursor", home, "--timeout", "9")
     assert json.loads(path.read_text())["mcpServers"]["fetch"]["args"] == ["--timeout", "9"]
-    run(uninstall, "fetch", "--client", "cursor")
+    exit_code(uninstall, "fetch", "--client", "cursor")
     assert path.read_text() == '{"mcpServers": {}}'
 
 
@@ -181,7 +175,7 @@ def test_an_entry_of_the_user_is_replaced_only_when_asked(home: Path, capsys: py
         path.unlink()
         put("cursor", home, "--timeout", "9")
     path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
-    run(install, *words, "--replace")
+    exit_code(install, *words, "--replace")
     assert "mine" not in path.read_text()
 
 
@@ -214,7 +208,7 @@ def test_an_entry_that_was_changed_and_still_starts_the_server_is_taken_out(home
     path = home / ".cursor" / "mcp.json"
     put("cursor", home)
     path.write_text(path.read_text().replace("[]", '["--timeout", "9"]'))
-    run(uninstall, "fetch", "--client", "cursor")
+    exit_code(uninstall, "fetch", "--client", "cursor")
     assert not path.exists()
 
 
@@ -223,12 +217,12 @@ def test_an_entry_that_was_pasted_is_taken_out(home: Path) -> None:
     put("cursor", home)
     path = home / ".cursor" / "mcp.json"
     (home / ".local" / "state" / "mcp-server-bundle" / "installed.json").unlink()
-    run(uninstall, "fetch", "--client", "cursor")
+    exit_code(uninstall, "fetch", "--client", "cursor")
     assert json.loads(path.read_text()) == {"mcpServers": {}}
     put("cursor", home)
     path.write_text("")
     put("cursor", home)
-    run(uninstall, "fetch", "--client", "cursor")
+    exit_code(uninstall, "fetch", "--client", "cursor")
     assert path.read_text() == ""
 
 
@@ -239,7 +233,7 @@ def test_from_the_cache_of_uv_an_entry_is_taken_out_though_its_wheel_is_gone(
     monkeypatch.setattr("sys.executable", f"{home}/.cache/uv/archive-v0/x1/bin/python")
     # Where this copy stands can't be changed from outside.
     monkeypatch.setattr("shared.kit.installation._HERE", home)
-    run(uninstall, "fetch", "--client", "cursor")
+    exit_code(uninstall, "fetch", "--client", "cursor")
     assert not (home / ".cursor").exists()
 
 
@@ -252,9 +246,9 @@ def test_a_pipe_in_place_of_the_file_is_not_waited_for(home: Path, capsys: pytes
 
 def test_a_url_with_a_secret_is_written_and_not_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, url in (("a", "http://ann:hush@127.0.0.1:9/mcp"), ("b", "http://127.0.0.1:9/mcp?key=hush")):
-        run(install, "fetch", "--name", name, "--client", "cursor", "--url", url)
+        exit_code(install, "fetch", "--name", name, "--client", "cursor", "--url", url)
         assert url in (home / ".cursor" / "mcp.json").read_text()
-    run(install, "--url", "http://127.0.0.1:9/mcp?key=hush", "--client", "cursor", "--connect", "--dry-run")
+    exit_code(install, "--url", "http://127.0.0.1:9/mcp?key=hush", "--client", "cursor", "--connect", "--dry-run")
     assert "hush" not in capsys.readouterr().out
 
 
@@ -290,7 +284,7 @@ def test_the_file_as_it_was_is_kept_for_its_owner_only(home: Path, capsys: pytes
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text("{}")
-    run(install, "fetch", "--client", "cursor")
+    exit_code(install, "fetch", "--client", "cursor")
     backup = Path(capsys.readouterr().out.partition("as it was: ")[2].splitlines()[0])
     assert backup.read_text() == "{}"
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
@@ -303,7 +297,7 @@ def test_a_link_stays_one(home: Path) -> None:
     put("claude-code", home)
     assert link.is_symlink()
     assert "fetch" in real.read_text()
-    run(uninstall, "fetch", "--client", "claude-code")
+    exit_code(uninstall, "fetch", "--client", "claude-code")
     assert real.read_text() == "{}"
 
 
@@ -336,7 +330,7 @@ def test_a_secret_is_known_by_its_place_whatever_it_looks_like(option: str | Non
 
 def test_what_is_printed_and_receipts_have_no_secrets(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     env = ("--env", "TOKEN=hush", "--env", "MCP_LOG_LEVEL=info")
-    run(install, "fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", *env)
+    exit_code(install, "fetch", "--header", "a.example=X-Key:hush", "--client", "cursor", *env)
     printed = capsys.readouterr()
     assert "hush" not in printed.out + printed.err
     assert '+         "--header",' in printed.out

@@ -75,11 +75,10 @@ async def test_an_entry_that_connects_to_nobody(home: Home) -> None:
     assert TOKEN not in str(found)
 
 
-@pytest.mark.parametrize("words", [["filesystem", "/notes"], ["demo"], []])
-def test_other_commands_of_the_bundle_are_no_entry_for_servers(words: list[str], home: Home) -> None:
-    home.cursor("x", command=sys.executable, args=["-m", "servers", "run", *words])
-    found = find_servers(home.machine, home.path, [*CATALOG.servers, BUNDLE], ())
-    assert found.launches == []
+def test_other_commands_of_the_bundle_are_no_entry_for_servers(home: Home) -> None:
+    for words in (["filesystem", "/notes"], ["demo"], []):
+        home.cursor("x", command=sys.executable, args=["-m", "servers", "run", *words])
+        assert find_servers(home.machine, home.path, [*CATALOG.servers, BUNDLE], ()).launches == []
 
 
 # What is found without starting the server: what Cursor starts, what is found, and a part of the fix

@@ -125,20 +125,20 @@ async def test_nobody_at_a_url(place: Place) -> None:
     assert found.fix == f"see that it runs, and that its url and token in {place.config} are right"
 
 
-@pytest.mark.parametrize(
-    ("said", "what"),
-    [
-        ({"url": "http://localhost/mcp", "command": "x"}, "servers.other: give either a command or a url"),
-        ({"command": "x", "pinned": True}, "there is no option 'servers.other.pinned'"),
-        ({"command": "x", "tools": {"rename": {"a": "c", "b": "c"}}}, "servers.other.tools: rename: 'a' and 'b'"),
-    ],
-)
-async def test_what_is_wrong_with_one_server_hides_no_other(place: Place, said: dict[str, Any], what: str) -> None:
-    place.write({"other": said, "filesystem": {"roots": ["."], "no-such": 1}})
-    first, second = await place.wrong()
-    assert first[0] == second[0] == "fault"
-    assert what in first[1]
-    assert "there is no option 'servers.filesystem.no-such'" in second[1]
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"url": "http://localhost/mcp", "command": "x"}, "servers.other: give either a command or a url"),
+    ({"command": "x", "pinned": True}, "there is no option 'servers.other.pinned'"),
+    ({"command": "x", "tools": {"rename": {"a": "c", "b": "c"}}}, "servers.other.tools: rename: 'a' and 'b'"),
+]
+
+
+async def test_what_is_wrong_with_one_server_hides_no_other(place: Place) -> None:
+    for said, what in WRONG:
+        place.write({"other": said, "filesystem": {"roots": ["."], "no-such": 1}})
+        first, second = await place.wrong()
+        assert first[0] == second[0] == "fault"
+        assert what in first[1]
+        assert "there is no option 'servers.filesystem.no-such'" in second[1]
 
 
 async def test_what_is_wrong_with_the_whole(place: Place) -> None:

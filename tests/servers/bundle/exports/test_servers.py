@@ -92,20 +92,18 @@ def test_an_icon_that_hosts_do_not_show_is_left_out(icon: str, installed: Path) 
     assert "icon" not in manifest_of(installed)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"version": "../../1"}, "can't be a part of a file's name"),
-        ({"script": "mcp-cards"}, "no package installed here has the console script mcp-cards"),
-        ({"script": None}, "the catalog names no script"),
-        ({"icon": "icon.png"}, "icon.png: No such file or directory"),
-        ({"module": "cards"}, "there is no Python module 'cards'"),
-        ({"arguments": [{**ENTRY["arguments"][1], "default": "${HOME}"}]}, "a host would put something else"),
-        ({"arguments": [{**ENTRY["arguments"][1], "name": "a}b"}]}, "arguments.0.name"),
-    ],
-)
-def test_what_can_not_be_exported_is_refused(
-    changes: dict[str, Any], reason: str, installed: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert reason in refused(capsys, lambda _: export(installed, **changes))
-    assert not (installed / "out").exists()
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"version": "../../1"}, "can't be a part of a file's name"),
+    ({"script": "mcp-cards"}, "no package installed here has the console script mcp-cards"),
+    ({"script": None}, "the catalog names no script"),
+    ({"icon": "icon.png"}, "icon.png: No such file or directory"),
+    ({"module": "cards"}, "there is no Python module 'cards'"),
+    ({"arguments": [{**ENTRY["arguments"][1], "default": "${HOME}"}]}, "a host would put something else"),
+    ({"arguments": [{**ENTRY["arguments"][1], "name": "a}b"}]}, "arguments.0.name"),
+]
+
+
+def test_what_can_not_be_exported_is_refused(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for changes, reason in REFUSED:
+        assert reason in refused(capsys, lambda _, changes=changes: export(installed, **changes))
+        assert not (installed / "out").exists()

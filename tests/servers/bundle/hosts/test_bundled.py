@@ -86,7 +86,6 @@ REFUSED = [
     (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
     (["--url", URL, "--token-variable", "TOKEN"], "Claude Desktop starts what reaches this server: give its token"),
     (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need a server that is named"),
-    (["--url", URL, "--env", "x"], "--env takes NAME=VALUE"),
     ([], "the following arguments are required: NAME"),
     (["--join"], "--join takes the names of servers, or --config FILE with their settings"),
     (["--join", "nothing"], "there is no server 'nothing' in the catalog"),

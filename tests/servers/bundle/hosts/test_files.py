@@ -149,6 +149,13 @@ def test_the_owner_of_a_file_stays(tmp_path: Path) -> None:
     assert (path.stat().st_uid, path.stat().st_gid, path.read_bytes()) == (65534, 65533, b"new")
 
 
+def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    write_atomically(link, b"new")
+    assert (link.is_symlink(), (tmp_path / "real").read_bytes()) == (True, b"new")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of a file")
 def test_a_failed_write_leaves_the_file_and_nothing_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "file"

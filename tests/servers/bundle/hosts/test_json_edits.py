@@ -152,6 +152,13 @@ def test_an_entry_that_is_replaced_keeps_its_place() -> None:
     assert edit.text == b'{"servers": {"a": {"command": "y"}, "b": 1}}'
 
 
+def test_an_entry_that_was_updated_goes_without_a_trace() -> None:
+    text = b'{\n  "theme": 1\n}\n'
+    first = put(text, DESKTOP, "new", {"command": "x"})
+    second = put(first.text, DESKTOP, "new", ENTRY, first.receipt)
+    assert take(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
+
+
 def test_an_entry_that_came_later_stays_as_its_user_has_laid_it_out() -> None:
     text = b'{\n  "mcpServers": {\n    "old": {}\n  }\n}'
     first = put(text, DESKTOP, "new", ENTRY)

@@ -35,18 +35,14 @@ def test_without_a_terminal_each_change_is_a_line(monkeypatch: pytest.MonkeyPatc
     assert bar.reports == []
 
 
-@pytest.mark.parametrize(
-    ("message", "report"),
-    [
-        ("importing, 40%", (40, 100, "working: importing, 40%")),
-        ("importing", (0, None, "working: importing")),
-        ("99999%", (0, None, "working: 99999%")),
-    ],
-)
-def test_on_a_terminal_the_share_is_a_bar(
-    message: str, report: tuple[float, float | None, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_the_share_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    bar = Shown()
-    _told(Status(lambda text: None, bar), message)
-    assert bar.reports == [report]
+    reports = {
+        "importing, 40%": (40, 100, "working: importing, 40%"),
+        "importing": (0, None, "working: importing"),
+        "99999%": (0, None, "working: 99999%"),
+    }
+    for message, report in reports.items():
+        bar = Shown()
+        _told(Status(lambda text: None, bar), message)
+        assert bar.reports == [report]
