@@ -44,11 +44,15 @@ class Kept(NamedTuple):
         return "no-cache" not in _directives(self.headers) and age < _lifetime(self.headers)
 
     def conditions(self) -> dict[str, str]:
-        """The headers by which the site is asked whether it still holds; none where it names no validator, or one
-        beyond ASCII, of which the bytes are not known any more."""
-        names = {"etag": "if-none-match", "last-modified": "if-modified-since"}
-        said = {asked: self.headers.get(told, "") for told, asked in names.items()}
-        return {asked: validator for asked, validator in said.items() if validator and validator.isascii()}
+        """Return the headers of a conditional request (RFC 9110, section 13.1); none without a validator.
+
+        A validator beyond ASCII is left out: its bytes on the wire are not known any more.
+        """
+        headers = {
+            "if-none-match": self.headers.get("etag", ""),
+            "if-modified-since": self.headers.get("last-modified", ""),
+        }
+        return {name: value for name, value in headers.items() if value and value.isascii()}
 
     def fits(self, sent: Mapping[str, str]) -> bool:
         """Whether it is an answer to a request with the headers `sent`."""

@@ -1,4 +1,4 @@
-"""What the system is asked to do with a name in an open directory.
+"""System calls on a name in an open directory.
 
 On POSIX each act names the directory by its descriptor. Without a directory the name is a whole path, which every
 system takes. No act follows a link at its end.
