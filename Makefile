@@ -10,7 +10,7 @@ QUICK := $(if $(AREA),tests/$(AREA),--ignore=tests/checks -m "not slow")
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check all-tests conformance bench mutants screenshots lint types format serve clean
+.PHONY: help setup demo test check all-tests conformance compare bench mutants screenshots lint types format serve clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 13
@@ -37,6 +37,9 @@ all-tests: .venv/.stamp
 
 conformance: .venv/.stamp ## Run the official conformance suite on our servers and our client, in every version
 	$(BIN)/python -m tests.checks.conformance.run
+
+compare: .venv/.stamp ## Try on other servers, and on ours, what these were seen to get wrong
+	$(BIN)/python -m pytest tests/checks/comparison --peers -n $(WORKERS)
 
 bench: .venv/.stamp ## Measure our server beside its peers
 	$(BIN)/python -m tests.checks.benchmarks.run

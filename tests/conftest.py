@@ -36,6 +36,7 @@ TABLES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--peers", action="store_true", help="compare with the servers of others, which takes 15 minutes")
     parser.addoption(
         "--update-transcripts",
         action="store_true",

@@ -1,4 +1,8 @@
-"""At the end of the run each failure that was seen in other servers is printed, with what all of them do today."""
+"""Tries each failure that was seen in other servers on ours, with `--peers` on all of them, and prints what each does.
+
+Others are installed in fixed versions, so that what they do changes only where these do. Half of their calls hang until
+the test gives them up.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -9,6 +13,13 @@ import pytest
 from tests.records import recorded
 
 COMPARED = "compared"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Gives a test each server of its module, the first of which is ours."""
+    if "server" in metafunc.fixturenames:
+        servers = metafunc.module.SERVERS
+        metafunc.parametrize("server", servers if metafunc.config.getoption("peers") else servers[:1])
 
 
 @pytest.fixture
