@@ -28,8 +28,10 @@ def require(name: str, file: Path) -> Path:
     python = folder / "bin" / "python"
     with FileLock(f"{folder}.lock"):
         if not built.exists() or built.read_text() != file.read_text():
-            _run([sys.executable, "-m", "venv", "--clear", str(folder)], f"an environment for {name}")
-            pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], f"an environment for {name}")
+            pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
+            # The file pins all of them, and Python compiles what it imports: half of the work.
+            pip += ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
             _run([*pip, "-r", str(file)], f"the packages of {file.name}")
             shutil.copyfile(file, built)
     return python
