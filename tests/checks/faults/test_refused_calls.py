@@ -29,8 +29,8 @@ ALLOWED = 32 * 1_048_576
 SLOW_SERVER = ["tests.slow_server", "--max-seconds", "0.05"]
 PAD = {"pad": BIG}
 
-COUNT = 100
-"""How often each call is sent: twelve are more than may stay of any one, a hundred of each are over a thousand."""
+COUNT = 24
+"""How often each call is sent: of twelve more would stay than may, of one kind alone."""
 
 
 def padded(message: Json) -> Json:
