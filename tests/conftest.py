@@ -1,6 +1,7 @@
 """Options of the test run, and what holds for all of it."""
 
 import gc
+import signal
 from collections.abc import Generator, Iterator
 from importlib import import_module
 from typing import Any
@@ -36,7 +37,9 @@ TABLES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--peers", action="store_true", help="compare with the servers of others, which takes 15 minutes")
+    parser.addoption(
+        "--peers", action="store_true", help="compare with the servers of others as well"
+    )
     parser.addoption(
         "--update-transcripts",
         action="store_true",
@@ -47,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the settings of the servers as they are now into catalog.yaml, instead of comparing",
     )
+
+
+def pytest_configure() -> None:
+    """Has Ctrl+C end tests and the programs that they start: what a shell runs in its background ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread, get_ident, main_thread
 
@@ -27,15 +26,6 @@ def interrupt() -> None:
     signal.pthread_kill(get_ident(), signal.SIGINT)
 
 
-@pytest.fixture
-def _heard() -> Iterator[None]:
-    """A shell starts what runs in its background with SIGINT ignored, and the tests may be."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("_heard")
 def test_a_signal_that_interrupts_nothing_is_heard_at_once() -> None:
     late: list[bool] = []
 
