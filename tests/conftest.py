@@ -37,9 +37,7 @@ TABLES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--peers", action="store_true", help="compare with the servers of others as well"
-    )
+    parser.addoption("--peers", action="store_true", help="compare with the servers of others as well")
     parser.addoption(
         "--update-transcripts",
         action="store_true",

@@ -28,7 +28,8 @@ def require(name: str, file: Path) -> Path:
     python = folder / "bin" / "python"
     with FileLock(f"{folder}.lock"):
         if not built.exists() or built.read_text() != file.read_text():
-            _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)], f"an environment for {name}")
+            venv = [sys.executable, "-m", "venv", "--clear", "--without-pip"]
+            _run([*venv, str(folder)], f"an environment for {name}")
             pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
             # The file pins all of them, and Python compiles what it imports: half of the work.
             pip += ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]

@@ -1,7 +1,8 @@
-"""Tries each failure that was seen in other servers on ours, with `--peers` on all of them, and prints what each does.
+"""Tries each failure that was seen in other servers on ours, with `--peers` on all of them, and prints what each
+does.
 
-Others are installed in fixed versions, so that what they do changes only where these do. Half of their calls hang until
-the test gives them up.
+Others are installed in fixed versions, so that what they do changes only where these do. Half of their calls hang
+until the test gives them up.
 """
 
 from collections import defaultdict
