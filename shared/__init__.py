@@ -1,9 +1,9 @@
 """The protocol package: what every server of the bundle stands on, and what a server author imports.
 
-It knows no server. Layers, each importing only those before it: errors and kit, protocol, contracts and
-auth, server, extensions and ops, transports, and last client, program and testing.
+It knows no server. Layers, each importing only those before it: errors and texts, protocol, contracts and
+auth, server and stores, extensions and telemetry, transports, and last client, program and testing.
 
-The names are those of `names.py`, which is loaded with the first of them: who needs the kit alone, as a process that
+The names are those of `names.py`, which is loaded with the first of them: who needs `text` alone, as a process that
 reads a page or runs a statement does, would else load all of the protocol, and nothing could be done before that.
 """
 

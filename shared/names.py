@@ -17,7 +17,7 @@ from .protocol.types.content import (
 from .protocol.types.prompts import CompletionArgument, GetPromptResult, Prompt, PromptArgument, PromptMessage
 from .protocol.types.resources import Resource
 from .protocol.types.tools import CallToolResult
-from .server.context import Answer, Context
+from .server.dispatch.context import Answer, Context
 from .server.features import Features
 from .server.results import Data, Text
 from .server.running import Opening, Running

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from .contracts import Stores
 from .extensions.dialects import DIALECTS
 from .protocol.identity import Principal
-from .server.connection import serve
+from .server.dispatch.connection import serve
 from .server.running import Running
 from .server.server import Server
 from .stores import memory

@@ -13,29 +13,33 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# What knows nothing of the protocol, not even its errors: a worker loads it alone, and any file of a server may.
+PLAIN = {"text", "concurrency", "coded_errors", "expiry", "tracing", "yaml"}
 # The import ladder: a part may import what stands on its own step or lower. "" is shared/__init__.py.
 LADDER = [
-    {"errors", "version", "kit"},
+    {"errors", "version", *PLAIN},
     {"protocol"},
     {"contracts", "auth"},
     {"server", "stores"},
-    {"extensions", "ops", "names", ""},
+    {"extensions", "telemetry", "names", ""},
     {"transports"},
     {"client", "program", "testing"},
-    {"gateway"},
 ]
-STRANGERS = {("client", "server"), ("kit", "errors"), ("kit", "version")}
+STRANGERS = {("client", "server"), *((part, known) for part in PLAIN for known in ("errors", "version"))}
 STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
+# The ladder of `servers`; what is not named is a server, or the gateway, on the second step.
+SERVER_STEP = {"common": 0, "start": 0, "bundle": 2, "__main__": 3}
 
 IMPURE = set("anyio asyncio os sys socket threading time logging starlette aiohttp httpx uvicorn".split())  # noqa: SIM905
 SDKS = {"mcp", "mcp_types", "fastmcp"}
 DATES = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
-# The folder of `servers` that concerns the bundle as a whole, and is no server.
-BUNDLE = {"bundle"}
+# The folders of `servers` that work with the protocol itself: the bundle as a whole, and servers behind servers.
+BUNDLE = {"bundle", "gateway"}
 # What servers have in common above `shared`. It stands alone, as a server does, but servers may import it.
-COMMON = {"sql", "start", "web"}
-# The files of a server that know `shared`, besides those in its `features`.
+COMMON = {"common", "start"}
+# The files of a server that know `shared`, besides those in its `features`; the others know this much of it.
 FACES = {"server.py", "__main__.py", "settings.py"}
+OF_ALL = tuple(f"shared.{part}" for part in (*sorted(PLAIN), "program.files", "program.line_parser"))
 
 MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 50, 6, 3
 
@@ -45,60 +49,63 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/start.py": "nothing of ours is loaded before the collector is off and modules are put off",
     "servers/postgres/__main__.py": "what says that a library is missing is loaded where it is",
     "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
-    "shared/kit/text.py": "most names are right, and difflib is for those that are not",
+    "shared/text.py": "most names are right, and difflib is for those that are not",
     "servers/filesystem/edit/diff.py": "difflib is loaded with the first difference that is shown",
-    "shared/ops/footprint.py": "ctypes takes 3 ms to load, and is for HTTP and sqlite",
-    "shared/kit/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
+    "shared/telemetry/footprint.py": "ctypes takes 3 ms to load, and is for HTTP and sqlite",
+    "shared/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",
     "shared/protocol/wire/dialects/__init__.py": "most connections never speak a dialect",
     "shared/protocol/wire/codec.py": "nearly all peers send lines, and need no reader of headers",
     "shared/client/connect.py": "aiohttp and websockets are an extra, and a client of processes needs none",
-    "shared/client/schemas.py": "jsonschema-rs is an extra, loaded with the first schema to check against",
-    "shared/program/options.py": "who asks for help waits for argparse, and nobody else",
+    "shared/client/schemas/schemas.py": "jsonschema-rs is an extra, loaded with the first schema to check against",
+    "shared/program/settings/options.py": "who asks for help waits for argparse, and nobody else",
     "shared/program/authorization.py": "joserfc and httpx are an extra, loaded where an operator names an issuer",
     "shared/program/replication.py": "redis is an extra, loaded where an operator names a store",
     "shared/program/observation.py": "opentelemetry is an extra, loaded where an operator names a receiver",
     "shared/program/process.py": "what says how much a listener takes stands with the web server, for HTTP alone",
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/program/worker.py": "most programs are the only process that serves, and count for nobody else",
-    "shared/kit/program.py": "most copies have what they need; what says how to add it is loaded where they have not",
-    "servers/bundle/remote.py": "what obtains tokens is an extra, loaded where the user has logged in somewhere",
-    "servers/bundle/accounts.py": "keyring is an extra, and takes a while to find what a system has",
+    "shared/program/messages.py": "most copies have what they need; what says how to add it is loaded where not",
+    "servers/bundle/proxy/remote.py": "what obtains tokens is an extra, loaded where the user has logged in",
+    "servers/bundle/proxy/accounts.py": "keyring is an extra, and takes a while to find what a system has",
     "servers/bundle/commands/serve.py": "it says which extra is missing, or starts workers, without a web server",
     "servers/bundle/commands/open.py": "it says which extra is missing, without a web server",
-    "shared/transports/http/endpoint.py": "websockets takes 5 ms to load, and most clients speak HTTP",
-    "shared/transports/http/probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
+    "shared/transports/http/app/endpoint.py": "websockets takes 5 ms to load, and most clients speak HTTP",
+    "shared/transports/http/app/probes.py": "prometheus-client takes a tenth of a second, and nobody may ever scrape",
     "servers/bundle/doctor/logins.py": "httpx is an extra, loaded where a server wants a login",
-    "servers/bundle/talk/targets.py": "what reads the files of clients is loaded where a client is named",
-    "servers/bundle/talk/progress.py": "most calls are done before they report anything, and need no bar",
+    "servers/bundle/terminal/targets.py": "what reads the files of clients is loaded where a client is named",
+    "servers/bundle/terminal/progress.py": "most calls are done before they report anything, and need no bar",
     "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/read/worker.py": "a worker loads what a kind of page needs with the first page of that kind",
     "servers/filesystem/search/matcher.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/search/gitignore.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/read/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
-    "shared/kit/rooted/names.py": "most names are ASCII, and the tables of all others are large",
-    "shared/kit/rooted/exchange.py": "ctypes takes 3 ms to load, and is needed with the first edit",
-    "shared/kit/notices.py": "watchfiles is an extra, loaded when something is first watched",
+    "servers/common/files/names.py": "most names are ASCII, and the tables of all others are large",
+    "servers/common/files/exchange.py": "ctypes takes 3 ms to load, and is needed with the first edit",
+    "servers/common/notices.py": "watchfiles is an extra, loaded when something is first watched",
     "servers/prompts/__main__.py": "a server needs nothing of its other commands",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
-    "servers/web/app_pages.py": "most clients show no pages, and what makes one loads OpenSSL",
-    "servers/sql/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
+    "servers/common/web/app_pages.py": "most clients show no pages, and what makes one loads OpenSSL",
+    "servers/common/sql/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
+}
+UPWARDS: dict[tuple[str, str], str] = {  # file and what it imports -> what takes the arrow away
+    ("shared/transports/http/app/access_log.py", "shared.program.messages"): "`plain` goes to `shared/text.py`",
 }
 BROAD_EXCEPTS: dict[str, tuple[str, ...]] = {  # a handler for each reason, five at most
-    "shared/client/member.py": ("a server of a group that fails in any way must not take the others with it",),
-    "shared/server/calls.py": (
+    "shared/client/group/member.py": ("a server of a group that fails in any way must not take the others with it",),
+    "shared/server/dispatch/calls.py": (
         "the one place where any exception becomes an answer",
         "what a tool that was to answer at once fails of is found again by its task, and told there",
     ),
     "servers/fetch/read/worker.py": ("a damaged page may break its reader in any way, and costs itself only",),
-    "shared/transports/http/sessions.py": ("one session that fails must not take the others with it",),
+    "shared/transports/http/streamable/sessions.py": ("one session that fails must not take the others with it",),
 }
 LOGGING_PROTOCOL: dict[str, str] = {
     "shared/protocol/wire/codec.py": "a bug of a dialect becomes an answer, and nobody else would hear of it",
 }
 KNOW_DESCRIPTORS: dict[str, str] = {
-    "shared/ops/audit_file.py": "a line is one write at the end of a file that several processes have open",
-    "shared/ops/trace.py": "the operator names the file, which may be a pipe, and nobody else may read it",
+    "shared/telemetry/audit_file.py": "a line is one write at the end of a file that several processes have open",
+    "shared/telemetry/trace.py": "the operator names the file, which may be a pipe, and nobody else may read it",
     "shared/program/process.py": "the null device stands where a standard stream is missing",
     "shared/transports/stdio.py": "the null device stands where the protocol's streams were",
     "servers/bundle/program.py": "the null device stands where nobody reads any more",
@@ -134,7 +141,7 @@ class Source:
 
     @cached_property
     def part(self) -> str:
-        """The step of the ladder this file of `shared` belongs to; "" for shared/__init__.py."""
+        """The step of a ladder this file of `shared` or `servers` belongs to; "" for their own __init__.py."""
         return _part(self.module)
 
     @cached_property
@@ -250,6 +257,8 @@ def imports_go_down_the_ladder(source: Source) -> Findings:
         if one.target.split(".")[0] != "shared":
             continue
         part = _part(one.target)
+        if (source.path, one.target) in UPWARDS:
+            continue
         if STEP.get(part, len(LADDER)) > STEP[source.part] or (source.part, part) in STRANGERS:
             yield one.line, f"{source.part or 'shared'} imports {one.target}"
 
@@ -260,13 +269,22 @@ def shared_knows_no_server(source: Source) -> Findings:
             yield one.line, f"shared imports {one.target}"
 
 
+def servers_go_down_their_ladder(source: Source) -> Findings:
+    for one in source.imports if source.path.startswith("servers/") else ():
+        other = _part(one.target)
+        if one.target.split(".")[0] != "servers" or not other or other == source.part:
+            continue
+        if SERVER_STEP.get(other, 1) >= SERVER_STEP.get(source.part, 1):
+            yield one.line, f"{source.part or 'servers'} imports {one.target}"
+
+
 def servers_stand_alone(source: Source) -> Findings:
     for one in source.imports if source.server else ():
         top, _, rest = one.target.partition(".")
         if top == "servers" and rest.split(".")[0] not in {source.server, *COMMON}:
             yield one.line, f"{source.server} imports {one.target}"
         is_face = _is_face(Path(source.path))
-        if top == "shared" and not is_face and not one.target.startswith("shared.kit"):
+        if top == "shared" and not is_face and not one.target.startswith(OF_ALL):
             yield one.line, f"a domain file imports {one.target}"
 
 
@@ -349,8 +367,8 @@ def functions_are_annotated(source: Source) -> Findings:
             yield node.lineno, f"{node.name} lacks annotations: {', '.join(bare)}"
 
 
-def descriptors_stay_in_the_kit(source: Source) -> Findings:
-    if source.path.startswith("shared/kit/rooted/") or source.path in KNOW_DESCRIPTORS:
+def descriptors_stay_with_files(source: Source) -> Findings:
+    if source.path.startswith(("servers/common/files/", "shared/program/files/")) or source.path in KNOW_DESCRIPTORS:
         return
     yield from uses_of_descriptors(source)
 
@@ -364,6 +382,7 @@ RULES: list[Callable[[Source], Findings]] = [
     protocol_is_pure,
     imports_go_down_the_ladder,
     shared_knows_no_server,
+    servers_go_down_their_ladder,
     servers_stand_alone,
     no_sdk,
     dates_live_in_versions,
@@ -373,7 +392,7 @@ RULES: list[Callable[[Source], Findings]] = [
     functions_are_small,
     public_names_have_docstrings,
     functions_are_annotated,
-    descriptors_stay_in_the_kit,
+    descriptors_stay_with_files,
     excepts_are_narrow,
 ]
 

@@ -54,11 +54,16 @@ def test_contributing_draws_the_imports_as_they_are() -> None:
     assert drawing() in (rules.ROOT / "CONTRIBUTING.md").read_text(), "`python -m tests.imports` prints the drawing"
 
 
+def _upwards() -> list[str]:
+    return [path for path, _ in rules.UPWARDS]
+
+
 def test_exceptions_are_few_and_needed() -> None:
     assert sum(map(len, rules.BROAD_EXCEPTS.values())) <= 5
     needs: dict[str, tuple[Iterable[str], Callable[[Source], object]]] = {
         "late imports": (rules.LATE_IMPORTS, lambda one: any(i.late for i in one.imports)),
         "descriptors": (rules.KNOW_DESCRIPTORS, lambda one: [*rules.uses_of_descriptors(one)]),
+        "imports upwards": (_upwards(), lambda one: any((one.path, i.target) in rules.UPWARDS for i in one.imports)),
         "logging": (rules.LOGGING_PROTOCOL, lambda one: any(i.target == "logging" for i in one.imports)),
         "broad excepts": (rules.BROAD_EXCEPTS, rules.broad_excepts),
     }
@@ -78,24 +83,38 @@ SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
     (rules.protocol_is_pure, "shared/protocol/x.py", "x = [y for y in z]\nx = [y async for y in z]  #!"),
     (rules.imports_go_down_the_ladder, "shared/protocol/x.py", "import shared.errors\nimport shared.server.app  #!"),
     (rules.imports_go_down_the_ladder, "shared/server/x.py", "import shared.contracts\nimport shared.client.x  #!"),
-    (rules.imports_go_down_the_ladder, "shared/server/x.py", "from ..auth import a\nfrom ..ops import b  #!"),
-    (rules.imports_go_down_the_ladder, "shared/ops/x.py", "import shared.auth\nimport shared.transports  #!"),
+    (rules.imports_go_down_the_ladder, "shared/server/x.py", "from ..auth import a\nfrom ..telemetry import b  #!"),
+    (rules.imports_go_down_the_ladder, "shared/telemetry/x.py", "import shared.auth\nimport shared.transports  #!"),
     (
         rules.imports_go_down_the_ladder,
         "shared/__init__.py",
         "import shared.server.app\nimport shared.program.run  #!",
     ),
     (rules.imports_go_down_the_ladder, "shared/helpers.py", "x = 1  #!"),
+    (rules.imports_go_down_the_ladder, "shared/text.py", "import shared.yaml\nimport shared.errors  #!"),
+    (
+        rules.imports_go_down_the_ladder,
+        "shared/auth/x.py",
+        "if TYPE_CHECKING:\n    import shared.errors\n    import shared.server.app  #!",
+    ),
     (rules.shared_knows_no_server, "shared/program/run.py", "import json\nimport servers.filesystem  #!"),
+    (rules.servers_go_down_their_ladder, "servers/common/x.py", "import servers.common.y\nimport servers.a  #!"),
+    (rules.servers_go_down_their_ladder, "servers/gateway/x.py", "import servers.common.y\nimport servers.a  #!"),
+    (rules.servers_go_down_their_ladder, "servers/gateway/x.py", "from ..bundle import y  #!\nfrom .y import z"),
+    (rules.servers_go_down_their_ladder, "servers/bundle/x.py", "import servers.a\nimport servers.__main__  #!"),
     (rules.servers_stand_alone, "servers/a/server.py", "import shared, servers.a.x\nimport servers.b  #!"),
     (rules.servers_stand_alone, "servers/a/paths.py", "import pathlib\nfrom shared import ToolError  #!"),
     (rules.servers_stand_alone, "servers/a/features/paths.py", "import shared\nimport servers.b  #!"),
     (rules.servers_stand_alone, "servers/__main__.py", "import shared, servers.a.x"),
     (rules.servers_stand_alone, "servers/bundle/hosts/x.py", "import shared, servers.bundle.catalog"),
     (rules.servers_stand_alone, "servers/a/server.py", "import shared\nimport servers.bundle.hosts.x  #!"),
-    (rules.servers_stand_alone, "servers/a/paths.py", "import shared.kit.x\nimport shared.server.app  #!"),
-    (rules.servers_stand_alone, "servers/a/server.py", "import servers.start, servers.web.pages"),
-    (rules.servers_stand_alone, "servers/web/x.py", "import servers.web.y\nimport servers.a  #!\nimport shared  #!"),
+    (rules.servers_stand_alone, "servers/a/paths.py", "import shared.text\nimport shared.server.app  #!"),
+    (rules.servers_stand_alone, "servers/a/server.py", "import servers.start, servers.common.web.pages"),
+    (
+        rules.servers_stand_alone,
+        "servers/common/web/x.py",
+        "import servers.common.web.y\nimport servers.a  #!\nimport shared  #!",
+    ),
     (rules.servers_stand_alone, "servers/a/features/x.py", "import shared.server.app\nimport servers.b  #!"),
     (rules.no_sdk, "servers/a/server.py", "import mcp_notes\nfrom mcp.types import Tool  #!"),
     (rules.dates_live_in_versions, "shared/program/run.py", "'2025-11-25'\nnewest = '2025-11-25'  #!"),
@@ -141,10 +160,10 @@ SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
     ),
     (rules.functions_are_annotated, "shared/x.py", "def f(a: int, *b: int) -> int: ...\ndef g(*a) -> int: ...  #!"),
     (rules.functions_are_annotated, "shared/x.py", "class A:\n    def f(self, a: int): ...  #!"),
-    (rules.descriptors_stay_in_the_kit, "servers/a/x.py", "os.open(x, 0)\nos.open(x, os.O_RDONLY)  #!"),
-    (rules.descriptors_stay_in_the_kit, "servers/a/x.py", "os.stat(x)\nos.stat(x, dir_fd=y)  #!"),
-    (rules.descriptors_stay_in_the_kit, "shared/x.py", "O_K = 1\nx = getattr(os, 'O_CLOEXEC', 0)  #!"),
-    (rules.descriptors_stay_in_the_kit, "shared/kit/rooted/x.py", "os.open(x, os.O_RDONLY, dir_fd=y)"),
+    (rules.descriptors_stay_with_files, "servers/a/x.py", "os.open(x, 0)\nos.open(x, os.O_RDONLY)  #!"),
+    (rules.descriptors_stay_with_files, "servers/a/x.py", "os.stat(x)\nos.stat(x, dir_fd=y)  #!"),
+    (rules.descriptors_stay_with_files, "shared/x.py", "O_K = 1\nx = getattr(os, 'O_CLOEXEC', 0)  #!"),
+    (rules.descriptors_stay_with_files, "servers/common/files/x.py", "os.open(x, os.O_RDONLY, dir_fd=y)"),
     (
         rules.excepts_are_narrow,
         "shared/x.py",
@@ -170,7 +189,11 @@ def test_tests_stand_where_their_source_does() -> None:
 
 
 def test_a_test_without_source_is_seen() -> None:
-    mirrored = ["tests/shared/server/test_calls.py", "tests/shared/server/test_server.py", "tests/checks/test_any.py"]
+    mirrored = [
+        "tests/shared/server/dispatch/test_calls.py",
+        "tests/shared/server/test_server.py",
+        "tests/checks/test_any.py",
+    ]
     assert rules.tests_without_source([*mirrored, "tests/shared/test_calls.py"]) == ["tests/shared/test_calls.py"]
 
 

@@ -12,12 +12,12 @@ import anyio
 
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
-from shared.server.connection import serve
+from shared.server.dispatch.connection import serve
 from shared.transports.stdio import StdioTransport
 
 ROOT = Path(__file__).resolve().parents[1]
 AUTHOR = ROOT / "servers/filesystem/features/read.py"
-FILE_WORK = ROOT / "shared/kit/rooted"
+FILE_WORK = ROOT / "shared/program/files"
 MAX_FILES, MAX_FUNCTIONS = 12, 30
 Pipe = tuple[Callable[[dict[str, object]], None], Callable[[], dict[str, object]]]
 

@@ -19,7 +19,7 @@ from anyio.streams.stapled import StapledObjectStream
 
 from shared.extensions.dialects import DIALECTS
 from shared.protocol.wire.codec import Codec
-from shared.server.connection import serve
+from shared.server.dispatch.connection import serve
 from shared.transports.framed import framed
 from tests.document_apps import document_000
 from tests.document_examples import DOCUMENTS, EXAMPLE, examples

@@ -22,7 +22,7 @@ OTHERS = {
     *("opentelemetry", "requests", "google"),  # for --otlp
     "jinja2",  # loaded with the first prompt
     *("h2", "httpcore", "lxml", "trafilatura", "protego", "pypdf", "brotli"),  # loaded with the first page
-    *("tomllib", "shared.program.settings_file"),  # for a file of settings
+    *("tomllib", "shared.program.settings.settings_file"),  # for a file of settings
     *(f"shared.protocol.types.{what}" for what in ("elicitation", "results", "sampling")),  # for clients
 }
 DEAR = {
@@ -98,11 +98,11 @@ async def test_serving_on_stdio_is_light(server: str, tmp_path: Path) -> None:
 def test_a_listener_loads_what_few_use_with_its_first_use() -> None:
     """WebSockets and spans."""
     run = "import shared.program.run, shared.transports.http.server, shared.client.connect"
-    modules = _loaded_by(f"{run}, shared.gateway.bridge.bridge")
-    assert {"uvicorn", "shared.kit.spans"} <= modules
+    modules = _loaded_by(f"{run}, servers.gateway.bridge.bridge")
+    assert {"uvicorn", "shared.tracing.spans"} <= modules
     unused = ("opentelemetry", "requests", "google", "websockets")
     assert not {name for name in modules if name.partition(".")[0] in unused}
-    assert "shared.ops.otel" not in modules
+    assert "shared.telemetry.otel" not in modules
 
 
 CALLED = """
@@ -115,7 +115,7 @@ with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
 
 def test_a_command_puts_modules_off_before_anything_loads_them() -> None:
     modules = _loaded_by(CALLED)
-    assert "shared.kit.arguments" in modules
+    assert "shared.program.line_parser" in modules
     assert modules.isdisjoint({"_ssl", "_hashlib", "importlib.metadata"})
 
 

@@ -39,7 +39,7 @@ import anyio
 
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.kit.tasks import background
+from shared.concurrency import background
 from shared.protocol.types.client import CreateMessageResult, ElicitResult
 from shared.protocol.types.content import TextContent
 from shared.protocol.types.elicitation import ElicitForm

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from shared.kit.yaml import YamlError, read_yaml
-from shared.program.command_line import Spelling, spellings
+from shared.program.settings.command_line import Spelling, spellings
+from shared.yaml import YamlError, read_yaml
 
 _SERVERS = Path(__file__).resolve().parents[1]
 CATALOG = next(path for path in (_SERVERS / "catalog.yaml", _SERVERS.parent / "catalog.yaml") if path.exists())

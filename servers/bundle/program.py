@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A pipe may take fewer letters than a path has.
         sys.stdout.reconfigure(errors="backslashreplace")
     if "_ARGCOMPLETE" in os.environ:  # the shell asks how the line may go on
-        from .talk.completion import complete
+        from .terminal.completion import complete
 
         complete(program_name(), list(COMMANDS))
     if words and words[0] in COMMANDS:
@@ -115,7 +115,7 @@ def _refuse(words: Sequence[str]) -> int:
     """Says what there is, or that the first word is none of it."""
     from argparse import RawDescriptionHelpFormatter
 
-    from shared.kit.arguments import LineParser
+    from shared.program.line_parser import LineParser
     from shared.version import __version__
 
     listed = "\n".join(f"  {name:10} {text}" for name, text in COMMANDS.items())
@@ -148,7 +148,7 @@ def _run(name: str, words: Sequence[str]) -> int:
             # It is there to say what is missing.
             shown: int = import_module(".doctor.findings", __package__).report_libraries(words)
             return shown
-        from shared.kit.program import exit_with_error, needs_extra
+        from shared.program.messages import exit_with_error, needs_extra
 
         extra = "all" if name == "demo" else "catalog"
         exit_with_error(f"{program_name()} {name}", f"{library} is not installed; {needs_extra(extra)}")

@@ -7,8 +7,8 @@ the private network that a name led to, or paths of this machine. What a site wr
 import re
 from typing import NamedTuple
 
-from shared.kit.errors import CodedError
-from shared.kit.text import join_lines
+from shared.coded_errors import CodedError
+from shared.text import join_lines
 
 CODES = {
     "bad_url": "the URL can't be fetched",

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from servers.web.app_pages import read_later
+from servers.common.web.app_pages import read_later
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks

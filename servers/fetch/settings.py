@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from shared import __version__
-from shared.kit.program import needs_extra
-from shared.program.options import expand_home, option
+from shared.program.messages import needs_extra
+from shared.program.settings.options import expand_home, option
 
 from .errors import FetchError
 from .load.headers import HostHeader, default_agent, parse_host_header

@@ -1,9 +1,9 @@
-"""What can go wrong with a file, as one exception with a stable code: that of the kit, with codes of our own besides.
+"""What can go wrong with a file, as one exception with a stable code: that of all files, with codes of our own.
 
-What the kit refuses says what is wrong; what a client of this server can do about it stands here.
+What `servers.common.files` refuses says what is wrong; what a client of this server can do about it stands here.
 """
 
-from shared.kit.errors import PathError as FilesError
+from shared.coded_errors import PathError as FilesError
 
 __all__ = ["FilesError", "changed", "explained"]
 

@@ -9,13 +9,13 @@ from typing import Protocol
 import anyio
 from anyio import from_thread, to_thread
 
-from shared.kit.rooted.denylist import Denylist
-from shared.kit.rooted.entries import Place
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.mounts import Mounts
-from shared.kit.rooted.narrowing import narrowed
-from shared.kit.rooted.roots import Roots
-from shared.kit.rooted.small_reads import NarrowedSmallFiles, SmallFiles
+from servers.common.files.denylist import Denylist
+from servers.common.files.mounts import Mounts
+from servers.common.files.narrowing import narrowed
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
+from servers.common.files.small_reads import NarrowedSmallFiles, SmallFiles
+from shared.program.files.entries import Place
 
 from .read import binary, pages
 from .read.binary import BytesRead

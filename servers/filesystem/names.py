@@ -8,7 +8,7 @@ In a sentence a name of several words stands in quotes. The URI of an entry rema
 import re
 from collections.abc import Callable
 
-from shared.kit.text import escaped
+from shared.text import escaped
 
 _OURS = re.compile(
     r"\A (?=.)"

@@ -1,7 +1,7 @@
 """The filesystem server: eighteen tools, `file://` resources, and notice of their changes.
 
 Each function in `features/` says what a client sees; the work is done in the folders beside it, in worker threads but
-for `shared/kit/rooted/small_reads.py`. A cancelled call waits for its thread, so that no write is left half done.
+for `servers/common/files/small_reads.py`. A cancelled call waits for its thread, so that no write is left half done.
 """
 
 import logging
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from anyio import to_thread
 
-from servers.web.app_pages import read_later
+from servers.common.web.app_pages import read_later
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.client_roots import narrow_to_roots
 from shared.extensions.tasks import tasks
-from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
+from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
 from shared.protocol.session.events import Change
-from shared.server.changes import Changes
+from shared.server.dispatch.changes import Changes
 
 from .errors import FilesError, explained
 from .features import edit, read, reports, resources, search, watch

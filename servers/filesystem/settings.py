@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_validator
 
-from shared.kit.program import needs_extra
-from shared.kit.rooted.denylist import Denylist
-from shared.kit.within import place_within
-from shared.program.options import expand_home, option, positional
+from servers.common.files.denylist import Denylist
+from servers.common.within import place_within
+from shared.program.messages import needs_extra
+from shared.program.settings.options import expand_home, option, positional
 
 from .errors import FilesError
 

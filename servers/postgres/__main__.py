@@ -11,7 +11,7 @@ def main() -> None:
         # It can't read its settings without, since URLs are libpq's.
         if error.name not in ("psycopg", "psycopg_binary"):
             raise
-    from shared.kit.program import (
+    from shared.program.messages import (
         exit_with_error,
         needs_extra,
         program_name,

@@ -5,13 +5,26 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.jobs import Job
+from servers.common.sql.query.formats import ExportRequest
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.plan import Plan
+from servers.common.sql.query.query import Found, Parameters, Query, TableRows
+from servers.common.sql.schema.lines import ByteBudget
+from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
+from servers.common.sql.schema.table import TableDescription, TableRequest
+from servers.common.sql.spans import statement_span
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.imports import Import, Imported
+from servers.common.sql.write.results import ResponseLimits, Statement, Written
 from servers.postgres.catalog import Session, Types
 from servers.postgres.commits import Commit, Committed, ignore_commit
 from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.pool import Pool
-from servers.postgres.engine.statements import find_parameters, kind_of
+from servers.postgres.engine.statement_text import find_parameters, kind_of
 from servers.postgres.engine.target import Target
 from servers.postgres.errors import PostgresError
 from servers.postgres.health.health import check_health, format_health
@@ -26,19 +39,6 @@ from servers.postgres.values import encode_parameter
 from servers.postgres.write import execution, importing
 from servers.postgres.write import session as writing
 from servers.postgres.write.allowed import check_change
-from servers.sql.errors import SqlError
-from servers.sql.formats import ExportRequest
-from servers.sql.jobs import Job
-from servers.sql.pages import AnswerLimits
-from servers.sql.plan import Plan
-from servers.sql.query import Found, Parameters, Query, TableRows
-from servers.sql.schema.lines import ByteBudget
-from servers.sql.schema.overview import DatabaseSummary, TableList, TablePage
-from servers.sql.schema.table import TableDescription, TableRequest
-from servers.sql.spans import statement_span
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.imports import Import, Imported
-from servers.sql.write.results import ResponseLimits, Statement, Written
 
 log = logging.getLogger("servers.postgres")
 
@@ -48,7 +48,7 @@ _WRITER = "The operator can allow changes with --allow-write, or :rw after the U
 
 
 class PostgresDatabase:
-    """One database; see `servers.sql.database.Database`. `run` must run meanwhile; close it at the end."""
+    """One database; see `servers.common.sql.database.Database`. `run` must run meanwhile; close it at the end."""
 
     system = "postgresql"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from psycopg.pq import DiagnosticField as Field
 from psycopg.pq.abc import PGresult
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 
 _MESSAGE = 500
 """Characters of PostgreSQL's own words, which may repeat the statement."""

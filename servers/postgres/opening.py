@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 
+from servers.common.sql.database import Databases
+from servers.common.sql.errors import SqlError
 from servers.postgres.database import PostgresDatabase
 from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.rights import Rights, check_rights, read_rights
 from servers.postgres.engine.target import Target
-from servers.sql.database import Databases
-from servers.sql.errors import SqlError
 
 log = logging.getLogger("servers.postgres")
 

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import anyio
 
-from servers.sql.errors import SqlError
-from servers.sql.exports import Exports
-from servers.sql.features import canned, insights, readiness
-from servers.sql.features import resources as served
-from servers.sql.features.context import Opened
-from servers.web.app_pages import read_later
+from servers.common.sql.errors import SqlError
+from servers.common.sql.exports import Exports
+from servers.common.sql.features import canned, insights, readiness
+from servers.common.sql.features import resources as served
+from servers.common.sql.features.context import Opened
+from servers.common.web.app_pages import read_later
 from shared import Implementation, Opening, Server, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
-from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
-from shared.server.thread_turns import Turns
+from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
+from shared.server.dispatch.thread_limiter import Turns
 
-from .engine.statements import find_parameters
+from .engine.statement_text import find_parameters
 from .features import export, query, resources, schema, write
 from .features.context import RESULT_APP, SCHEMA_APP
 from .opening import open_databases
@@ -32,7 +32,7 @@ from .watch.watch import Watch
 
 log = logging.getLogger("servers.postgres")
 
-_PAGES = Path(__file__).parents[1] / "sql" / "apps"
+_PAGES = Path(__file__).parents[1] / "common" / "sql" / "apps"
 
 app = Server[Opened](
     Implementation(

@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, model_validator
 
-from servers.sql.settings import Directory, Narrowing, rows_unasked
-from shared.program.options import option
+from servers.common.sql.settings import Directory, Narrowing, rows_unasked
+from shared.program.settings.options import option
 
 from .engine.deadline import Limits
 from .engine.target import Target, parse_target

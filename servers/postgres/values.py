@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import Row
 from servers.postgres.arrays import format_array, parse_array
 from servers.postgres.engine.answers import Cell
-from servers.sql.errors import SqlError
-from servers.sql.pages import Row
 
 _EXACT = 1 << 53
 """Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""

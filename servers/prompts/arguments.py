@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.library.folder import Folder
-from shared.kit.text import is_unicode, join_lines
+from shared.text import is_unicode, join_lines
 
 MOST_CHARACTERS = 500_000
 """Of one argument."""

@@ -5,8 +5,8 @@
 
 from typing import NamedTuple
 
-from shared.kit.errors import CodedError
-from shared.kit.text import escape
+from shared.coded_errors import CodedError
+from shared.text import escape
 
 
 class PromptError(CodedError):

@@ -11,14 +11,14 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from servers.web.app_pages import read_later
+from servers.common.web.app_pages import read_later
 from shared import Implementation, Opening, Running, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.skills import skills
-from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
+from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
 from shared.protocol.session.events import Change
 from shared.protocol.types.tools import ListParams
-from shared.server.changes import Changes
+from shared.server.dispatch.changes import Changes
 
 from .errors import PromptError
 from .features import prompts, resources, tools

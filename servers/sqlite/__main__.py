@@ -11,7 +11,7 @@ def main() -> None:
         # Its connections are made of those of aiosqlite, so it can't be loaded without.
         if error.name != "aiosqlite":
             raise
-    from shared.kit.program import (
+    from shared.program.messages import (
         exit_with_error,
         needs_extra,
         program_name,

@@ -5,18 +5,18 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from servers.sql.formats import ExportRequest
-from servers.sql.jobs import Job
-from servers.sql.pages import AnswerLimits
-from servers.sql.plan import Plan
-from servers.sql.query import Found, Parameters, Query, TableRows
-from servers.sql.schema.lines import ByteBudget
-from servers.sql.schema.overview import DatabaseSummary, TableList, TablePage
-from servers.sql.schema.table import TableDescription, TableRequest
-from servers.sql.spans import statement_span
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.imports import Import, Imported
-from servers.sql.write.results import ResponseLimits, Statement, Written
+from servers.common.sql.jobs import Job
+from servers.common.sql.query.formats import ExportRequest
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.plan import Plan
+from servers.common.sql.query.query import Found, Parameters, Query, TableRows
+from servers.common.sql.schema.lines import ByteBudget
+from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
+from servers.common.sql.schema.table import TableDescription, TableRequest
+from servers.common.sql.spans import statement_span
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.imports import Import, Imported
+from servers.common.sql.write.results import ResponseLimits, Statement, Written
 from servers.sqlite.engine.connection import Work
 from servers.sqlite.engine.database import Database
 from servers.sqlite.query import query as queries
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class SqliteDatabase:
-    """One database; see `servers.sql.database.Database`."""
+    """One database; see `servers.common.sql.database.Database`."""
 
     system = "sqlite"
 

@@ -2,8 +2,8 @@
 of the error, never from its words.
 """
 
-from servers.sql.errors import SqlError
-from shared.kit.text import escape
+from servers.common.sql.errors import SqlError
+from shared.text import escape
 
 _MESSAGE = 500
 """Characters of SQLite's own words, which may repeat the statement."""

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import anyio
 
-from servers.sql.database import Databases
-from servers.sql.errors import SqlError
-from servers.sql.exports import Exports
-from servers.sql.features import canned, insights, readiness
-from servers.sql.features import resources as served
-from servers.sql.features.context import Opened
-from servers.web.app_pages import read_later
+from servers.common.sql.database import Databases
+from servers.common.sql.errors import SqlError
+from servers.common.sql.exports import Exports
+from servers.common.sql.features import canned, insights, readiness
+from servers.common.sql.features import resources as served
+from servers.common.sql.features.context import Opened
+from servers.common.web.app_pages import read_later
 from shared import Implementation, Opening, Server, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
-from shared.kit.rooted.entries import CHECKED_TWICE, RACE_FREE
-from shared.ops.footprint import share_one_arena, stay_small
-from shared.server.thread_turns import Turns
+from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
+from shared.server.dispatch.thread_limiter import Turns
+from shared.telemetry.footprint import share_one_arena, stay_small
 
 from .database import SqliteDatabase
 from .engine.database import open_databases
@@ -38,7 +38,7 @@ from .watch.watch import Watch
 
 log = logging.getLogger("servers.sqlite")
 
-_PAGES = Path(__file__).parents[1] / "sql" / "apps"
+_PAGES = Path(__file__).parents[1] / "common" / "sql" / "apps"
 
 app = Server[Opened](
     Implementation(

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_validator
 
-from servers.sql.settings import Directory, Narrowing, rows_unasked
-from shared.program.options import expand_home, option, positional
+from servers.common.sql.settings import Directory, Narrowing, rows_unasked
+from shared.program.settings.options import expand_home, option, positional
 
 from .engine.database import MEMORY, Source
-from .engine.limits import Limits
+from .engine.deadline import Limits
 
 _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

@@ -1,5 +1,5 @@
 """The URIs of this server."""
 
-from servers.sql.uris import Uris
+from servers.common.sql.uris import Uris
 
 URIS = Uris("sqlite")

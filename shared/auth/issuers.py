@@ -16,8 +16,8 @@ import anyio
 from joserfc.jwk import Key
 
 from ..errors import AuthError
-from ..kit.text import escape
 from ..protocol.records import record
+from ..text import escape
 from .addresses import ForbiddenAddress, check_scheme
 from .jose import public_key
 from .metadata import IssuerMetadata, MetadataError, issuer_metadata_urls, read_issuer_metadata

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from pydantic import BaseModel, ValidationError
 
 from ..errors import AuthError
-from ..kit.text import escape
+from ..text import escape
 
 __all__ = [
     "IssuerMetadata",

@@ -1,23 +1,26 @@
 """A client for MCP servers of both eras, over every transport, and the names that its users import. They are here
 from the start, unlike those of `shared`: `connect` would else be the module of that name.
 
-What a program calls: `client.py`, whose typed calls stand in `typed.py`, and `group.py` for several servers. Where
+What a program calls: `client.py`, whose typed calls stand in `calls/typed_calls.py`, and `group/group.py` for several
+servers. Where
 
-- a client is made, of a command or a URL: `connect.py`; the process is stopped in `shared/transports/process.py`;
-- the era and the version are found out: `opening.py`, with the rules in `shared/protocol/session/client.py`;
-- a lost connection is opened again: `link.py`; a dead one is noticed: `heartbeat.py`;
-- a request has its result, after rounds, visits and repetitions: `requests.py`; what may be repeated, and when, as
-  `Retry-After` says: `retry.py`;
-- a call that became a task is followed to its end: `following.py`, `task_support.py`; one that was
-  started works on meanwhile: `started.py`;
-- a request runs out of time, and is cancelled: `connection.py`;
-- results are kept: `cache.py`, `cached.py`, `flight.py`;
-- changes are heard: `changes.py`, one connection long `subscription.py`;
-- questions of the server are answered: `handlers.py`, `visits.py`; as tasks where it wants that: `own_tasks.py`;
-- the host decides what happens: `permit.py`;
-- arguments and results are checked: `checks.py`, `schemas.py`, `schema_cost.py`;
+- a client is made, of a command or a URL: `connect.py`; the process is stopped in
+  `shared/transports/child/process.py`;
+- the era and the version are found out: `connection/opening.py`, by the rules of `shared/protocol/session/client.py`;
+- a lost connection is opened again: `connection/link.py`; a dead one is noticed: `heartbeat.py` beside it;
+- a request has its result, after rounds, visits and repetitions: `calls/requests.py`; what may be repeated, and
+  when, as `Retry-After` says: `connection/retry.py`;
+- a call that became a task is followed to its end: `tasks/following.py`, `tasks/task_support.py`; one that was
+  started works on meanwhile: `tasks/tool_task.py`;
+- a request runs out of time, and is cancelled: `connection/connection.py`;
+- results are kept: `cache.py`, `calls/cached.py`, `calls/flight.py`;
+- changes are heard: `connection/changes.py`, one connection long `connection/subscription.py`;
+- questions of the server are answered: `calls/handlers.py`, `calls/url_elicitation.py`; as tasks where it wants
+  that: `tasks/own_tasks.py`;
+- the host decides what happens: `approval.py`;
+- arguments and results are checked: `checks.py`, `schemas.py` and `schema_cost.py` of `schemas/`;
 - tools with a wrong `x-mcp-header` are left out: `shared/protocol/http/client_headers.py`, over HTTP alone;
-- skills are read and verified: `skills.py`, `skill_checks.py`.
+- skills are read and verified: `skills/skills.py`, `skills/skill_checks.py`.
 """
 
 from ..errors import InvalidAnswer, InvalidArguments, InvalidResult, McpError, PeerError, TaskCancelled, TaskLost
@@ -28,20 +31,20 @@ from ..protocol.types.resources import ResourceTemplate
 from ..protocol.types.results import Completion, ReadResourceResult
 from ..protocol.types.sampling import CreateMessageParams
 from ..protocol.types.tools import Tool
+from .approval import Act, Denied
 from .cache import ResponseCache
-from .changes import Change, Changes
 from .client import Client
 from .connect import connect, connect_http, connect_sse, connect_stdio, connect_websocket
+from .connection.changes import Change, Changes
 from .errors import SessionLost, Unreached
-from .following import TaskState
-from .group import ClientGroup, UnknownServer
-from .listing import Listed, Listing
-from .member import GroupServer, ServerStatus, group_server
+from .group.group import ClientGroup, UnknownServer
+from .group.listing import Listed, Listing
+from .group.member import GroupServer, ServerStatus, group_server
 from .options import ClientOptions
-from .permit import Act, Denied
-from .skill_checks import SkillRefused
-from .skills import LoadedSkill, ServerSkills
-from .started import StartedTool
+from .skills.skill_checks import SkillRefused
+from .skills.skills import LoadedSkill, ServerSkills
+from .tasks.following import TaskState
+from .tasks.tool_task import StartedTool
 
 __all__ = [
     "Act",

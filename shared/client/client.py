@@ -14,31 +14,31 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
+from ..concurrency import Entered
 from ..contracts import ClosableTransport
 from ..errors import InternalError, McpError
-from ..kit.tasks import Entered
 from ..protocol.session.client import ClientSession, ServerDescription, first_version
 from ..protocol.session.client_events import InputWanted, Notified
 from ..protocol.types.client import LogLevel
 from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import Gap
+from .approval import act_of
 from .cache import ResponseCache
-from .cached import CachedRequests
-from .changes import Change, Changes
-from .connection import Connection
-from .following import OnTask
-from .handlers import Handlers
-from .link import Link
+from .calls.cached import CachedRequests
+from .calls.handlers import Handlers
+from .calls.raw_calls import PlainCalls
+from .calls.requests import Requests
+from .calls.typed_calls import SECONDS, TypedCalls
+from .connection.changes import Change, Changes
+from .connection.connection import Connection
+from .connection.link import Link
+from .connection.restart import Start
+from .connection.subscription import change_of
 from .options import ClientOptions, Handler, Progress
-from .own_tasks import OwnTasks
-from .permit import act_of
-from .plain import PlainCalls
 from .relay import Caller
-from .requests import Requests
-from .restart import Start
-from .started import StartedTool
-from .subscription import change_of
-from .typed import SECONDS, TypedCalls
+from .tasks.following import OnTask
+from .tasks.own_tasks import OwnTasks
+from .tasks.tool_task import StartedTool
 
 __all__ = ["Client"]
 

@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from ..contracts import ClosableTransport, Credentials, InteractiveCredentials
 from ..errors import PeerError
 from ..protocol.wire.codec import Codec, Framing
+from ..transports.child.process import Stderr, inherited_environment, start_process
 from ..transports.framed import framed
-from ..transports.process import Stderr, inherited_environment, start_process
 from .client import Client
+from .connection.restart import Start
 from .options import ClientOptions
-from .restart import Start
 
 if TYPE_CHECKING:
     import aiohttp
@@ -101,9 +101,9 @@ async def connect_http(
     A server that takes no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
     Raises what entering a `Client` raises. A server that wants another token, or any, answers PeerError 401 or 403.
     """
-    from ..transports.http.client import open_http
-    from ..transports.http.client_pool import lent_http
-    from ..transports.http.sse_client import open_sse
+    from ..transports.http.client.client import open_http
+    from ..transports.http.client.legacy_sse import open_sse
+    from ..transports.http.client.pool import lent_http
 
     options, fixed = _patient(_keyed(options, url), auth), fixed_headers(token, headers)
     async with lent_http(http, url) as lent, AsyncExitStack() as stack:
@@ -133,8 +133,8 @@ async def connect_sse(
 
     Raises what `open_sse` raises, and what entering a `Client` raises.
     """
-    from ..transports.http.client_pool import lent_http
-    from ..transports.http.sse_client import open_sse
+    from ..transports.http.client.legacy_sse import open_sse
+    from ..transports.http.client.pool import lent_http
 
     fixed = fixed_headers(token, headers)
     async with lent_http(http, url) as lent:

@@ -12,8 +12,8 @@ from ..protocol.types.sampling import CreateMessageParams
 from ..protocol.types.tasks import TASKS
 from ..protocol.versions import Version, versions_between
 from ..version import __version__
+from .approval import Permit
 from .cache import CACHE_BYTES, ResponseCache
-from .permit import Permit
 from .relay import Relay
 
 __all__ = ["ClientOptions", "Elicit", "ElicitAtUrl", "Handler", "Log", "Notify", "Progress", "Roots", "Sample"]

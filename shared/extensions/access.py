@@ -15,18 +15,18 @@ from typing import Any
 
 from ..auth.policy import Policy
 from ..errors import InvalidParams, McpError, MethodNotFound, ResourceNotFound, UnknownTool
-from ..kit.text import nearest
 from ..protocol.identity import Principal
 from ..protocol.methods import Method
 from ..protocol.records import record
 from ..protocol.types.prompts import CompleteParams, PromptReference
 from ..protocol.types.resources import ListenParams
-from ..server.context import Context
+from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
 from ..server.prompts import unknown_prompt
 from ..server.running import Running
 from ..server.tools import call_tool
+from ..text import nearest
 
 __all__ = ["ACCESS", "Access", "access"]
 

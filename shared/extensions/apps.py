@@ -30,11 +30,11 @@ from ..protocol.records import record
 from ..protocol.shaping import CachedResult
 from ..protocol.types.base import Params
 from ..protocol.types.resources import ETAG, ReadResourceParams
-from ..server.conditional_reads import held_etag, tagged
-from ..server.context import Context
+from ..server.dispatch.conditional_reads import held_etag, tagged
+from ..server.dispatch.context import Context
+from ..server.dispatch.handlers import FRESH_MS
 from ..server.extension import Capability, Extension
 from ..server.features import Handler
-from ..server.handlers import FRESH_MS
 from ..server.running import Running
 
 __all__ = ["MIME_TYPE", "UI", "App", "Permission", "apps", "show", "shows_apps"]

@@ -15,7 +15,7 @@ import anyio
 from ..errors import InvalidParams, PeerError, ToolError
 from ..protocol.methods import Method
 from ..protocol.session.server import ServerSession
-from ..server.context import Context
+from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
 from ..server.running import Opening, Running

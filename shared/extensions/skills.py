@@ -25,7 +25,6 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, unquote
 
 from ..errors import DeclarationError, ResourceNotFound
-from ..kit.text import join_lines
 from ..protocol.identity import Span
 from ..protocol.methods import Method
 from ..protocol.pagination import page
@@ -44,9 +43,10 @@ from ..protocol.types.skills import (
 )
 from ..protocol.types.tools import ListParams
 from ..protocol.versions import V2026_07_28
-from ..server.context import Context
+from ..server.dispatch.context import Context
 from ..server.extension import Capability, Extension
 from ..server.running import Running
+from ..text import join_lines
 
 __all__ = [
     "Skill",

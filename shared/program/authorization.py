@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from ..auth.tokens import StaticTokens
 from ..auth.tokens_file import TokensFile
 from ..errors import AuthError
-from ..kit.program import needs_extra
+from .messages import needs_extra
 from .protection import ProtectionOptions
 
 if TYPE_CHECKING:
     from ..contracts import Authenticator
-    from ..transports.http.protection import Issuers
+    from ..transports.http.app.oauth_metadata import Issuers
 
 __all__ = ["authenticator_of", "check_public_url", "issuers_of", "static_tokens"]
 
@@ -80,7 +80,7 @@ def issuers_of(options: ProtectionOptions) -> "Issuers | None":
     if not options.auth_issuer:
         return None
     from ..auth.jose import ALGORITHMS
-    from ..transports.http.protection import Issuers
+    from ..transports.http.app.oauth_metadata import Issuers
 
     public_url = None if options.public_url is None else check_public_url(options.public_url)
     needs_proof = options.auth_dpop != "bound"

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from ..kit.program import needs_extra
 from ..version import __version__
-from .options import option
+from .messages import needs_extra
+from .settings.options import option
 
 if TYPE_CHECKING:
-    from ..ops.otel import Telemetry
+    from ..telemetry.otel import Telemetry
 
 __all__ = ["ObservationOptions", "log_requests", "open_telemetry"]
 
@@ -40,7 +40,7 @@ def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | No
         return None
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
         raise ValueError(f"--otlp: {needs_extra('otel')}")
-    from ..ops.otel import Telemetry
+    from ..telemetry.otel import Telemetry
 
     try:
         return Telemetry(options.otlp, service, __version__)

@@ -24,21 +24,21 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import AfterValidator, BaseModel, Field
 
+from ..concurrency import first_error
 from ..contracts import TaskLimits
-from ..kit.program import exit_with_error, plain
-from ..kit.tasks import first_error
-from ..ops.footprint import settle
-from ..ops.logs import set_up_logging
 from ..server.server import Server
+from ..telemetry.footprint import settle
+from ..telemetry.logs import set_up_logging
 from ..transports.http.listener import LINGER_SECONDS
+from .messages import exit_with_error, plain
 from .observation import ObservationOptions, log_requests
-from .options import option, secret
 from .protection import ProtectionOptions
 from .replication import ReplicaOptions
+from .settings.options import option, secret
 from .worker import this_worker
 
 if TYPE_CHECKING:
-    from ..transports.http.app import HttpOptions
+    from ..transports.http.app.app import HttpOptions
 
 __all__ = [
     "LOOPBACK",
@@ -154,8 +154,8 @@ def _network(text: str) -> str:
 
 def http_options(options: Options, token: str | None) -> "HttpOptions":
     """Where an HTTP listener is, whom it serves, and how much. Raises ValueError for what can't be had."""
-    from ..transports.http.app import HttpOptions
-    from ..transports.http.limits import ClientLimits, EndpointLimits, SessionLimits
+    from ..transports.http.app.app import HttpOptions
+    from ..transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits, SessionLimits
     from .authorization import authenticator_of, check_public_url, issuers_of, static_tokens
 
     worker = this_worker()

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, PrivateAttr
 
 from ..auth.policy import Rules
-from .options import option, secret
+from .settings.options import option, secret
 
 __all__ = ["ProtectionOptions", "RuledOptions"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
-from ..kit.program import needs_extra
-from .options import option
+from .messages import needs_extra
+from .settings.options import option
 
 if TYPE_CHECKING:
     from ..contracts import Stores

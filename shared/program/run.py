@@ -20,14 +20,13 @@ from pydantic import BaseModel
 
 from ..auth.policy import Rules
 from ..extensions.dialects import DIALECTS
-from ..kit.program import exit_with_error, needs_extra, program_name
 from ..protocol.wire.codec import MAX_MESSAGE
-from ..server.connection import serve
+from ..server.dispatch.connection import serve
 from ..server.extension import Extension
 from ..server.running import Running
 from ..server.server import Server
+from .messages import exit_with_error, needs_extra, program_name
 from .observation import open_telemetry
-from .options import Group, OptionParser, Words, Written, read_options
 from .process import (
     Options,
     address,
@@ -47,10 +46,11 @@ from .process import (
 )
 from .replication import StoresOf, stores_of
 from .rules import keeping_to
+from .settings.options import Group, OptionParser, Words, Written, read_options
 from .worker import has_workers
 
 if TYPE_CHECKING:
-    from ..transports.http.app import HttpOptions
+    from ..transports.http.app.app import HttpOptions
 
 __all__ = [
     "Options",
@@ -177,8 +177,8 @@ def _settings_file(app: Server[Any], given: Words) -> tuple[Mapping[str, Written
     path = given.get("settings", os.environ.get("MCP_SETTINGS") or None)
     if path is None:
         return {}, None
-    from .settings_file import read_settings_file
-    from .tables import TABLES
+    from .settings.settings_file import read_settings_file
+    from .settings.tables import TABLES
 
     # It can't name another such file.
     own = {name: field for name, field in Options.model_fields.items() if name != "settings"}
@@ -189,7 +189,7 @@ def _rules(file: Mapping[str, Written], path: Path | None, settings: BaseModel) 
     """What the tables of the file of settings say. Raises ValueError."""
     if path is None or not file:
         return Rules()
-    from .tables import read_rules
+    from .settings.tables import read_rules
 
     return read_rules(file, path, settings)
 
@@ -198,7 +198,7 @@ def open_trace(options: Options) -> Any:
     """The trace that was asked for, or None. Raises ValueError where its file can't be had."""
     if options.trace is None:
         return None
-    from ..ops.trace import Trace
+    from ..telemetry.trace import Trace
 
     try:
         return Trace(options.trace)
@@ -214,8 +214,8 @@ def open_audit(options: Options) -> Any:
         return None
     if find_spec("filelock") is None:
         raise ValueError(f"--audit: {needs_extra('auth')}")
-    from ..ops.audit import Audit
-    from ..ops.audit_file import AuditFile
+    from ..telemetry.audit import Audit
+    from ..telemetry.audit_file import AuditFile
 
     try:
         file = AuditFile(options.audit, max_bytes=options.audit_bytes, files=options.audit_files)
@@ -230,7 +230,7 @@ def recording(audit: Any, server: str) -> list[Extension[Any]]:
     """What has `audit`, where there is one, write down what the server of that name does."""
     if audit is None:
         return []
-    from ..ops.audit import audited
+    from ..telemetry.audit import audited
 
     return [audited(audit, server)]
 
@@ -239,7 +239,7 @@ def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[A
     """What has a span of each request to the server of that name, where there is `telemetry`."""
     if telemetry is None:
         return []
-    from ..ops.request_spans import traced
+    from ..telemetry.request_spans import traced
 
     return [traced(server, over_http=over_http)]
 
@@ -248,7 +248,7 @@ def count(telemetry: Any, running: Running[Any], server: str) -> None:
     """Has `telemetry`, where there is one, send what is counted of a server on stdio."""
     if telemetry is None:
         return
-    from ..ops.metrics import Figures, Metrics
+    from ..telemetry.metrics import Figures, Metrics
 
     metrics = Metrics()
     metrics.count(running)

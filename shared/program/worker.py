@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .replication import ReplicaOptions
 
 if TYPE_CHECKING:
-    from ..ops.siblings import Siblings
+    from ..telemetry.siblings import Siblings
 
 __all__ = ["VARIABLE", "Worker", "described", "has_workers", "this_worker"]
 
@@ -45,7 +45,7 @@ def this_worker() -> Worker | None:
         return None
     if sys.platform == "win32":
         raise NotImplementedError("there are no workers on Windows")
-    from ..ops.siblings import Siblings
+    from ..telemetry.siblings import Siblings
 
     # Who signals all processes of the program means the parent. To ignore it would be inherited.
     signal.signal(signal.SIGHUP, lambda _number, _frame: None)

@@ -19,9 +19,9 @@ from typing import Any
 import anyio
 from anyio.abc import Process, TaskGroup
 
-from ..ops.merged import from_json, to_json
-from ..ops.metrics import Figures
-from ..ops.siblings import Whole, line
+from ..telemetry.merged import from_json, to_json
+from ..telemetry.metrics import Figures
+from ..telemetry.siblings import Whole, line
 from .worker import VARIABLE, described
 
 __all__ = ["WorkerProcess"]

@@ -19,11 +19,11 @@ import anyio
 from anyio import CancelScope
 from anyio.abc import TaskGroup
 
-from ..kit.program import exit_with_error
-from ..ops.merged import merged, past
-from ..ops.metrics import Figures
-from ..ops.siblings import Whole
+from ..telemetry.merged import merged, past
+from ..telemetry.metrics import Figures
+from ..telemetry.siblings import Whole
 from ..transports.http.listener import listen
+from .messages import exit_with_error
 from .process import Options, announce, run_to_the_end, set_up_process, starting
 from .worker_process import WorkerProcess
 

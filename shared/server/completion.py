@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import DeclarationError
 from ..protocol.types.prompts import CompleteParams, PromptReference
-from .context import Context
+from .dispatch.context import Context
 
 __all__ = ["Completer", "Completions", "completion"]
 

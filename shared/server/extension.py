@@ -20,7 +20,7 @@ from ..protocol.session.events import Call
 from ..protocol.types.base import Params
 from ..protocol.types.resources import SubscriptionFilter
 from ..protocol.types.tools import CallToolParams
-from .context import Context
+from .dispatch.context import Context
 from .features import Features, Handler, State
 
 if TYPE_CHECKING:

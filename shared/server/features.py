@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ..protocol.methods import Method
 from ..protocol.types.base import Params
 from .completion import Completer, Completions
-from .context import Context
+from .dispatch.context import Context
 from .prompts import Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolOptions, Tools

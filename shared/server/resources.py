@@ -9,7 +9,7 @@ from ..protocol.types.base import Annotations, Icon, Meta
 from ..protocol.types.content import BlobResourceContents, TextResourceContents
 from ..protocol.types.resources import Resource, ResourceTemplate
 from ..protocol.uri_template import UriTemplate
-from .context import Context
+from .dispatch.context import Context
 from .functions import Function
 
 __all__ = ["Lister", "RegisteredResource", "ResourceOptions", "Resources"]

@@ -25,21 +25,21 @@ from ..protocol.types.base import Implementation
 from ..protocol.types.client import LogLevel
 from ..protocol.types.tools import CallToolParams
 from ..protocol.wire.jsonrpc import Message
-from .changes import Changes
-from .conditions import Conditions
-from .connection import Connection
-from .context import Context
+from .dispatch.changes import Changes
+from .dispatch.conditions import Conditions
+from .dispatch.connection import Connection
+from .dispatch.context import Context
+from .dispatch.handlers import CORE, Listings
+from .dispatch.limits import CallLimits, Limits
+from .dispatch.scoped_blobs import RunBlobs
+from .dispatch.thread_limiter import Turns
 from .extension import Extension, Passes
 from .features import Features, Handler
-from .handlers import CORE, Listings
-from .limits import CallLimits, Limits
-from .run_blobs import RunBlobs
-from .thread_turns import Turns
 from .tools import call_tool, call_tool_at_once
 
 if TYPE_CHECKING:
     from ..contracts import Replica
-    from .calls import Calls
+    from .dispatch.calls import Calls
     from .server import Server
 
 __all__ = ["Opening", "Running"]

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from ..concurrency import first_error
 from ..contracts import TaskLimits
 from ..errors import DeclarationError, InputRequired, InternalError, McpError
-from ..kit.tasks import first_error
 from ..protocol.types.base import Implementation
 from ..protocol.types.client import LogLevel
 from ..protocol.types.tasks import TASKS
-from .calls import Calls
+from .dispatch.calls import Calls
+from .dispatch.limits import CallLimits, Limits
 from .extension import Extension
 from .features import Features
-from .limits import CallLimits, Limits
 from .running import Opening, Running
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DeclarationError, ToolError, UnknownTool
-from ..kit import spans
 from ..protocol.records import record
 from ..protocol.session.events import Call
 from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import CallToolParams, TaskSupport, Tool, ToolAnnotations, ToolExecution
-from .context import Context
+from ..tracing import spans
+from .dispatch.context import Context
 from .functions import Function
 from .results import Result
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import count
 
 from ..contracts import News, ReplayLimits, ReplicaWatcher, SessionRecord, TaskLimits
-from ..kit.expiry import ExpiryQueue
+from ..expiry import ExpiryQueue
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
 from ..protocol.session.events import Change

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from ..contracts import EventReader, ReplayLimits
-from ..kit.expiry import ExpiryQueue
+from ..expiry import ExpiryQueue
 from ..protocol.http.rules import Refusal
 from ..protocol.wire.framing import ServerSentEvent
 from ..protocol.wire.jsonrpc import RequestId

@@ -36,10 +36,10 @@ except ImportError:  # not on Windows
 else:
     _PIPE_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
 
-from ..ops.footprint import count_bytes
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import MAX_MESSAGE, Codec
 from ..protocol.wire.jsonrpc import Message
+from ..telemetry.footprint import count_bytes
 
 __all__ = ["StdioTransport", "stdio"]
 

@@ -15,10 +15,10 @@ def see_nothing(_notices: Any, stop: threading.Event, seconds: float) -> set[str
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     """No server has notices, or looks for changes by the clock; that of files sees nothing even where it looks."""
     # Patched by their paths: what loads them is of no use to most tests here. How often they look nobody may set.
-    monkeypatch.setattr("shared.kit.notices.Notices.arm", lambda *_: False)
-    monkeypatch.setattr("shared.kit.notices.Notices.wait", see_nothing)
+    monkeypatch.setattr("servers.common.notices.Notices.arm", lambda *_: False)
+    monkeypatch.setattr("servers.common.notices.Notices.wait", see_nothing)
     monkeypatch.setattr("servers.filesystem.watch.watcher.look_at", lambda *_: (False, False))
-    monkeypatch.setattr("servers.sql.watch.SWEEP_SECONDS", 3_600.0)
+    monkeypatch.setattr("servers.common.sql.watch.SWEEP_SECONDS", 3_600.0)
     for name in ("_SWEEP_SECONDS", "_POLL_SECONDS"):
         monkeypatch.setattr(f"servers.prompts.library.watch.{name}", 3_600.0)
 

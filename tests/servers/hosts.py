@@ -9,7 +9,7 @@ from typing import Any
 
 from shared import Server
 from shared.extensions.apps import MIME_TYPE, UI
-from shared.program.options import Group, OptionParser, read_options
+from shared.program.settings.options import Group, OptionParser, read_options
 from tests.shared.server.peer import Peer, talking
 from tests.wire import NEWEST_HANDSHAKE
 

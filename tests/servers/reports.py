@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from servers.common.notices import Notices
 from shared import Server
-from shared.kit.notices import Notices
 from tests.servers.peers import inside
 from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer
 

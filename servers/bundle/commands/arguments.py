@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shared.kit.arguments import LineParser
+from shared.program.line_parser import LineParser
 
 from ..catalog import CATALOG
 from ..program import program_name

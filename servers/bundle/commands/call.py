@@ -10,16 +10,16 @@ from typing import Any
 import anyio
 
 from shared.client.client import Client
-from shared.kit.program import exit_with_error
+from shared.program.messages import exit_with_error
 
-from ..talk.endings import DONE, REFUSED, Misuse
-from ..talk.parameters import from_json, parameters_of, read_arguments, unknown
-from ..talk.parser import TalkParser
-from ..talk.progress import Bar, Status
-from ..talk.questions import asking
-from ..talk.saving import check_out, save
-from ..talk.session import Talk
-from ..talk.showing import Piece, pieces_of, records_of, show, write_json
+from ..terminal.endings import DONE, REFUSED, Misuse
+from ..terminal.parameters import from_json, parameters_of, read_arguments, unknown
+from ..terminal.parser import TalkParser
+from ..terminal.progress import Bar, Status
+from ..terminal.questions import asking
+from ..terminal.saving import check_out, save
+from ..terminal.session import Talk
+from ..terminal.showing import Piece, pieces_of, records_of, show, write_json
 
 
 def main(argv: Sequence[str]) -> int:

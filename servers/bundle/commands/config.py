@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from shared.kit.program import exit_with_error
-from shared.program.command_line import CommandLine, Spelling, read_command_line
-from shared.program.options import is_secret, variable_of
+from shared.program.messages import exit_with_error
 from shared.program.run import Options
+from shared.program.settings.command_line import CommandLine, Spelling, read_command_line
+from shared.program.settings.options import is_secret, variable_of
 
 from ..catalog import CATALOG, Argument, Entry, load_catalog
-from ..hosts.bundled import BUNDLE, JOINED, Elsewhere, joined, name_of, reached
+from ..host_entries import BUNDLE, JOINED, Elsewhere, joined, name_of, reached
 from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, client_named, this_machine
 from ..hosts.configured import Configured, write_snippet
 from ..hosts.launching import launch_command, launch_environment
-from ..remote import check_url
+from ..proxy.remote import check_url
 from .arguments import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")

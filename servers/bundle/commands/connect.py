@@ -11,14 +11,14 @@ from pydantic import BaseModel
 
 from shared.client.client import Client
 from shared.client.options import ClientOptions
-from shared.kit.program import exit_with_error, needs_extra
-from shared.program.options import Group, OptionParser, option, positional, read_options, secret
+from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import open_standard_streams
+from shared.program.settings.options import Group, OptionParser, option, positional, read_options, secret
 
-from ..bridging.door import Door, Limits
-from ..bridging.options import OVER_STDIO, PREFIX, read_common
 from ..program import program_name
-from ..remote import Remote, connect_as_user, place_of
+from ..proxy.door import Door, Limits
+from ..proxy.options import OVER_STDIO, PREFIX, read_common
+from ..proxy.remote import Remote, connect_as_user, place_of
 from ..serve.values import read_value
 
 _OWN = "MCP_CONNECT"

@@ -20,7 +20,7 @@ from shared.client.options import ClientOptions
 from ..catalog import load_catalog
 from ..demo.printing import Teller, say
 from ..demo.work import PARTS, Part
-from ..hosts.bundled import BUNDLE, JOINED, joined
+from ..host_entries import BUNDLE, JOINED, joined
 from ..hosts.clients import client_named
 from ..hosts.configured import write_snippet
 from ..hosts.launching import local_command

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 from rich.text import Text
 
-from shared.kit.program import exit_with_error
+from shared.program.messages import exit_with_error
 
 from ..catalog import Catalog, load_catalog
 from ..doctor.examination import Examination, examine

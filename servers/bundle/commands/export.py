@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
-from shared.kit.program import exit_with_error
-from shared.kit.rooted.atomic import prepared, put_in_place
-from shared.kit.rooted.entries import current, entry_at
+from shared.program.files.atomic import prepared, put_in_place
+from shared.program.files.entries import current, entry_at
+from shared.program.messages import exit_with_error
 
 from ..catalog import load_catalog
 from ..exports.containers import describe_container

@@ -10,13 +10,13 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from shared.client.connect import connect
-from shared.kit.program import exit_with_error
-from shared.program.options import Group, OptionParser, option, positional, read_options
+from shared.program.messages import exit_with_error
 from shared.program.process import open_standard_streams
+from shared.program.settings.options import Group, OptionParser, option, positional, read_options
 
-from ..bridging.door import Door, Limits
-from ..bridging.options import OVER_HTTP, PREFIX, read_common
 from ..program import program_name
+from ..proxy.door import Door, Limits
+from ..proxy.options import OVER_HTTP, PREFIX, read_common
 from ..serve.foreign_server import hear_commands
 
 _OWN = "MCP_EXPOSE"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from shared.kit.program import exit_with_error
+from shared.program.messages import exit_with_error
 
 from ..catalog import Argument, Entry, load_catalog
 from ..program import program_name

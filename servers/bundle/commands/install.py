@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from rich.text import Text
 
-from shared.kit.program import exit_with_error, plain
+from shared.program.messages import exit_with_error, plain
 
 from ..catalog import Entry, load_catalog
 from ..doctor.configurations import Launch
@@ -20,8 +20,8 @@ from ..doctor.examination import try_launch
 from ..doctor.findings import Severity
 from ..doctor.installation import this_installation
 from ..doctor.trials import MODES
+from ..host_entries import BUNDLE
 from ..hosts import installing
-from ..hosts.bundled import BUNDLE
 from ..hosts.clients import Machine, client_named, this_machine
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target

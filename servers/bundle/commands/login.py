@@ -12,19 +12,19 @@ import anyio
 
 from shared.auth.web import Web
 from shared.client.auth.grants import AuthorizationCode
-from shared.client.auth.kept import Kept, read_kept, registration_key
 from shared.client.auth.loopback import Loopback
 from shared.client.auth.oauth import OAuth, OAuthOptions
 from shared.client.auth.registration import ClientInformation, is_visible
 from shared.client.auth.store import OutOfReach
+from shared.client.auth.stored_login import Kept, read_kept, registration_key
 from shared.client.auth.token_endpoint import TokenEndpoint
 from shared.client.connect import connect
 from shared.errors import AuthError, McpError
-from shared.kit.program import exit_with_error, plain
+from shared.program.messages import exit_with_error, plain
 
-from ..accounts import Account, Accounts, server_key
-from ..remote import check_url, place_of
-from ..talk.endings import DONE, REFUSED, UNREACHED
+from ..proxy.accounts import Account, Accounts, server_key
+from ..proxy.remote import check_url, place_of
+from ..terminal.endings import DONE, REFUSED, UNREACHED
 from .arguments import CommandParser
 from .output import console, print_json, table
 

@@ -8,9 +8,9 @@ from threading import Thread
 
 from pydantic import Field
 
-from shared.kit.program import exit_with_error, needs_extra
-from shared.program.options import Group, OptionParser, read_options
+from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import Options, missing_extra, open_standard_streams
+from shared.program.settings.options import Group, OptionParser, read_options
 
 from ..catalog import CATALOG, load_catalog
 from ..program import program_name

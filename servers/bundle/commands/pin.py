@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from servers.gateway.rules.pins import Pins, definition_of
 from shared.client.client import Client
-from shared.gateway.rules.pins import Pins, definition_of
-from shared.kit.installation import shell_line
-from shared.kit.program import exit_with_error, plain
-from shared.kit.text import escape, nearest
+from shared.program.installation import shell_line
+from shared.program.messages import exit_with_error, plain
+from shared.text import escape, nearest
 
-from ..pinning.comparison import CAPABLE, Comparison, accept, compare, list_tools
-from ..pinning.showing import differences, summary
 from ..program import program_name
+from ..proxy.pin_comparison import CAPABLE, Comparison, accept, compare, list_tools
+from ..proxy.pin_display import differences, summary
 from ..serve.configuration import read_configuration
 from ..serve.foreign import Foreign
 from ..serve.pinned import pins_path
-from ..talk.endings import DONE, REFUSED, Misuse
-from ..talk.session import Reached, Talk
-from ..talk.targets import Asked
+from ..terminal.endings import DONE, REFUSED, Misuse
+from ..terminal.session import Reached, Talk
+from ..terminal.targets import Asked
 from .arguments import CommandParser
 
 SECONDS = 60.0

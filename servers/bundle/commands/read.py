@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from shared.client.client import Client
-from shared.kit.program import exit_with_error
+from shared.program.messages import exit_with_error
 
-from ..talk.endings import DONE, Misuse
-from ..talk.parser import TalkParser
-from ..talk.questions import asking
-from ..talk.saving import check_out, save
-from ..talk.session import Talk
-from ..talk.showing import pieces_of_contents, show, write_bytes, write_json
+from ..terminal.endings import DONE, Misuse
+from ..terminal.parser import TalkParser
+from ..terminal.questions import asking
+from ..terminal.saving import check_out, save
+from ..terminal.session import Talk
+from ..terminal.showing import pieces_of_contents, show, write_bytes, write_json
 
 
 def main(argv: Sequence[str]) -> int:

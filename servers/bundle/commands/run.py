@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from shared.kit.arguments import LineParser
+from shared.program.line_parser import LineParser
 
 from ..program import program_name
 

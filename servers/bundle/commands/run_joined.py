@@ -8,13 +8,13 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
-from shared.kit.program import exit_with_error
-from shared.program.options import Group, OptionParser, option, positional, read_options
+from shared.program.messages import exit_with_error
 from shared.program.process import Options, open_standard_streams
+from shared.program.settings.options import Group, OptionParser, option, positional, read_options
 
-from ..bridging.options import OVER_STDIO
 from ..catalog import CATALOG, load_catalog
 from ..program import program_name
+from ..proxy.options import OVER_STDIO
 from ..serve.choice import EPILOG, choose_joined
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
 from ..serve.over_stdio import Joined

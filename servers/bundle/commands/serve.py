@@ -3,9 +3,9 @@
 import os
 from collections.abc import Sequence
 
-from shared.kit.program import exit_with_error, needs_extra
-from shared.program.options import Group, OptionParser, read_options
+from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import Options, missing_extra, open_standard_streams
+from shared.program.settings.options import Group, OptionParser, read_options
 from shared.program.worker import has_workers
 
 from ..catalog import CATALOG, load_catalog

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from shared.kit.text import nearest
-from shared.program.command_line import read_command_line
-from shared.program.options import option_spellings, split_list, variable_of
 from shared.program.run import Options
+from shared.program.settings.command_line import read_command_line
+from shared.program.settings.options import option_spellings, split_list, variable_of
+from shared.text import nearest
 
 from ..catalog import Argument, Entry
 from ..hosts.clients import Client, Machine

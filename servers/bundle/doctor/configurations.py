@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shared.kit.installation import shell_line
+from shared.program.installation import shell_line
 
 from ..catalog import Entry
+from ..host_entries import BUNDLE
 from ..hosts import jsonc
-from ..hosts.bundled import BUNDLE
 from ..hosts.clients import CLIENTS, SCOPES, Client, Machine
 from ..hosts.configured import Configured, as_configured, of_project, read_bytes, read_entries
 from ..hosts.launching import launch_command

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 
 from ..catalog import Entry
-from ..hosts.bundled import BUNDLE
+from ..host_entries import BUNDLE
 from ..hosts.clients import Client, Machine
 from ..hosts.launching import local_command
 from ..program import program_name

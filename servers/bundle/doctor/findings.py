@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from shared.kit.installation import NAME, Installation, this_installation
-from shared.kit.program import plain
+from shared.program.installation import NAME, Installation, this_installation
+from shared.program.messages import plain
 from shared.version import __version__
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from shared.kit import installation
-from shared.kit.installation import NAME
+from shared.program import installation
+from shared.program.installation import NAME
 
 from ..catalog import Entry
 from .findings import Finding, fault, fine, warning

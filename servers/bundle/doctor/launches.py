@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shared.auth.tokens_file import TokensFile
-from shared.kit.installation import is_passing
-from shared.program.options import expand_home
+from shared.program.installation import is_passing
+from shared.program.settings.options import expand_home
 
 from ..catalog import Argument
 from ..hosts.clients import Machine

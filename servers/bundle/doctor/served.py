@@ -16,16 +16,16 @@ from typing import NamedTuple
 
 import anyio
 
+from servers.gateway.rules.names import Rules
+from servers.gateway.rules.pins import Pins
 from shared.errors import McpError
-from shared.gateway.rules.names import Rules
-from shared.gateway.rules.pins import Pins
-from shared.kit.text import escape, join_lines
-from shared.program.options import read_options
 from shared.program.process import Options
+from shared.program.settings.options import read_options
+from shared.text import escape, join_lines
 
 from ..catalog import Catalog
-from ..pinning.comparison import CAPABLE, Comparison, compare, list_tools
 from ..program import program_name
+from ..proxy.pin_comparison import CAPABLE, Comparison, compare, list_tools
 from ..serve.choice import choose
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
 from ..serve.foreign import Foreign, is_foreign

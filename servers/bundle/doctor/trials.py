@@ -18,8 +18,8 @@ from shared.protocol.session.events import Outgoing
 from shared.protocol.versions import NEWEST, NEWEST_HANDSHAKE
 from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Malformed, Message
+from shared.transports.child.process import start_process
 from shared.transports.framed import framed
-from shared.transports.process import start_process
 
 from ..catalog import Entry
 from ..program import program_name

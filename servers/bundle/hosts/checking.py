@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
-from shared.kit.program import needs_extra
-from shared.program.command_line import Spelling, read_command_line
-from shared.program.options import option_spellings, paths_after, positional_field
+from shared.program.messages import needs_extra
 from shared.program.run import Options, check_arguments
-from shared.program.settings_file import placed
+from shared.program.settings.command_line import Spelling, read_command_line
+from shared.program.settings.options import option_spellings, paths_after, positional_field
+from shared.program.settings.settings_file import placed
 from shared.server.server import Server
 
 from ..catalog import Entry

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from shared.kit.rooted.atomic import beside, prepared, put_in_place, rename
-from shared.kit.rooted.entries import Entry, current, entry_at
+from shared.program.files.atomic import beside, prepared, put_in_place, rename
+from shared.program.files.entries import Entry, current, entry_at
 
 KEPT_BACKUPS = 10
 """How many backups of one file are kept."""

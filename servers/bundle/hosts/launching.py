@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from shared.kit.installation import this_installation
+from shared.program.installation import this_installation
 
 from ..catalog import Entry
 

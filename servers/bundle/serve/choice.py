@@ -11,11 +11,11 @@ from pydantic import BaseModel
 
 from shared import Implementation, Server
 from shared.auth.policy import Rules
-from shared.program.options import Words, Written, read_options
 from shared.program.process import Options, set_limits
 from shared.program.rules import keeping_to
 from shared.program.run import own_prefix
-from shared.program.tables import TABLES
+from shared.program.settings.options import Words, Written, read_options
+from shared.program.settings.tables import TABLES
 from shared.server.extension import Extension
 from shared.server.server import NoSettings
 

@@ -8,7 +8,7 @@
       github: {command: npx -y some-server}
     join: true
 
-Names, checks and paths are those of a file of settings for one server (`shared/program/settings_file.py`).
+Names, checks and paths are those of a file of settings for one server (`shared/program/settings/settings_file.py`).
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from shared.auth.policy import Rules
-from shared.kit.yaml import YamlError, read_yaml
-from shared.program.options import Written, is_secret
 from shared.program.process import Options
-from shared.program.settings_file import read_text, settings_in
-from shared.program.tables import TABLES, read_rules
+from shared.program.settings.options import Written, is_secret
+from shared.program.settings.settings_file import read_text, settings_in
+from shared.program.settings.tables import TABLES, read_rules
+from shared.yaml import YamlError, read_yaml
 
 from ..workbench.options import PageOptions
 from .foreign import Foreign, is_foreign, read_foreign

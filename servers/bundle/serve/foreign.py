@@ -20,18 +20,18 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
+from servers.gateway.bridge.upstream import Upstream
+from servers.gateway.rules.names import Rules
 from shared.client.client import Client
 from shared.client.connect import connect, fixed_headers
-from shared.client.names import check_server_name
+from shared.client.group.names import check_server_name
 from shared.client.options import ClientOptions
-from shared.gateway.bridge.upstream import Upstream
-from shared.gateway.rules.names import Rules
-from shared.kit.program import needs_extra
-from shared.program.options import Written, option, read_options, secret
-from shared.program.settings_file import settings_in
-from shared.program.tables import TABLES
+from shared.program.messages import needs_extra
+from shared.program.settings.options import Written, option, read_options, secret
+from shared.program.settings.settings_file import settings_in
+from shared.program.settings.tables import TABLES
 
-from ..remote import check_url, connect_as_user
+from ..proxy.remote import check_url, connect_as_user
 from .joining import JOINED
 from .values import Values, read_env_file, read_value
 

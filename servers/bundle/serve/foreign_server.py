@@ -3,10 +3,10 @@
 import logging
 from typing import Any
 
+from servers.gateway.bridge.bridge import bridge
+from servers.gateway.rules.extension import rules
+from servers.gateway.rules.pins import Pins
 from shared import Server
-from shared.gateway.bridge.bridge import bridge
-from shared.gateway.rules.extension import rules
-from shared.gateway.rules.pins import Pins
 
 from .foreign import Foreign
 from .pinned import pins_path

@@ -5,13 +5,13 @@ from typing import Any, Literal
 
 import anyio
 
+from servers.gateway.joined.gateway import JoinedSettings, gateway
 from shared import Server
 from shared.auth.policy import Rules
 from shared.extensions.narrowing import narrowing
-from shared.gateway.joined.gateway import JoinedSettings, gateway
-from shared.ops.supervised import Supervised
+from shared.server.dispatch.limits import CallLimits
 from shared.server.extension import Extension
-from shared.server.limits import CallLimits
+from shared.telemetry.supervised import Supervised
 
 OPENING_SECONDS = 8.0
 """How long clients wait for all of them to be open at first: they ask for lists at once, and many never again. Some

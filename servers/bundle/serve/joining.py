@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PlainValidator
 
-from shared.client.names import check_server_name
+from shared.client.group.names import check_server_name
 
 JOINED = "joined"
 """What all of them together are called."""

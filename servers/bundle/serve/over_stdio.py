@@ -15,13 +15,13 @@ from anyio import to_thread
 
 from shared.contracts import Observer
 from shared.extensions.dialects import DIALECTS
-from shared.kit.program import exit_with_error
-from shared.ops.supervised import Supervised
+from shared.program.messages import exit_with_error
 from shared.program.observation import open_telemetry
 from shared.program.process import Options, leave_behind, run_to_the_end, set_up_process, tell_in_terminal
 from shared.program.run import count, is_ready, open_audit, open_trace, recording, run_stdio, tracing
 from shared.server.running import Running
 from shared.server.server import Server
+from shared.telemetry.supervised import Supervised
 
 from .choice import Chosen
 from .foreign_server import hear_commands

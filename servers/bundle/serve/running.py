@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-from shared.gateway.joined.gateway import JoinedSettings
-from shared.kit.program import exit_with_error
+from servers.gateway.joined.gateway import JoinedSettings
+from shared.program.messages import exit_with_error
 from shared.program.observation import open_telemetry
 from shared.program.process import (
     Options,
@@ -28,8 +28,8 @@ from shared.program.process import (
 )
 from shared.program.replication import stores_of
 from shared.program.run import open_audit, open_trace
-from shared.transports.http.app import Front, HttpOptions
-from shared.transports.http.mount import Mount
+from shared.transports.http.app.app import Front, HttpOptions
+from shared.transports.http.app.mount import Mount
 from shared.transports.http.server import run_mounts
 
 from .choice import Choice, Chosen

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from shared.program.options import option, positional
+from shared.program.settings.options import option, positional
 
 
 class Selection(BaseModel):

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import PlainValidator
 
-from shared.ops.trace import redacted
-from shared.program.options import expand_home
-from shared.program.settings_file import read_text
+from shared.program.settings.options import expand_home
+from shared.program.settings.settings_file import read_text
+from shared.telemetry.trace import redacted
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)", re.ASCII | re.DOTALL)
 

@@ -1,5 +1,5 @@
 // A list of what a server has, to choose from; it follows what the server says of it.
-import { h, clear, count } from "../../web/dom.js";
+import { h, clear, count } from "../../common/web/dom.js";
 import { actionButton, problem, remark, toolbar } from "./pieces.js";
 
 const SHOWN_CHOICES = 200;

@@ -1,5 +1,5 @@
 // Asks before something is changed.
-import { h, visible } from "../../web/dom.js";
+import { h, visible } from "../../common/web/dom.js";
 import { foldingJson } from "./contents.js";
 import { actionButton, toolbar } from "./pieces.js";
 

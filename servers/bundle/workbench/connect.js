@@ -1,5 +1,5 @@
 // How each client is told of the servers of this page.
-import { h, clear } from "../../web/dom.js";
+import { h, clear } from "../../common/web/dom.js";
 import { shellWord } from "./commands.js";
 import { CLIENT_FORMS } from "./clients.js";
 import { copyAndSay, remark } from "./pieces.js";

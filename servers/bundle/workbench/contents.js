@@ -1,8 +1,8 @@
 // What a resource or a message holds, as a person wants to see it.
-import { h, visible } from "../../web/dom.js";
-import { renderMarkdown } from "../../web/markdown.js";
-import "../../web/json.js";
-import "../../web/table.js";
+import { h, visible } from "../../common/web/dom.js";
+import { renderMarkdown } from "../../common/web/markdown.js";
+import "../../common/web/json.js";
+import "../../common/web/table.js";
 import { parseCsv } from "./csv_reader.js";
 import { actionButton, folded, remark } from "./pieces.js";
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
+from servers.common.web.pages import assemble
 from shared.protocol.http.rules import accepts_gzip
-
-from ...web.pages import assemble
 
 __all__ = ["Workbench"]
 

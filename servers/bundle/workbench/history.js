@@ -1,5 +1,5 @@
 // What was asked of the servers, to be asked again or to be taken elsewhere.
-import { h, clear, visible } from "../../web/dom.js";
+import { h, clear, visible } from "../../common/web/dom.js";
 import { bundleCommand, curlCommand } from "./commands.js";
 import { confirmCall } from "./confirm.js";
 import { foldingJson } from "./contents.js";

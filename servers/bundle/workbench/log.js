@@ -1,5 +1,5 @@
 // The messages between this page and the servers.
-import { h, clear, count, visible } from "../../web/dom.js";
+import { h, clear, count, visible } from "../../common/web/dom.js";
 import { foldingJson } from "./contents.js";
 import { LiveSection } from "./lifetime.js";
 import { actionButton, folded } from "./pieces.js";

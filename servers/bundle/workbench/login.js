@@ -1,5 +1,5 @@
 // Where a token is needed: the form that asks for it.
-import { h, clear, visible } from "../../web/dom.js";
+import { h, clear, visible } from "../../common/web/dom.js";
 
 const MOST_ISSUERS = 10;
 let hasTried = false;

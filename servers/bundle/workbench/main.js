@@ -1,5 +1,5 @@
 // The shell of the workbench: the list of servers, what is shown for an address, the theme, and the login.
-import { h, clear, visible } from "../../web/dom.js";
+import { h, clear, visible } from "../../common/web/dom.js";
 import { WorkbenchApp } from "./app.js";
 import { connectPanel } from "./connect.js";
 import { historyPanel } from "./history.js";

@@ -1,5 +1,5 @@
 // All servers at a glance, live.
-import { h, svg, clear, count, visible } from "../../web/dom.js";
+import { h, svg, clear, count, visible } from "../../common/web/dom.js";
 import { quantile } from "./metrics.js";
 import { LiveSection } from "./lifetime.js";
 

@@ -1,5 +1,5 @@
 // Small parts that all panels have.
-import { h, copyText, visible } from "../../web/dom.js";
+import { h, copyText, visible } from "../../common/web/dom.js";
 
 /** A remark that stands back. */
 export function remark(text) {

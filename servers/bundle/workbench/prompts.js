@@ -1,5 +1,5 @@
 // Prompts: filled in, and rendered as messages.
-import { h, clear, visible } from "../../web/dom.js";
+import { h, clear, visible } from "../../common/web/dom.js";
 import { choiceButton, choiceItems, choiceList } from "./choices.js";
 import { blockView } from "./contents.js";
 import { requestAndKeep } from "./history.js";

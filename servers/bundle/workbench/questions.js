@@ -1,6 +1,6 @@
 // What a server asks the user: forms, pages to visit, and completions that somebody writes by hand.
-import { h, clear, visible } from "../../web/dom.js";
-import "../../web/form.js";
+import { h, clear, visible } from "../../common/web/dom.js";
+import "../../common/web/form.js";
 import { blockView, foldingJson } from "./contents.js";
 import { actionButton, folded, remark, toolbar } from "./pieces.js";
 

@@ -1,6 +1,6 @@
 // Resources: found, read, and watched while they change.
-import { h, clear, count, visible } from "../../web/dom.js";
-import "../../web/diff.js";
+import { h, clear, count, visible } from "../../common/web/dom.js";
+import "../../common/web/diff.js";
 import { choiceButton, choiceItems, choiceList, fitsFilter } from "./choices.js";
 import { contentView } from "./contents.js";
 import { unifiedDiff } from "./differences.js";

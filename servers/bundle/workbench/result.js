@@ -1,12 +1,12 @@
 // The result of a tool, as a person wants to see it.
-import { h, count, visible } from "../../web/dom.js";
-import { numericColumns } from "../../web/points.js";
-import "../../web/plot.js";
-import { renderMarkdown } from "../../web/markdown.js";
-import "../../web/table.js";
-import "../../web/tree.js";
-import "../../web/diff.js";
-import "../../web/json.js";
+import { h, count, visible } from "../../common/web/dom.js";
+import { numericColumns } from "../../common/web/points.js";
+import "../../common/web/plot.js";
+import { renderMarkdown } from "../../common/web/markdown.js";
+import "../../common/web/table.js";
+import "../../common/web/tree.js";
+import "../../common/web/diff.js";
+import "../../common/web/json.js";
 import { blockView, foldingJson } from "./contents.js";
 import { textTree } from "./text_tree.js";
 import { tabbed } from "./tabs.js";

@@ -1,5 +1,5 @@
 // One server: what it says of itself, and its panels.
-import { h, clear, visible } from "../../web/dom.js";
+import { h, clear, visible } from "../../common/web/dom.js";
 import { actionButton, problem, remark } from "./pieces.js";
 import { serverHash } from "./overview.js";
 import { toolsPanel } from "./tools.js";

@@ -1,5 +1,5 @@
 // What a server suggests for a field while somebody types in it.
-import { h, clear, visible } from "../../web/dom.js";
+import { h, clear, visible } from "../../common/web/dom.js";
 
 const MOST_SUGGESTIONS = 100;
 let suggestionLists = 0;

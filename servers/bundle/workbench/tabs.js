@@ -1,5 +1,5 @@
 // Several views of one thing, of which one is shown at a time.
-import { h } from "../../web/dom.js";
+import { h } from "../../common/web/dom.js";
 
 let madeTabs = 0;
 

@@ -1,6 +1,6 @@
 // Calls that run as tasks: begun, watched, cancelled, and their results.
-import { h, clear, visible } from "../../web/dom.js";
-import "../../web/form.js";
+import { h, clear, visible } from "../../common/web/dom.js";
+import "../../common/web/form.js";
 import { confirmCall } from "./confirm.js";
 import { foldingJson } from "./contents.js";
 import { LiveSection } from "./lifetime.js";

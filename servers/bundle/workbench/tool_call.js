@@ -1,6 +1,6 @@
 // One call of a tool: its form, its progress, its answer, and what was said to the server for it.
-import { h, clear, visible } from "../../web/dom.js";
-import "../../web/form.js";
+import { h, clear, visible } from "../../common/web/dom.js";
+import "../../common/web/form.js";
 import { actionButton, problem, remark, toolbar } from "./pieces.js";
 import { confirmCall } from "./confirm.js";
 import { foldingJson } from "./contents.js";

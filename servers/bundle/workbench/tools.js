@@ -1,5 +1,5 @@
 // The tools of a server: found, filled in, called.
-import { h, clear, visible } from "../../web/dom.js";
+import { h, clear, visible } from "../../common/web/dom.js";
 import { actionButton, problem, remark, toolbar } from "./pieces.js";
 import { toolCall } from "./tool_call.js";
 import { serverHash } from "./overview.js";

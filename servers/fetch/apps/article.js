@@ -1,7 +1,7 @@
 // A fetched page, from what the tool answers or what the resource of the page holds.
 
-import { answerView, unfence } from "../../web/answers.js";
-import { resultText } from "../../web/view.js";
+import { answerView, unfence } from "../../common/web/answers.js";
+import { resultText } from "../../common/web/view.js";
 
 const FACT = /^(title|language|published|canonical): /;
 const MOST_LINKS = 500;

@@ -1,10 +1,10 @@
 // The app of the fetch server: a page as an article, with its outline and its links.
 
-import { callOrThrow } from "../../web/answers.js";
-import { copyButton } from "../../web/buttons.js";
-import { clear, h, visible } from "../../web/dom.js";
-import { outline, renderMarkdown } from "../../web/markdown.js";
-import { connectHost, resultText } from "../../web/view.js";
+import { callOrThrow } from "../../common/web/answers.js";
+import { copyButton } from "../../common/web/buttons.js";
+import { clear, h, visible } from "../../common/web/dom.js";
+import { outline, renderMarkdown } from "../../common/web/markdown.js";
+import { connectHost, resultText } from "../../common/web/view.js";
 import { articleOf, isWebLink, longerArticle, wholeArticle } from "./article.js";
 
 const MOST_SHOWN = 400_000;

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from shared import BlobResourceContents, Features, InvalidParams, Resource, TextResourceContents
-from shared.kit.text import join_lines
+from shared.text import join_lines
 
 from ..errors import FetchError
 from ..pages.snapshots import Snapshot, Wanted

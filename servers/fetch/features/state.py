@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from shared import Context
 from shared.contracts import Blobs
-from shared.server.thread_turns import Turns
+from shared.server.dispatch.thread_limiter import Turns
 
 from ..load.stopwatch import Stopwatch
 from ..network.address_policy import Endpoint

@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 from servers.fetch.errors import FetchError
 from servers.fetch.load.decoding import make_unpacker
 from servers.fetch.load.excerpt import READ
-from servers.fetch.load.limits import Share
+from servers.fetch.load.throttling import Share
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HEADERS = 65_536

@@ -15,14 +15,14 @@ from servers.fetch.load.decoding import ACCEPT_ENCODING
 from servers.fetch.load.excerpt import excerpt
 from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
 from servers.fetch.load.headers import HostHeader, headers_for, product_token
-from servers.fetch.load.limits import Pauses, Share, Slots
 from servers.fetch.load.robots import MOST, Robots
 from servers.fetch.load.shared_cache import SharedCache
+from servers.fetch.load.throttling import Pauses, Share, Slots
 from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.redirects import Redirects
 from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.read.page import Loaded
-from shared.kit.spans import span
+from shared.tracing.spans import span
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 """What is asked for: pages rather than other forms of the same."""

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from servers.fetch.load.limits import ByteBudget
 from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.load.shared_cache import Blobs, SharedCache
 from servers.fetch.load.stopwatch import Stopwatch
+from servers.fetch.load.throttling import ByteBudget
 from servers.fetch.network.address_policy import Endpoint, Policy
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from servers.fetch.errors import FetchError
 from servers.fetch.pages.snapshots import Outcome, Snapshot, Wanted
-from shared.kit.text import join_lines, marks
+from shared.text import join_lines, marks
 
 _FACT = 300
 """Characters of a title or another fact."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from servers.fetch.errors import CODES, FetchError
 from servers.fetch.read.page import Found, Page, Removed
-from shared.kit.text import join_lines
+from shared.text import join_lines
 
 Head = dict[str, Any]
 

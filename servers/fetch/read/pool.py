@@ -11,10 +11,10 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from servers.common.worker import kill_worker, start_worker
 from servers.fetch.errors import FetchError
 from servers.fetch.read.page import KindName
 from servers.fetch.read.pipe_frames import LENGTHS, Head, lengths_of, pack
-from shared.kit.worker import kill_worker, start_worker
 
 STARTING = 60
 """Seconds that a worker may take to start and to load what it needs: a slow disk is not the fault of a page."""

@@ -1,9 +1,9 @@
 // A directory as a tree beside the preview of one file, with marks where something changes.
 
-import { answerView, callOrThrow } from "../../web/answers.js";
-import { clear, h, visible } from "../../web/dom.js";
-import { TreeView } from "../../web/tree.js";
-import { resultText } from "../../web/view.js";
+import { answerView, callOrThrow } from "../../common/web/answers.js";
+import { clear, h, visible } from "../../common/web/dom.js";
+import { TreeView } from "../../common/web/tree.js";
+import { resultText } from "../../common/web/view.js";
 import { Follower } from "./changes.js";
 import { listDirectory, listingOf, nest, sizeText } from "./entries.js";
 import { FilePreview } from "./preview.js";

@@ -1,7 +1,7 @@
 // What changes below a directory, asked for again and again: the server holds each question until something happens.
 
-import { callOrThrow } from "../../web/answers.js";
-import { resultText } from "../../web/view.js";
+import { callOrThrow } from "../../common/web/answers.js";
+import { resultText } from "../../common/web/view.js";
 import { splitTold, uriPath } from "./entries.js";
 
 const CHANGE = /^(\d{4}-\S+) (created|modified|deleted) (.+)$/;

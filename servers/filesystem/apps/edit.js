@@ -1,9 +1,9 @@
 // An edit as its diff: what a dry run shows is applied when the reader says so.
 
-import { answerView } from "../../web/answers.js";
-import { clear, h, visible } from "../../web/dom.js";
-import { DiffView } from "../../web/diff.js";
-import { resultText } from "../../web/view.js";
+import { answerView } from "../../common/web/answers.js";
+import { clear, h, visible } from "../../common/web/dom.js";
+import { DiffView } from "../../common/web/diff.js";
+import { resultText } from "../../common/web/view.js";
 
 const MOST_SAID = 2_000;
 

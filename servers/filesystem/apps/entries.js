@@ -1,7 +1,7 @@
 // The entries of a directory, from what the tools answer: for the view where that is there, else from the text.
 
-import { answerView, callOrThrow } from "../../web/answers.js";
-import { resultText } from "../../web/view.js";
+import { answerView, callOrThrow } from "../../common/web/answers.js";
+import { resultText } from "../../common/web/view.js";
 
 const KINDS = { FILE: "file", DIR: "directory", LINK: "link", OTHER: "other" };
 const LINE = /^\[(FILE|DIR|LINK|OTHER)\] (.+?)(?: {2}([\d,]+) bytes)?$/;

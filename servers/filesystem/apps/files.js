@@ -1,8 +1,8 @@
 // The app of the filesystem server: files to look through, or an edit to decide on.
 
-import { answerView } from "../../web/answers.js";
-import { clear, h, visible } from "../../web/dom.js";
-import { connectHost, resultText } from "../../web/view.js";
+import { answerView } from "../../common/web/answers.js";
+import { clear, h, visible } from "../../common/web/dom.js";
+import { connectHost, resultText } from "../../common/web/view.js";
 import { Browser } from "./browse.js";
 import { showEdit } from "./edit.js";
 

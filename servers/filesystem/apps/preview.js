@@ -1,9 +1,9 @@
 // What is in one file: text page by page, a picture, a sound; else what is known of it.
 
-import { callOrThrow } from "../../web/answers.js";
-import { copyButton } from "../../web/buttons.js";
-import { clear, h, visible } from "../../web/dom.js";
-import { resultText } from "../../web/view.js";
+import { callOrThrow } from "../../common/web/answers.js";
+import { copyButton } from "../../common/web/buttons.js";
+import { clear, h, visible } from "../../common/web/dom.js";
+import { resultText } from "../../common/web/view.js";
 import { sizeText, timeText } from "./entries.js";
 
 const HEAD_LINES = 300;

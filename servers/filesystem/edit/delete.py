@@ -13,13 +13,13 @@ import stat
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from servers.common.files.locks import locked
+from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.edit.preconditions import require_file_name, require_same
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.atomic import sync_directory
-from shared.kit.rooted.entries import Entry, Place, child, current, opened, remove_directory, unlink
-from shared.kit.rooted.files import RootedFiles, missing
-from shared.kit.rooted.locks import locked
-from shared.kit.rooted.system import SYSTEM
+from shared.program.files.atomic import sync_directory
+from shared.program.files.entries import Entry, Place, child, current, opened, remove_directory, unlink
+from shared.program.files.system import SYSTEM
 
 MAX_ENTRIES = 100_000
 """Files and directories one call copies or deletes."""

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from servers.filesystem.edit.text import Edited, Span
-from shared.kit.text import displayed
+from shared.text import displayed
 
 _MAX_COST = 2_000_000
 _POPULAR_FROM = 200

@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
+from servers.common.files.exchange import exchange, persistently
+from servers.common.files.locks import locked
+from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.diff import unified_diff
 from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.replacements import Edit, apply_edits
@@ -20,12 +23,9 @@ from servers.filesystem.edit.text import Edited
 from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import encode
-from shared.kit.errors import os_errors
-from shared.kit.rooted.atomic import beside, discard, landed, link, prepared, rename, sync_directory
-from shared.kit.rooted.entries import Entry, Place, current, etag_of
-from shared.kit.rooted.exchange import exchange, persistently
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.locks import locked
+from shared.coded_errors import os_errors
+from shared.program.files.atomic import beside, discard, landed, link, prepared, rename, sync_directory
+from shared.program.files.entries import Entry, Place, current, etag_of
 
 
 class FileEdits(NamedTuple):

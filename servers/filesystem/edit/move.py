@@ -9,12 +9,15 @@ import stat
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
+from servers.common.files.locks import locked
+from servers.common.files.names import components
+from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.edit.delete import Bounds, children, empty, is_directory, stat_of
 from servers.filesystem.edit.preconditions import require_file_name, require_free, require_same
 from servers.filesystem.errors import FilesError
-from shared.kit.errors import os_errors
-from shared.kit.rooted.atomic import beside, discard, give_name, rename_to_free, sync, sync_directory, write_all
-from shared.kit.rooted.entries import (
+from shared.coded_errors import os_errors
+from shared.program.files.atomic import beside, discard, give_name, rename_to_free, sync, sync_directory, write_all
+from shared.program.files.entries import (
     Entry,
     Place,
     child,
@@ -26,10 +29,7 @@ from shared.kit.rooted.entries import (
     opened,
     remove_directory,
 )
-from shared.kit.rooted.files import RootedFiles, missing
-from shared.kit.rooted.locks import locked
-from shared.kit.rooted.names import components
-from shared.kit.text import quoted
+from shared.text import quoted
 
 MAX_COPIED = 1024 * 1024 * 1024
 """Bytes that one call copies."""

@@ -3,9 +3,9 @@
 import os
 import stat
 
+from servers.common.files.rooted_files import missing, require_regular
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.entries import Entry, Place, etag_of, is_writable
-from shared.kit.rooted.files import missing, require_regular
+from shared.program.files.entries import Entry, Place, etag_of, is_writable
 
 
 def require_file_name(place: Place) -> None:

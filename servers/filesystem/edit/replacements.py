@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from servers.filesystem.edit.text import Edited, Replacement, Text, lf
 from servers.filesystem.errors import FilesError
-from shared.kit.text import nearest
+from shared.text import nearest
 
 MAX_PLACES = 100_000
 """Places one edit replaces."""

@@ -12,16 +12,16 @@ import stat
 from functools import partial
 from typing import Literal, NamedTuple
 
+from servers.common.files.exchange import exchange, persistently
+from servers.common.files.locks import locked
+from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.text import eol_of, lf
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, decode, encode
-from shared.kit.rooted.atomic import add, replace, sync, sync_directory
-from shared.kit.rooted.entries import Entry, Place, current, etag_of, make_directory, open_to_append
-from shared.kit.rooted.exchange import exchange, persistently
-from shared.kit.rooted.files import RootedFiles, missing
-from shared.kit.rooted.locks import locked
-from shared.kit.text import quoted
+from shared.program.files.atomic import add, replace, sync, sync_directory
+from shared.program.files.entries import Entry, Place, current, etag_of, make_directory, open_to_append
+from shared.text import quoted
 
 MAX_EDITED = 16 * 1024 * 1024
 """Largest file that is edited or appended to, and all files of one call together, in bytes."""

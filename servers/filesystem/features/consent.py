@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from anyio import from_thread, to_thread
 
-from shared.kit.rooted.entries import Place, etag_of
-from shared.kit.text import quoted
+from shared.program.files.entries import Place, etag_of
+from shared.text import quoted
 
 from ..edit.edit import FileEdits, edit_files
 from ..edit.preconditions import require_free, require_same

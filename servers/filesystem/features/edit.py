@@ -7,7 +7,7 @@ from anyio import from_thread, to_thread
 from pydantic import Field
 
 from shared import Features
-from shared.kit.text import quoted
+from shared.text import quoted
 
 from ..edit import delete, edit, move, write
 from ..edit.replacements import Edit

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from shared import Annotations, Resource
-from shared.kit.text import displayed
+from shared.text import displayed
 
 from ..read.media_types import media_type_of
 from ..search.listing import ListedEntry

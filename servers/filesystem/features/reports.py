@@ -5,10 +5,10 @@ from typing import Any
 from anyio import to_thread
 
 from shared import Context, ResourceNotFound, Running
-from shared.kit.text import displayed, quoted
 from shared.protocol.methods import Method
 from shared.server.extension import Extension
 from shared.server.features import Handler
+from shared.text import displayed, quoted
 
 from ..errors import FilesError
 from ..files import Files

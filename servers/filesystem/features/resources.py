@@ -19,8 +19,8 @@ from shared import (
     Running,
     TextResourceContents,
 )
-from shared.kit.rooted.entries import Place
-from shared.server.changes import Changes
+from shared.program.files.entries import Place
+from shared.server.dispatch.changes import Changes
 
 from ..errors import FilesError
 from ..files import Files

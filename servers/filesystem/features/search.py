@@ -8,7 +8,7 @@ from anyio import to_thread
 from pydantic import Field
 
 from shared import Data, Features
-from shared.kit.text import displayed
+from shared.text import displayed
 
 from ..errors import FilesError
 from ..files import Files

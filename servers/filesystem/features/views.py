@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from shared import Context
 from shared.extensions.apps import show, shows_apps
-from shared.kit.rooted.entries import Place
-from shared.kit.text import displayed
+from shared.program.files.entries import Place
+from shared.text import displayed
 
 from ..edit.edit import EditResult
 from ..files import Files

@@ -6,10 +6,10 @@ They come from an open file, or from a small one that was read already.
 import os
 from typing import NamedTuple, Protocol
 
+from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.media_types import media_type_of
-from shared.kit.rooted.entries import Handle, Place, etag_of
-from shared.kit.rooted.files import RootedFiles
+from shared.program.files.entries import Handle, Place, etag_of
 
 _LAST_POSITION = 2**63 - 1
 """The last one that the system counts to."""

@@ -11,6 +11,7 @@ from typing import AnyStr, NamedTuple
 
 from pydantic_core import to_json
 
+from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.binary import Opened, Source
 from servers.filesystem.read.charsets import (
@@ -23,8 +24,7 @@ from servers.filesystem.read.charsets import (
     plain,
 )
 from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_possible
-from shared.kit.rooted.entries import Held, Place, etag_of
-from shared.kit.rooted.files import RootedFiles
+from shared.program.files.entries import Held, Place, etag_of
 
 _SAMPLE = 65_536
 _BLOCK = 262_144

@@ -7,8 +7,8 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.text import quoted
+from servers.common.files.rooted_files import RootedFiles
+from shared.text import quoted
 
 from ..errors import FilesError, explained
 from .charsets import UTF8

@@ -13,16 +13,16 @@ from typing import Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
+from servers.common.files.descent import Descent, Names, descent
+from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.search.files import Control, Scope, Walk
 from servers.filesystem.search.lines import NO_HITS, Hit, Reader
 from servers.filesystem.search.matcher import Query, compiled
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
-from shared.kit.rooted.descent import Descent, Names, descent
-from shared.kit.rooted.entries import Handle, Place
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.text import displayed
+from shared.program.files.entries import Handle, Place
+from shared.text import displayed
 
 Output = Literal["matches", "files", "counts"]
 

@@ -1,7 +1,7 @@
 """Finding files by name, and going through what is below a directory in a fixed order, and what ends that early.
 
 The order: a directory's own entries by name, then what is below them, directory by directory. Glob states and ignore
-rules travel down with it, so what cannot match is not entered (see `shared.kit.globs`, `gitignore`). No link is
+rules travel down with it, so what cannot match is not entered (see `servers.common.globs`, `gitignore`). No link is
 followed. The walk ends early for a budget of matching steps, a deadline or the caller's cancellation, and can be
 taken up again after any entry, since the order depends on the names alone.
 """
@@ -15,15 +15,15 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
+from servers.common.files.descent import Descent, Names, descent
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
-from shared.kit.globs import Glob, States
-from shared.kit.rooted.descent import Descent, Names, descent
-from shared.kit.rooted.entries import Place, kind_of
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.text import displayed
+from shared.program.files.entries import Place, kind_of
+from shared.text import displayed
 
 MAX_STEPS = 2_000_000
 """Names compared with components of globs, in one call."""

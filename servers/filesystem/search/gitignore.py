@@ -13,9 +13,9 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.entries import Place
-from shared.kit.rooted.files import RootedFiles
+from shared.program.files.entries import Place
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

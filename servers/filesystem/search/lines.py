@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from servers.filesystem.search.files import Control
 from servers.filesystem.search.matcher import Matcher
-from shared.kit.rooted.entries import Handle
+from shared.program.files.entries import Handle
 
 BLOCK = 1 << 20
 """Bytes that are read at once; a block with a NUL at the start of a file makes it binary."""

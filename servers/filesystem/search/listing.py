@@ -11,13 +11,13 @@ from collections.abc import Set
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
+from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.read.media_types import media_type_of
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
-from shared.kit.rooted.entries import Place, etag_of, kind_of, scanned
-from shared.kit.rooted.files import RootedFiles, missing
-from shared.kit.text import displayed
+from shared.program.files.entries import Place, etag_of, kind_of, scanned
+from shared.text import displayed
 
 _OVERHEAD = 50
 """Bytes of the line of an entry besides its name."""

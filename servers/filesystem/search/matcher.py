@@ -9,7 +9,7 @@ import re
 from typing import Any, NamedTuple, Protocol
 
 from servers.filesystem.errors import FilesError
-from shared.kit.text import quoted
+from shared.text import quoted
 
 _EACH_LINE = b"(?m)"
 """Makes `^` and `$` those of each line."""

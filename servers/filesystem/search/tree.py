@@ -11,15 +11,15 @@ from typing import NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
+from servers.common.files.descent import Descent, Names, descent
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.search.files import Control
 from servers.filesystem.search.page import ByteBudget
-from shared.kit.globs import Glob, States
-from shared.kit.rooted.descent import Descent, Names, descent
-from shared.kit.rooted.entries import Place, kind_of
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.text import displayed
+from shared.program.files.entries import Place, kind_of
+from shared.text import displayed
 
 MAX_DEPTH = 64
 """Deepest tree, whatever a caller asks for."""

@@ -13,9 +13,9 @@ import time
 from collections.abc import Collection
 from typing import NamedTuple
 
+from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.entries import Place, scanned
-from shared.kit.rooted.files import RootedFiles
+from shared.program.files.entries import Place, scanned
 
 MAX_HASHED = 1024 * 1024
 """Largest file compared by content, in bytes."""

@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 import anyio
 
+from servers.common.files.names import uri
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.globs import Glob
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.watch.fingerprint import trail_of
 from servers.filesystem.watch.pacing import MAX_NOTICED
 from servers.filesystem.watch.tree import Event, Tree
 from servers.filesystem.watch.watcher import Watcher
-from shared.kit.globs import Glob
-from shared.kit.rooted.entries import Place
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.names import uri
-from shared.kit.text import displayed
+from shared.program.files.entries import Place
+from shared.text import displayed
 
 SIZE = 10_000
 """Entries the journal holds."""

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import anyio
 from anyio import to_thread
 
-from shared.kit.notices import wait_in_thread
-from shared.kit.rooted.entries import Place
+from servers.common.notices import wait_in_thread
+from shared.program.files.entries import Place
 
 MAX_NOTICED = 2_000
 """Paths remembered for one look; after more of them the look is at everything."""

@@ -19,12 +19,12 @@ from weakref import WeakValueDictionary
 
 import anyio
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.globs import Glob, reach
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.tree import Event, Parts, Tree
 from servers.filesystem.watch.watcher import Tell, Watcher
-from shared.kit.globs import Glob, reach
-from shared.kit.rooted.entries import Place
-from shared.kit.rooted.files import RootedFiles
+from shared.program.files.entries import Place
 
 MAX_COMPARED = 100_000
 """Comparisons of a path with a glob, for one look: a fifth of a second."""

@@ -17,12 +17,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import trail_of
-from shared.kit.globs import Glob, States
-from shared.kit.rooted.entries import Place
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.system import SYSTEM
+from shared.program.files.entries import Place
+from shared.program.files.system import SYSTEM
 
 MAX_ENTRIES = 200_000
 """Entries that all trees together remember."""

@@ -25,14 +25,14 @@ from typing import Any, TypeVar
 
 import anyio
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.globs import Glob
+from servers.common.notices import Notices
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import Spot
 from servers.filesystem.watch.pacing import Pace, Target, Threads, Watched, look_at
 from servers.filesystem.watch.tree import EntryQuota, Event, Tree
-from shared.kit.globs import Glob
-from shared.kit.notices import Notices
-from shared.kit.rooted.entries import Place
-from shared.kit.rooted.files import RootedFiles
+from shared.program.files.entries import Place
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.arrays import format_array, parse_array
-from servers.sql.errors import SqlError
 
 Cell = bytes | None
 """A value as PostgreSQL writes it; None is NULL."""

@@ -14,8 +14,8 @@ from psycopg import pq
 from psycopg.conninfo import make_conninfo
 from psycopg.pq.abc import PGconn
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.target import Conninfo, Target
-from servers.sql.errors import SqlError
 
 _SECONDS = 10.0
 """For one host, where the operator gives no connect_timeout."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from servers.sql.errors import SqlError
-from servers.sql.jobs import Job, Reached
+from servers.common.sql.errors import SqlError
+from servers.common.sql.jobs import Job, Reached
 
 
 class Limits(NamedTuple):

@@ -15,14 +15,14 @@ import anyio
 from psycopg import Error, OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.answers import Cell, decode, encode_all, encode_text
-from servers.postgres.engine.arriving import count_arrived
 from servers.postgres.engine.connecting import OpeningError, connect
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.rows import Collector, Column, Room, Rows, Take, row_too_large
+from servers.postgres.engine.socket_backlog import count_arrived
 from servers.postgres.engine.target import Target
 from servers.postgres.errors import from_broken, from_result
-from servers.sql.errors import SqlError
 
 Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
 """Asks a question of our own: its SQL, and its parameters."""

@@ -6,9 +6,9 @@ from contextlib import ExitStack, asynccontextmanager
 
 import anyio
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
-from servers.sql.errors import SqlError
 
 _UNSURE = 30.0
 """Seconds of idleness after which a connection is tried first: what stands between may have forgotten it."""

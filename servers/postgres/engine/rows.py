@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from psycopg.pq.abc import PGresult
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.answers import Cell
-from servers.sql.errors import SqlError
 
 _CELL = 40
 """Bytes of memory for a value besides its own."""

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from servers.sql.features import exporting
-from servers.sql.features.context import NO_PARAMETERS, Ctx, DatabaseArgument, Opened
-from servers.sql.features.exporting import Contents
-from servers.sql.formats import FormatName
-from servers.sql.query import Query
+from servers.common.sql.features import exporting
+from servers.common.sql.features.context import NO_PARAMETERS, Ctx, DatabaseArgument, Opened
+from servers.common.sql.features.exporting import Contents
+from servers.common.sql.query.formats import FormatName
+from servers.common.sql.query.query import Query
 from shared import Features, ResourceLink, TextContent
 
 from .context import ParametersArgument, QueryArgument

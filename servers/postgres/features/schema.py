@@ -4,12 +4,19 @@ from typing import Annotated
 
 from pydantic import Field
 
-from servers.sql.features import describing
-from servers.sql.features.context import NO_PARAMETERS, Ctx, DatabaseArgument, Opened, limit_answer, turn_to_read
-from servers.sql.features.reading import explain
-from servers.sql.plan import format_plan
-from servers.sql.query import Query
-from servers.sql.schema.table import TableRequest
+from servers.common.sql.features import describing
+from servers.common.sql.features.context import (
+    NO_PARAMETERS,
+    Ctx,
+    DatabaseArgument,
+    Opened,
+    limit_answer,
+    turn_to_read,
+)
+from servers.common.sql.features.reading import explain
+from servers.common.sql.query.plan import format_plan
+from servers.common.sql.query.query import Query
+from servers.common.sql.schema.table import TableRequest
 from shared import Features
 
 from ..database import PostgresDatabase

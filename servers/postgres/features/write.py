@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from servers.sql.features import writing
-from servers.sql.features.context import NO_PARAMETERS, Ctx, DatabaseArgument, Opened
-from servers.sql.features.writing import OfEach, OneOrSeveral
-from servers.sql.write.csvs import CsvFormat
-from servers.sql.write.results import Statement, WriteResult
+from servers.common.sql.features import writing
+from servers.common.sql.features.context import NO_PARAMETERS, Ctx, DatabaseArgument, Opened
+from servers.common.sql.features.writing import OfEach, OneOrSeveral
+from servers.common.sql.write.csvs import CsvFormat
+from servers.common.sql.write.results import Statement, WriteResult
 from shared import Data, Features
 
 from .context import check_writable

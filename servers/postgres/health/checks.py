@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from servers.common.sql.texts import SqlName, format_name, shorten
 from servers.postgres.health import questions
 from servers.postgres.health.lines import format_ago, format_share, format_size, format_span
-from servers.sql.texts import SqlName, format_name, shorten
-from shared.kit.text import join_lines
+from shared.text import join_lines
 
 Row = tuple[Any, ...]
 

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import fence
 from servers.postgres.engine.link import Ask
 from servers.postgres.health.checks import CHECKS, Check
 from servers.postgres.health.questions import SEES_ALL
-from servers.postgres.health.statements import list_slow_statements
-from servers.sql.errors import SqlError
-from servers.sql.texts import fence
+from servers.postgres.health.slow_statements import list_slow_statements
 
 _SAVEPOINT = "mcp_bundle_check"
 _SECONDS = 5

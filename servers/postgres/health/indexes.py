@@ -7,8 +7,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.link import Ask
-from servers.sql.errors import SqlError
 
 Node = Mapping[str, Any]
 """A step of a plan, as EXPLAIN writes it in JSON."""

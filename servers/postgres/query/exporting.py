@@ -4,13 +4,13 @@ from functools import partial
 
 from anyio import to_thread
 
+from servers.common.sql.query.formats import ExportFile, ExportRequest
+from servers.common.sql.query.query import Query
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 from servers.postgres.query.columns import ColumnTypes
 from servers.postgres.query.reading import Row, bind, check
 from servers.postgres.values import Codec
-from servers.sql.formats import ExportFile, ExportRequest
-from servers.sql.query import Query
 
 
 async def write_export(

@@ -7,14 +7,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.plan import Plan, PlanStep, make_plan
+from servers.common.sql.texts import SqlName, format_name, shorten
 from servers.postgres.catalog import Session
 from servers.postgres.engine.answers import Cell
 from servers.postgres.engine.link import Ask
 from servers.postgres.health.indexes import Node, ScannedTable, suggest_indexes
-from servers.sql.errors import SqlError
-from servers.sql.plan import Plan, PlanStep, make_plan
-from servers.sql.texts import SqlName, format_name, shorten
-from shared.kit.text import join_lines
+from shared.text import join_lines
 
 _STEPS = 500
 """Of a plan."""

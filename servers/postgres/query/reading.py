@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
+from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder
+from servers.common.sql.query.query import Query
 from servers.postgres.engine.answers import Cell
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Column, Link
-from servers.postgres.engine.statements import CURSORED, Statement, bind_named, check_reads
+from servers.postgres.engine.statement_text import CURSORED, Statement, bind_named, check_reads
 from servers.postgres.query.columns import ColumnTypes, Described
 from servers.postgres.values import Codec, encode_parameter
-from servers.sql.pages import AnswerLimits, Page, PageBuilder
-from servers.sql.query import Query
 
 Row = tuple[Cell, ...]
 

@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import anyio
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import TableRows
+from servers.common.sql.uris import join_key, split_key
 from servers.postgres.catalog import Session
 from servers.postgres.engine.answers import encode_text
 from servers.postgres.engine.link import Ask
-from servers.postgres.query.filling import Filled, fill_page
+from servers.postgres.query.paging import Filled, fill_page
 from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.names import find_relation
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.query import TableRows
-from servers.sql.uris import join_key, split_key
 
 _LOOKED_AT = 100_000
 """Rows whose keys are compared with what was typed."""

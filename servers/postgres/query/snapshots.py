@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import anyio
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.handles import HeldNames
+from servers.common.sql.jobs import Job
+from servers.common.sql.query.pages import AnswerLimits, Page
+from servers.common.sql.query.query import Found, Query
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 from servers.postgres.engine.pool import Pool
 from servers.postgres.query.columns import ColumnTypes, Described
 from servers.postgres.query.reading import Answer, Remainder, resume, run_query
-from servers.sql.errors import SqlError
-from servers.sql.held_names import HeldNames
-from servers.sql.jobs import Job
-from servers.sql.pages import AnswerLimits, Page
-from servers.sql.query import Found, Query
 
 _KEPT = 30.0
 """Seconds."""

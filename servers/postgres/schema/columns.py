@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 
+from servers.common.sql.schema.records import TableColumn
+from servers.common.sql.texts import SqlName, shorten
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SCOPE
-from servers.sql.schema.records import TableColumn
-from servers.sql.texts import SqlName, shorten
-from shared.kit.text import join_lines
+from shared.text import join_lines
 
 _TYPE, _DEFAULT, _COMMENT, _DEFINITION = 200, 500, 200, 2_000
 """Characters that are told of each."""

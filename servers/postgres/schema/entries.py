@@ -7,9 +7,9 @@ called.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from servers.common.sql.schema.records import Entry
+from servers.common.sql.texts import SqlName
 from servers.postgres.engine.link import Ask
-from servers.sql.schema.records import Entry
-from servers.sql.texts import SqlName
 
 KINDS = {"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
 """By the letter in the catalog."""

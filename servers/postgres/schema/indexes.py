@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from servers.common.sql.schema.records import ForeignKey, Index
+from servers.common.sql.texts import SqlName, shorten
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SCOPE
-from servers.sql.schema.records import ForeignKey, Index
-from servers.sql.texts import SqlName, shorten
 
 _SQL = 500
 """Characters of a definition that are told."""

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import SqlName, fence, find_nearest, format_name
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SEEN, Relation, read_relations
-from servers.sql.errors import SqlError
-from servers.sql.texts import SqlName, fence, find_nearest, format_name
 
 _PART = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _IDENTIFIER = re.compile(_PART)

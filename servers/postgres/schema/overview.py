@@ -3,14 +3,14 @@ each kind of thing."""
 
 from collections.abc import Mapping, Sequence
 
+from servers.common.sql.schema import overview
+from servers.common.sql.schema.lines import ByteBudget
+from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
+from servers.common.sql.schema.records import TableColumn
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.columns import read_columns
 from servers.postgres.schema.entries import list_estimates, read_relations
 from servers.postgres.schema.indexes import read_foreign_keys, read_indexes
-from servers.sql.schema import overview
-from servers.sql.schema.lines import ByteBudget
-from servers.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
-from servers.sql.schema.records import TableColumn
 
 
 async def list_tables(page: TablePage, ask: Ask) -> TableList:

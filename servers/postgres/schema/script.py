@@ -8,29 +8,29 @@ hold secrets.
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
+from servers.common.sql.schema.script import join_statements
 from servers.postgres.engine.link import Ask
-from servers.postgres.schema import statements
-from servers.sql.schema.script import join_statements
+from servers.postgres.schema import definitions
 
 _HEAD = "SET check_function_bodies = off;"
 """Functions come before the tables that they read."""
 _PARTS: Sequence[str] = (
-    statements.SCHEMAS,
-    statements.EXTENSIONS,
-    statements.TYPES,
-    statements.SEQUENCES,
-    statements.EARLY_FUNCTIONS,
-    statements.TABLES,
-    statements.OWNED_SEQUENCES,
+    definitions.SCHEMAS,
+    definitions.EXTENSIONS,
+    definitions.TYPES,
+    definitions.SEQUENCES,
+    definitions.EARLY_FUNCTIONS,
+    definitions.TABLES,
+    definitions.OWNED_SEQUENCES,
 )
 _LATER: Sequence[str] = (
-    statements.INDEXES,
-    statements.LATE_FUNCTIONS,
-    statements.FOREIGN_KEYS,
-    statements.RULES,
-    statements.TRIGGERS,
-    statements.POLICIES,
-    statements.COMMENTS,
+    definitions.INDEXES,
+    definitions.LATE_FUNCTIONS,
+    definitions.FOREIGN_KEYS,
+    definitions.RULES,
+    definitions.TRIGGERS,
+    definitions.POLICIES,
+    definitions.COMMENTS,
 )
 
 
@@ -48,9 +48,9 @@ async def read_schema(most: int, ask: Ask) -> str:
 
 async def _read_views(ask: Ask) -> list[str]:
     """Each after those that it reads."""
-    views: dict[int, str] = dict(await ask(statements.VIEWS))
+    views: dict[int, str] = dict(await ask(definitions.VIEWS))
     sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(views, ()))
-    for view, needed in await ask(statements.VIEW_NEEDS):
+    for view, needed in await ask(definitions.VIEW_NEEDS):
         if view in views and needed in views:
             sorter.add(view, needed)
     try:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from servers.common.sql.texts import shorten
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.columns import read_types
 from servers.postgres.schema.entries import Relation
-from servers.sql.texts import shorten
-from shared.kit.text import join_lines
+from shared.text import join_lines
 
 _LINE = 1_000
 """Characters of a constraint, a policy or a trigger that are told."""

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import anyio
 
+from servers.common.sql.schema.records import ColumnStatistics, Statistics
+from servers.common.sql.texts import SqlName, shorten
 from servers.postgres.arrays import parse_array
 from servers.postgres.catalog import Session
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import Relation
 from servers.postgres.values import Type, encode_column
-from servers.sql.schema.records import ColumnStatistics, Statistics
-from servers.sql.texts import SqlName, shorten
 
 _ROWS = 100_000
 """The first so many rows are looked at."""

@@ -4,19 +4,11 @@ from collections.abc import Sequence
 
 import anyio
 
-from servers.postgres.catalog import Session
-from servers.postgres.query.filling import fill_page
-from servers.postgres.schema.columns import read_columns
-from servers.postgres.schema.entries import Relation
-from servers.postgres.schema.indexes import read_foreign_keys, read_indexes, read_references
-from servers.postgres.schema.names import find_relation
-from servers.postgres.schema.sections import read_details
-from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.schema import table
-from servers.sql.schema.lines import ByteBudget
-from servers.sql.schema.table import (
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.schema import table
+from servers.common.sql.schema.lines import ByteBudget
+from servers.common.sql.schema.table import (
     FRAME,
     SAMPLE_CELL,
     SAMPLE_SHARE,
@@ -25,6 +17,14 @@ from servers.sql.schema.table import (
     TableFacts,
     TableRequest,
 )
+from servers.postgres.catalog import Session
+from servers.postgres.query.paging import fill_page
+from servers.postgres.schema.columns import read_columns
+from servers.postgres.schema.entries import Relation
+from servers.postgres.schema.indexes import read_foreign_keys, read_indexes, read_references
+from servers.postgres.schema.names import find_relation
+from servers.postgres.schema.sections import read_details
+from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable
 
 _STATISTICS_SHARE = 0.5
 """Of the seconds of the call."""

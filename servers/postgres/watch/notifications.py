@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import NamedTuple
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
 from servers.postgres.watch.polling import OWN_SCHEMA
-from servers.sql.errors import SqlError
 
 _PATIENCE = 1
 """Seconds that a trigger waits for who is writing to its table; meanwhile others wait behind it."""

@@ -5,12 +5,12 @@ from functools import partial
 
 from anyio.abc import TaskGroup
 
+from servers.common.sql.database import Databases
+from servers.common.sql.uris import Target
+from servers.common.sql.watch import LISTING, DatabaseWatch
 from servers.postgres.commits import Commit
 from servers.postgres.uris import URIS
 from servers.postgres.watch.watched_database import Source, Watched
-from servers.sql.database import Databases
-from servers.sql.uris import Target
-from servers.sql.watch import LISTING, DatabaseWatch
 
 
 class Watch(DatabaseWatch[Watched]):

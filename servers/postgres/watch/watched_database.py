@@ -13,13 +13,13 @@ from typing import Protocol
 
 import anyio
 
+from servers.common.sql import watch
+from servers.common.sql.errors import SqlError
 from servers.postgres.commits import Commit, Committed
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
 from servers.postgres.watch.notifications import Notice, hear, listen, make_trigger
 from servers.postgres.watch.polling import Part, Seen, look
-from servers.sql import watch
-from servers.sql.errors import SqlError
 
 _PATIENCE = 1.0
 """Seconds. What is known already must not wait long to be told."""

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import dropwhile, pairwise
 
-from servers.postgres.engine.refused import find_reason
-from servers.postgres.engine.statements import Statement
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
+from servers.postgres.engine.denied_functions import find_reason
+from servers.postgres.engine.statement_text import Statement
 
 Words = Sequence[str]
 

@@ -8,8 +8,8 @@ of foreign tables, or where the operator has set `track_counts` to off.
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from servers.common.sql.texts import SqlName
 from servers.postgres.engine.link import Ask
-from servers.sql.texts import SqlName
 
 _XIDS = 1 << 24
 """Transactions that began after this one began and while it lasts, its own parts among them: more than there can be.

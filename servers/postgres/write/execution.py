@@ -3,14 +3,14 @@
 import time
 from collections.abc import Sequence
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
 from servers.postgres.write.allowed import check_change, check_table
 from servers.postgres.write.previews import show_changes
 from servers.postgres.write.session import Session
 from servers.postgres.write.statements import Done, run_all
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
 
 _KNOWN = "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm')"
 

@@ -11,17 +11,11 @@ from itertools import islice
 
 from anyio import to_thread
 
-from servers.postgres.errors import PostgresError
-from servers.postgres.schema.entries import Relation
-from servers.postgres.schema.names import find_relation
-from servers.postgres.sql import quote
-from servers.postgres.write.counts import read_changes
-from servers.postgres.write.session import Session
-from servers.sql.errors import SqlError
-from servers.sql.texts import SqlName
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.csvs import Records, TypeInference
-from servers.sql.write.imports import (
+from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import SqlName
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.csvs import Records, TypeInference
+from servers.common.sql.write.imports import (
     FIRST,
     LAST,
     ONLY,
@@ -32,6 +26,12 @@ from servers.sql.write.imports import (
     name_columns,
     open_rows,
 )
+from servers.postgres.errors import PostgresError
+from servers.postgres.schema.entries import Relation
+from servers.postgres.schema.names import find_relation
+from servers.postgres.sql import quote
+from servers.postgres.write.counts import read_changes
+from servers.postgres.write.session import Session
 
 _TYPES = {"INTEGER": "bigint", "REAL": "numeric", "TEXT": "text"}
 """Of new columns. A number with a fraction is kept as it is written, and sums are exact."""

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.write.results import TableChange
 from servers.postgres.engine.link import Link
 from servers.postgres.sql import quote
 from servers.postgres.values import Codec
 from servers.postgres.write.counts import Changes, TableCounts
 from servers.postgres.write.session import Session
-from servers.sql.pages import AnswerLimits
-from servers.sql.write.results import TableChange
 
 _ROWS = 10
 """Rows of a table that are shown."""

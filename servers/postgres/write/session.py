@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import anyio
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.write.consent import Figures
 from servers.postgres.catalog import Types
 from servers.postgres.commits import Commit, Committed
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
 from servers.postgres.errors import PostgresError
-from servers.sql.errors import SqlError
-from servers.sql.write.consent import Figures
 
 _FLUSHES = 150_000
 """The version of PostgreSQL that can be told to count changes at once, for who looks at its counts."""

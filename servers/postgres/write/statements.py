@@ -6,6 +6,11 @@ from typing import NamedTuple
 
 from anyio import to_thread
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder
+from servers.common.sql.query.query import Query
+from servers.common.sql.texts import SqlName
+from servers.common.sql.write.results import Effect, Statement, reduce_limits
 from servers.postgres.engine.link import Rows
 from servers.postgres.errors import PostgresError
 from servers.postgres.query.reading import bind
@@ -14,11 +19,6 @@ from servers.postgres.values import Codec
 from servers.postgres.write.allowed import Words, check_change, defines
 from servers.postgres.write.counts import NONE, Changes, TableCounts, read_changes
 from servers.postgres.write.session import Session
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits, Page, PageBuilder
-from servers.sql.query import Query
-from servers.sql.texts import SqlName
-from servers.sql.write.results import Effect, Statement, reduce_limits
 
 _LEAST = 2_000
 """Bytes without which no rows are shown."""

@@ -1,6 +1,6 @@
 // The arguments of a prompt, which are texts: a field for each, as the library's server takes them.
 
-import { clear, h, visible } from "../../web/dom.js";
+import { clear, h, visible } from "../../common/web/dom.js";
 
 const HINTS = {
   boolean: "Yes or no.",

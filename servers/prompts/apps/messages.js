@@ -1,8 +1,8 @@
 // The messages of a rendered prompt, and how they are shown.
 
-import { unfence } from "../../web/answers.js";
-import { h, visible } from "../../web/dom.js";
-import { renderMarkdown } from "../../web/markdown.js";
+import { unfence } from "../../common/web/answers.js";
+import { h, visible } from "../../common/web/dom.js";
+import { renderMarkdown } from "../../common/web/markdown.js";
 
 const ROLE = /^\[(user|assistant)\](?:\n|$)/;
 const OPENING = /^<[a-z]+-[0-9a-f]{8}> /;

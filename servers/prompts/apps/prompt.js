@@ -1,9 +1,9 @@
 // The app of the prompt library: a prompt to fill in, to see rendered, and to send to the conversation.
 
-import { answerView } from "../../web/answers.js";
-import { copyButton } from "../../web/buttons.js";
-import { clear, h, visible } from "../../web/dom.js";
-import { connectHost, resultText } from "../../web/view.js";
+import { answerView } from "../../common/web/answers.js";
+import { copyButton } from "../../common/web/buttons.js";
+import { clear, h, visible } from "../../common/web/dom.js";
+import { connectHost, resultText } from "../../common/web/view.js";
 import { ArgumentForm, argumentsListed } from "./arguments.js";
 import { messageCard, messagesOf, textToSend } from "./messages.js";
 

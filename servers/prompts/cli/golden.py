@@ -11,7 +11,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import parse_mapping
 from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Rendered, Text
-from shared.kit.yaml import YamlMapping, write_yaml
+from shared.yaml import YamlMapping, write_yaml
 
 _MOST_BYTES = 64_000
 _KINDS = {"arguments": dict, "messages": list}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from servers.prompts.cli.commands import UsageError, export, lint, render, test
-from shared.kit.arguments import LineParser
+from shared.program.line_parser import LineParser
 
 _DIR = "folder of prompts"
 

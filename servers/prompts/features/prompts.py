@@ -20,7 +20,7 @@ from shared import (
     TextContent,
     elicit_form,
 )
-from shared.kit.text import join_lines
+from shared.text import join_lines
 
 from ..arguments import Completion, build_form, complete, find_missing, format_filled, format_names, parse_values
 from ..errors import PromptError

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from shared.kit.text import escape
-from shared.server.conditions import Conditions
+from shared.server.dispatch.conditions import Conditions
+from shared.text import escape
 
 from ..library.libraries import Found
 

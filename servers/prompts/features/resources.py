@@ -19,9 +19,9 @@ from shared import (
     Running,
     TextResourceContents,
 )
-from shared.kit.text import escape, join_lines
 from shared.protocol.uri_template import UriTemplate
-from shared.server.changes import Changes
+from shared.server.dispatch.changes import Changes
+from shared.text import escape, join_lines
 
 from ..arguments import parse_values
 from ..errors import PromptError

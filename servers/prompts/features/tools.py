@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from shared import CallToolResult, Features, PromptMessage, TextContent
 from shared.extensions.apps import show, shows_apps
-from shared.kit.text import join_lines, marks
+from shared.text import join_lines, marks
 
 from ..arguments import parse_values
 from ..errors import PromptError

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
 from servers.prompts.format.front_matter import Document
-from shared.kit.yaml import YamlMapping
+from shared.yaml import YamlMapping
 
 PLACEHOLDER = re.compile(r"\$ARGUMENTS(?:\[([0-9])\])?(?![A-Za-z0-9_])|\$([0-9])(?![A-Za-z0-9_])")
 _HINT = re.compile(r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})")

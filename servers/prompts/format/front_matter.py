@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from servers.prompts.errors import PromptError
-from shared.kit.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
+from shared.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
 
 MOST_BYTES = 256_000
 """Of a file."""

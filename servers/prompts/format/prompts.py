@@ -5,7 +5,7 @@ from typing import Any
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
 from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Document, refuse, require_keys
-from shared.kit.yaml import YamlMapping
+from shared.yaml import YamlMapping
 
 _KINDS = ("text", "image", "audio", "resource")
 _OF_TYPE: dict[str, tuple[type, ...]] = {

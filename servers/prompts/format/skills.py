@@ -13,7 +13,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.commands import find_arguments, get_text, get_tools
 from servers.prompts.format.definitions import Message, Prompt
 from servers.prompts.format.front_matter import Document
-from shared.kit.yaml import YamlMapping, write_yaml
+from shared.yaml import YamlMapping, write_yaml
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """What can be the name of a skill."""

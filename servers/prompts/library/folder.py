@@ -12,12 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from servers.common.files.directories import Directory, enter, entry_in, leave, open_directory, read_file
+from servers.common.files.names import is_device
 from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import MOST_BYTES
-from shared.kit.rooted.directories import Directory, enter, entry_in, leave, open_directory, read_file
-from shared.kit.rooted.entries import current
-from shared.kit.rooted.names import is_device
-from shared.kit.rooted.system import SYSTEM
+from shared.program.files.entries import current
+from shared.program.files.system import SYSTEM
 
 MOST_TOTAL = 64_000_000
 """Bytes of all files of prompts together."""

@@ -22,7 +22,7 @@ from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_BYTES, find_unfitting, format_manifest, require_named, require_size
 from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
 from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, advance, compare
-from servers.prompts.templates.limits import MOST_FILE_BYTES
+from servers.prompts.templates.budget import MOST_FILE_BYTES
 from servers.prompts.templates.plain_words import put_in_words
 from servers.prompts.templates.rendering import Read, Rendering
 

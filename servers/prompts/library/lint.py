@@ -3,16 +3,16 @@
 import re
 from collections.abc import Iterator
 
+from servers.common.files.names import is_device
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.format.forms import Kind, parse_file
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_DESCRIPTION, NAME
 from servers.prompts.library.library import Library
-from servers.prompts.templates.limits import MOST_FILE_BYTES
+from servers.prompts.templates.budget import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering, find_used_names
-from shared.kit.rooted.names import is_device
-from shared.kit.yaml import YamlMapping
+from shared.yaml import YamlMapping
 
 _MOST_TOKENS = 5_000
 _MANGLED = re.compile(r"[^a-z0-9-]")

@@ -9,7 +9,7 @@ from servers.prompts.format.front_matter import MOST_BYTES, NAME
 from servers.prompts.format.skills import LIMIT, find_unfitting
 from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature, is_hidden
 from servers.prompts.templates.rendering import Read
-from shared.kit.text import is_unicode
+from shared.text import is_unicode
 
 _NO_FILE = {
     "link": "it is a link, and links are not followed",

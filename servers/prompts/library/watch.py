@@ -15,11 +15,11 @@ from pathlib import Path
 import anyio
 from anyio import CapacityLimiter, to_thread
 
+from servers.common.notices import Notices, wait_in_thread
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import Found, Libraries
 from servers.prompts.library.snapshot import Changed
-from shared.kit.notices import Notices, wait_in_thread
-from shared.kit.text import escape
+from shared.text import escape
 
 log = logging.getLogger("servers.prompts")
 

@@ -10,8 +10,8 @@ from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
 from servers.prompts.errors import PromptError
-from servers.prompts.templates.limits import MOST_CHARACTERS, MOST_ITEMS, spending
-from shared.kit.text import code_block
+from servers.prompts.templates.budget import MOST_CHARACTERS, MOST_ITEMS, spending
+from shared.text import code_block
 
 STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
 """Filters that `sandbox` puts into templates; nobody can write their names there."""

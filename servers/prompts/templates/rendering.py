@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from servers.prompts.errors import PromptError
 from servers.prompts.format.commands import PLACEHOLDER, find_places
 from servers.prompts.format.definitions import Message, Prompt, Role
-from servers.prompts.templates.limits import MOST_FILE_BYTES, MOST_SOURCE, RenderBudget, spending
+from servers.prompts.templates.budget import MOST_FILE_BYTES, MOST_SOURCE, RenderBudget, spending
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -18,6 +18,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
+from servers.prompts.templates.budget import MOST_ITEMS, spending
 from servers.prompts.templates.filters import (
     EACH,
     FILTERS,
@@ -28,8 +29,7 @@ from servers.prompts.templates.filters import (
     format_value,
     require_size,
 )
-from servers.prompts.templates.limits import MOST_ITEMS, spending
-from shared.kit.text import is_unicode
+from shared.text import is_unicode
 
 _ALLOWED: tuple[type[nodes.Node], ...] = (
     nodes.Template,

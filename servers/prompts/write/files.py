@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 
+from servers.common.files.directories import entry_in, read_file
 from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL
 from servers.prompts.library.folder import Folder, check_path
-from shared.kit.rooted.atomic import fresh_name, prepared, put_in_place, rename_to_free, sync_directory
-from shared.kit.rooted.directories import entry_in, read_file
-from shared.kit.rooted.entries import Entry, current, remove_tree, unlink
+from shared.program.files.atomic import fresh_name, prepared, put_in_place, rename_to_free, sync_directory
+from shared.program.files.entries import Entry, current, remove_tree, unlink
 
 _MOST_BYTES = 16_000_000
 """Of a file that is replaced."""

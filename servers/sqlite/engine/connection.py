@@ -21,10 +21,10 @@ import aiosqlite
 import anyio
 from anyio import to_thread
 
-from servers.sql.errors import SqlError
-from servers.sql.jobs import Job
+from servers.common.sql.errors import SqlError
+from servers.common.sql.jobs import Job
+from servers.sqlite.engine.deadline import Limits, StatementDeadline, Uninterruptible
 from servers.sqlite.engine.handle import OPENINGS, Handle, Work
-from servers.sqlite.engine.limits import Limits, StatementDeadline, Uninterruptible
 from servers.sqlite.engine.opening import Mode, OpenOptions
 from servers.sqlite.engine.process import WorkerProcess
 

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from servers.sql.database import Databases
-from servers.sql.errors import SqlError
-from servers.sql.jobs import Job
-from servers.sql.temporary import temporary_directory
+from servers.common.sql.database import Databases
+from servers.common.sql.errors import SqlError
+from servers.common.sql.jobs import Job
+from servers.common.sql.temporary import temporary_directory
 from servers.sqlite.engine.connection import Connection, Work
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.opening import Mode
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.quick import QuickReader

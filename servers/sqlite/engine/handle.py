@@ -10,8 +10,8 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from servers.sql.errors import SqlError
-from servers.sqlite.engine.limits import StatementDeadline, Uninterruptible
+from servers.common.sql.errors import SqlError
+from servers.sqlite.engine.deadline import StatementDeadline, Uninterruptible
 from servers.sqlite.engine.opening import GuardedConnection, OpenOptions, is_unrecovered, open_database, recover
 from servers.sqlite.errors import from_sqlite
 from servers.sqlite.schema.entries import suggest_names

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from servers.sql.errors import SqlError
-from servers.sqlite.engine.limits import (
+from servers.common.sql.errors import SqlError
+from servers.sqlite.engine.deadline import (
     Limits,
     StatementDeadline,
     impose_limits,

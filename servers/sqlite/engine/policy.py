@@ -35,7 +35,7 @@ _VIEWS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VI
 _SCHEMA = frozenset({"sqlite_master", "sqlite_temp_master"})
 _CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
 # One call of these may take hours with values as large as they may be: the product of both sizes. SQLite can't be
-# interrupted meanwhile. (LIKE and GLOB can't be either, but their patterns are short: see limits.py.)
+# interrupted meanwhile. (LIKE and GLOB can't be either, but their patterns are short: see deadline.py.)
 _UNINTERRUPTIBLE = frozenset(
     {"instr", "replace", "trim", "ltrim", "rtrim", "json_patch", "geopoly_overlap", "geopoly_within"}
 )

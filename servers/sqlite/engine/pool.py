@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.connection import Connection
 
 

@@ -16,12 +16,12 @@ from anyio.abc import Process
 from anyio.lowlevel import RunVar
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
+from servers.common.worker import kill_worker, start_worker
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.handle import Work
-from servers.sqlite.engine.limits import StatementDeadline
 from servers.sqlite.engine.opening import OpenOptions, recover
 from servers.sqlite.engine.worker import LENGTH, HeldCursor, pack, unpack
-from shared.kit.worker import kill_worker, start_worker
 
 T = TypeVar("T")
 

@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
+from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from servers.sqlite.engine.handle import Handle
-from servers.sqlite.engine.limits import Limits, StatementDeadline
 from servers.sqlite.engine.opening import GuardedConnection, OpenOptions
 from servers.sqlite.errors import from_sqlite
 

@@ -8,7 +8,7 @@ import re
 import sqlite3
 from functools import partial
 
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 
 # What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
 _TOKENS = re.compile(

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, BinaryIO, NoReturn
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
+from servers.sqlite.engine.deadline import Limits, StatementDeadline, Uninterruptible
 from servers.sqlite.engine.handle import Handle
-from servers.sqlite.engine.limits import Limits, StatementDeadline, Uninterruptible
 from servers.sqlite.engine.opening import OpenOptions
 
 LENGTH = struct.Struct(">Q")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from servers.sql.features.context import SCALAR
+from servers.common.sql.features.context import SCALAR
 
 from ..settings import Settings
 

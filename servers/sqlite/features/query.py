@@ -1,8 +1,15 @@
 """The tool that queries a database."""
 
-from servers.sql.features.context import NO_PARAMETERS, Ctx, CursorArgument, DatabaseArgument, MaxRowsArgument, Opened
-from servers.sql.features.reading import QueryResult, answer_at_once, answer_query
-from servers.sql.query import Parameters, Query
+from servers.common.sql.features.context import (
+    NO_PARAMETERS,
+    Ctx,
+    CursorArgument,
+    DatabaseArgument,
+    MaxRowsArgument,
+    Opened,
+)
+from servers.common.sql.features.reading import QueryResult, answer_at_once, answer_query
+from servers.common.sql.query.query import Parameters, Query
 from shared import Data, Features
 
 from .context import RESULT_APP, ParametersArgument, QueryArgument

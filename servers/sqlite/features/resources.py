@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from servers.sql.features import resources
-from servers.sql.features.context import Ctx, Opened
-from servers.sql.features.resources import JSON, SQL
+from servers.common.sql.features import resources
+from servers.common.sql.features.context import Ctx, Opened
+from servers.common.sql.features.resources import JSON, SQL
 from shared import Features
 
 _SCHEMA = "sqlite:///{db}/schema"

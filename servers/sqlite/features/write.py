@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from servers.sql.features import writing
-from servers.sql.features.context import (
+from servers.common.sql.features import writing
+from servers.common.sql.features.context import (
     NO_PARAMETERS,
     Ctx,
     DatabaseArgument,
@@ -15,9 +15,9 @@ from servers.sql.features.context import (
     tell_progress,
     turn_to_read,
 )
-from servers.sql.features.writing import OfEach, OneOrSeveral
-from servers.sql.write.csvs import CsvFormat
-from servers.sql.write.results import Statement, WriteResult
+from servers.common.sql.features.writing import OfEach, OneOrSeveral
+from servers.common.sql.write.csvs import CsvFormat
+from servers.common.sql.write.results import Statement, WriteResult
 from shared import Data, Features
 
 from ..database import SqliteDatabase

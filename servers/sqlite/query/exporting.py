@@ -7,10 +7,10 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from servers.sql.formats import ExportFile, ExportRequest
-from servers.sql.pages import Row, fetch
-from servers.sql.query import Query
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.common.sql.query.formats import ExportFile, ExportRequest
+from servers.common.sql.query.pages import Row, fetch
+from servers.common.sql.query.query import Query
+from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.query.values import encode_rows
 
 _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000

@@ -12,13 +12,13 @@ from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
-from servers.sql.pages import AnswerLimits, Page, Row
-from servers.sql.plan import Plan, PlanStep, make_plan
-from servers.sql.query import Query
-from servers.sql.texts import shorten
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.common.sql.query.pages import AnswerLimits, Page, Row
+from servers.common.sql.query.plan import Plan, PlanStep, make_plan
+from servers.common.sql.query.query import Query
+from servers.common.sql.texts import shorten
+from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.sql import replace_parameters
-from servers.sqlite.query.fill import fill_page, fill_row
+from servers.sqlite.query.paging import fill_page, fill_row
 from servers.sqlite.schema.entries import keeps_snapshots
 
 _STEPS = 500

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits, Page
-from servers.sql.query import TableRows
-from servers.sql.schema.records import Entry
-from servers.sql.uris import join_key, split_key
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits, Page
+from servers.common.sql.query.query import TableRows
+from servers.common.sql.schema.records import Entry
+from servers.common.sql.uris import join_key, split_key
+from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.sql import quote, select
-from servers.sqlite.query.fill import fill_page
+from servers.sqlite.query.paging import fill_page
 from servers.sqlite.schema.columns import read_columns
 from servers.sqlite.schema.entries import get_entry, hold_snapshot
 

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import anyio
 
-from servers.sql.errors import SqlError
-from servers.sql.held_names import HeldNames
-from servers.sql.jobs import Job
-from servers.sql.pages import AnswerLimits, Page
-from servers.sql.query import Query
+from servers.common.sql.errors import SqlError
+from servers.common.sql.handles import HeldNames
+from servers.common.sql.jobs import Job
+from servers.common.sql.query.pages import AnswerLimits, Page
+from servers.common.sql.query.query import Query
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import Answer, Remainder, resume, run_query
 
 _KEPT = 30.0

@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 
 _EXACT = 1 << 53
 """Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""

@@ -10,9 +10,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from servers.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
-from servers.sql.texts import shorten
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
+from servers.common.sql.texts import shorten
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.query.values import encode_cells
 from servers.sqlite.schema.entries import ask, select_unnameable

@@ -14,11 +14,11 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from servers.sql.errors import SqlError
-from servers.sql.schema.records import Entry
-from servers.sql.schema.script import join_statements
-from servers.sql.texts import fence, find_nearest, format_name
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.common.sql.errors import SqlError
+from servers.common.sql.schema.records import Entry
+from servers.common.sql.schema.script import join_statements
+from servers.common.sql.texts import fence, find_nearest, format_name
+from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 
 Hidden = Callable[[str], bool]
 """Whether no statement may read the table of that name."""

@@ -3,11 +3,11 @@
 import sqlite3
 import time
 
-from servers.sql.schema import overview
-from servers.sql.schema.lines import ByteBudget
-from servers.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
-from servers.sql.schema.records import TableColumn
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.common.sql.schema import overview
+from servers.common.sql.schema.lines import ByteBudget
+from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
+from servers.common.sql.schema.records import TableColumn
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 from servers.sqlite.schema.entries import hold_snapshot, list_entries
 

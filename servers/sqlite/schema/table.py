@@ -3,12 +3,12 @@
 import sqlite3
 from contextlib import closing
 
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.schema import table
-from servers.sql.schema.lines import ByteBudget
-from servers.sql.schema.records import Entry
-from servers.sql.schema.table import (
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.schema import table
+from servers.common.sql.schema.lines import ByteBudget
+from servers.common.sql.schema.records import Entry
+from servers.common.sql.schema.table import (
     FRAME,
     SAMPLE_CELL,
     SAMPLE_SHARE,
@@ -17,9 +17,9 @@ from servers.sql.schema.table import (
     TableFacts,
     TableRequest,
 )
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.sql import select
-from servers.sqlite.query.fill import fill_page
+from servers.sqlite.query.paging import fill_page
 from servers.sqlite.schema.columns import (
     compute_statistics,
     read_columns,

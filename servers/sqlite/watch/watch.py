@@ -13,13 +13,13 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
-from servers.sql.database import Databases
-from servers.sql.file_events import watch_events
-from servers.sql.watch import DatabaseWatch
+from servers.common.notices import Notices
+from servers.common.sql.database import Databases
+from servers.common.sql.file_events import watch_events
+from servers.common.sql.watch import DatabaseWatch
 from servers.sqlite.engine.database import Database
 from servers.sqlite.uris import URIS
 from servers.sqlite.watch.watched_database import UNSEEN, Watched, fold_name, read_fingerprint
-from shared.kit.notices import Notices
 
 _BESIDE = ("", "-wal", "-journal")
 """Endings of the names of the files that a commit writes to."""

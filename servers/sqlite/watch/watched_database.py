@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import anyio
 
-from servers.sql import watch
-from servers.sql.errors import SqlError
-from servers.sql.uris import Target
+from servers.common.sql import watch
+from servers.common.sql.errors import SqlError
+from servers.common.sql.uris import Target
 from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.uris import URIS
 
 _PATIENCE = 1.0

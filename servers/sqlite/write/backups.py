@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from servers.sql.errors import SqlError
-from servers.sql.texts import fence
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import fence
+from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.schema.entries import hold_snapshot, keeps_snapshots
-from shared.kit.rooted.atomic import rename, sync, sync_directory
-from shared.kit.rooted.entries import create, entry_at
+from shared.program.files.atomic import rename, sync, sync_directory
+from shared.program.files.entries import create, entry_at
 
 _SUFFIX = ".part"
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from servers.sql.errors import SqlError
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
+from servers.common.sql.errors import SqlError
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
 from servers.sqlite.write.previews import Preview
 from servers.sqlite.write.session import Session
 from servers.sqlite.write.statements import run_all

@@ -5,10 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.csvs import Records, infer_types
-from servers.sql.write.imports import FIRST, LAST, ONLY, Import, Imported, match_columns, name_columns, open_rows
-from servers.sqlite.engine.limits import retry_locked
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.csvs import Records, infer_types
+from servers.common.sql.write.imports import (
+    FIRST,
+    LAST,
+    ONLY,
+    Import,
+    Imported,
+    match_columns,
+    name_columns,
+    open_rows,
+)
+from servers.sqlite.engine.deadline import retry_locked
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.write.session import Session
 

@@ -13,10 +13,10 @@ from typing import Any, Self
 
 from pydantic_core import to_json
 
-from servers.sql.pages import AnswerLimits
-from servers.sql.query import Parameters
-from servers.sql.write.results import TableChange
-from servers.sqlite.engine.limits import retry_locked
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import Parameters
+from servers.common.sql.write.results import TableChange
+from servers.sqlite.engine.deadline import retry_locked
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.query.values import encode_cells
 from servers.sqlite.write.session import Session

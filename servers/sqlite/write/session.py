@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from servers.sql.jobs import Job
-from servers.sql.write.consent import Figures
+from servers.common.sql.jobs import Job
+from servers.common.sql.write.consent import Figures
 from servers.sqlite.engine.database import Committed, Database, ignore_commit
-from servers.sqlite.engine.limits import StatementDeadline, retry_locked
+from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.opening import GuardedConnection
 from servers.sqlite.engine.sql import quote
 

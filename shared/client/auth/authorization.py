@@ -10,8 +10,8 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from ...auth.addresses import check_scheme
 from ...auth.metadata import IssuerMetadata
 from ...errors import AuthError
-from ...kit.text import escape
 from ...protocol.records import record
+from ...text import escape
 from .registration import is_visible
 
 __all__ = ["Authorization", "Redirect", "check_iss"]

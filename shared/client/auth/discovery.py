@@ -16,8 +16,8 @@ from ...auth.metadata import (
 )
 from ...auth.web import Web
 from ...errors import AuthError
-from ...kit.text import escape
 from ...protocol.records import record
+from ...text import escape
 from .challenges import Challenge
 
 __all__ = ["Found", "discover"]

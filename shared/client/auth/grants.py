@@ -9,7 +9,7 @@ from authlib.oauth2.rfc7523.jwt_bearer import JWT_BEARER_GRANT_TYPE
 from ...auth.metadata import IssuerMetadata
 from ...auth.web import Web
 from ...errors import AuthError, LoginRequired
-from ...kit.text import escape
+from ...text import escape
 from .authorization import Authorization, Redirect
 from .registration import ClientInformation
 from .token_endpoint import TokenEndpoint

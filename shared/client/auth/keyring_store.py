@@ -15,7 +15,7 @@ from keyring.backend import KeyringBackend
 from keyring.errors import InitError, KeyringError, KeyringLocked, NoKeyringError, PasswordDeleteError
 
 from ...errors import AuthError
-from ...kit.text import escape
+from ...text import escape
 from .store import IN_KEYRING, FileTokens, OutOfReach
 from .tokens import Key
 

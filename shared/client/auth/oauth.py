@@ -7,16 +7,16 @@ from urllib.parse import urlsplit
 from ...auth.metadata import IssuerMetadata, canonical, covers
 from ...auth.web import Web
 from ...errors import AuthError
-from ...kit.text import escape
 from ...protocol.records import record
+from ...text import escape
 from .challenges import Challenge, pick_challenge
 from .discovery import discover
 from .grants import AuthorizationCode, Grant, TokenRequest, binding_of
-from .held import HeldTokens, OAuthOptions
-from .kept import Login, bound_issuer, pointer_key, registration_key
 from .proofs import Proofs
 from .registration import ClientInformation, register
 from .scopes import choose_scopes
+from .stored_login import Login, bound_issuer, pointer_key, registration_key
+from .token_cache import HeldTokens, OAuthOptions
 from .token_endpoint import TokenEndpoint, TokenRefused
 from .tokens import MemoryTokens, TokenStore
 

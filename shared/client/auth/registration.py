@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ...auth.metadata import IssuerMetadata
 from ...auth.web import Web
 from ...errors import AuthError
-from ...kit.text import escape
+from ...text import escape
 
 __all__ = ["ClientInformation", "is_visible", "register"]
 

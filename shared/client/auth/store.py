@@ -16,8 +16,8 @@ import anyio
 import filelock
 
 from ...errors import AuthError
-from ...kit.rooted.atomic import prepared, put_in_place
-from ...kit.rooted.entries import current, entry_at
+from ...program.files.atomic import prepared, put_in_place
+from ...program.files.entries import current, entry_at
 from .tokens import Key
 
 __all__ = ["IN_KEYRING", "FileTokens", "OutOfReach"]

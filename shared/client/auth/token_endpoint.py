@@ -17,7 +17,7 @@ from ...auth.addresses import check_scheme
 from ...auth.metadata import IssuerMetadata
 from ...auth.web import Answer, Web
 from ...errors import AuthError
-from ...kit.text import escape
+from ...text import escape
 from .proofs import Proofs
 from .registration import ClientInformation, is_visible
 from .tokens import Token

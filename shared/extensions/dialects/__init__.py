@@ -17,7 +17,7 @@ from ...errors import InvalidParams
 from ...protocol.methods import REQUESTS, Method
 from ...protocol.types.base import Params, first_fault
 from ...protocol.versions import V2026_07_28
-from ...server.context import Context
+from ...server.dispatch.context import Context
 from ...server.extension import Extension
 from ...server.features import Handler
 from ...server.running import Running

@@ -20,7 +20,7 @@ from ...protocol.types.resources import ReadResourceParams
 from ...protocol.types.tools import CallToolParams
 from ...protocol.uri_template import with_query
 from ...protocol.wire.jsonrpc import texts_of
-from ...server.context import Context
+from ...server.dispatch.context import Context
 from ...server.features import Handler
 from ...server.resources import RegisteredResource
 from ...server.running import Running

@@ -14,7 +14,7 @@ from typing import Any
 from ...protocol.types.base import Annotations, Params
 from ...protocol.types.prompts import Prompt, PromptArgument
 from ...protocol.types.resources import ReadResourceParams
-from ...server.context import Context
+from ...server.dispatch.context import Context
 from ...server.features import Handler
 from ...server.running import Running
 from . import ask, read_params

@@ -11,16 +11,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ...concurrency import background
 from ...contracts import TaskRecord
 from ...errors import InvalidParams, MethodNotFound, RpcError
-from ...kit.tasks import background
 from ...protocol.identity import Span
 from ...protocol.methods import Method
 from ...protocol.pagination import page
 from ...protocol.types.base import first_fault
 from ...protocol.types.tasks import ListTasksParams, TaskParams, TaskRequest, TaskStatus
 from ...protocol.versions import V2025_11_25
-from ...server.context import Context
+from ...server.dispatch.context import Context
 from ...server.extension import Capability
 from ...server.features import Handler
 from ...server.running import Running

@@ -15,7 +15,7 @@ from ...contracts import TaskRecord
 from ...errors import MissingCapability, PeerError, RpcError
 from ...protocol.identity import Peer
 from ...protocol.types.tasks import RELATED_TASK
-from ...server.context import Context
+from ...server.dispatch.context import Context
 from . import states
 from .runner import Tasks
 

@@ -18,7 +18,7 @@ from ...protocol.types.resources import SubscriptionFilter
 from ...protocol.types.tasks import TASKS, TaskParams, TaskStatus, UpdateTaskParams
 from ...protocol.types.tools import CallToolParams
 from ...protocol.versions import V2026_07_28
-from ...server.context import Context
+from ...server.dispatch.context import Context
 from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
 from ...server.running import Running

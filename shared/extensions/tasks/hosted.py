@@ -13,14 +13,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from ...concurrency import Signal
 from ...contracts import TaskRecord
 from ...errors import InputRequired, InternalError, PeerError, RpcError
-from ...kit.tasks import Signal
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.questions import Question, requests_of
 from ...protocol.shaping import settle
 from ...protocol.types.tasks import TaskStatus
-from ...server.context import Context
+from ...server.dispatch.context import Context
 from . import states
 from .runner import Tasks, log_failure, principal_of
 

@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...auth.policy import grants
+from ...concurrency import Crew
 from ...contracts import TaskRecord, TaskStore
 from ...errors import InsufficientScope, InvalidParams, Unavailable
-from ...kit.tasks import Crew
 from ...protocol.identity import Peer
 from ...protocol.types.tasks import TASKS
 from ...protocol.types.tools import TaskSupport
-from ...server.context import Context
+from ...server.dispatch.context import Context
 from ...server.running import Running
 from ...stores.memory_tasks import MemoryTasks
 from .states import is_over

@@ -9,7 +9,7 @@ import asyncio
 
 from ...contracts import Rate
 from ...errors import Unavailable
-from ...kit.expiry import ExpiryQueue
+from ...expiry import ExpiryQueue
 from ..memory_limiter import MemoryLimiter
 from .link import Link
 

@@ -21,8 +21,8 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, ReadOnlyError, RedisError, ResponseError
 
+from ...concurrency import Signal
 from ...errors import Unavailable
-from ...kit.tasks import Signal
 from .scripts import BATCH, JOIN, LEAVE
 
 __all__ = ["PATIENCE_SECONDS", "QUEUED_BYTES", "Arguments", "Link", "Reply", "Undo", "why_away"]

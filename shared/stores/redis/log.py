@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from ...contracts import EventReader, ReplayLimits
-from ...kit.expiry import ExpiryQueue
+from ...expiry import ExpiryQueue
 from ...protocol.http.rules import Refusal
 from ...protocol.wire.jsonrpc import RequestId
 from .link import Arguments, Link

@@ -14,8 +14,8 @@ import anyio
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from ...concurrency import background
 from ...contracts import ReplayLimits, ReplicaWatcher, TaskLimits
-from ...kit.tasks import background
 from .blobs import RedisBlobs
 from .bus import RedisBus
 from .limiter import RedisLimiter

@@ -1,1 +1,1 @@
-"""Streamable HTTP: the endpoint, its sessions and streams, and a client."""
+"""HTTP: Streamable HTTP, HTTP+SSE and WebSockets behind one listener, and the client side of them."""

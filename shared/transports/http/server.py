@@ -11,14 +11,14 @@ import anyio
 import uvicorn
 from anyio import CancelScope, create_task_group
 
-from ...ops.footprint import fill_free_lists
 from ...server.running import Running
-from .access_log import AccessLog
-from .app import Front, HttpApp, HttpOptions
-from .closing import all_accepted, take_no_more
-from .connections import Connection
+from ...telemetry.footprint import fill_free_lists
+from .app.access_log import AccessLog
+from .app.app import Front, HttpApp, HttpOptions
+from .app.mount import Mount
+from .engine.connections import Connection
+from .engine.graceful_close import all_accepted, take_no_more
 from .listener import LINGER_SECONDS, listen
-from .mount import Mount
 
 __all__ = ["HttpOptions", "http_app", "run_http", "run_mounts"]
 

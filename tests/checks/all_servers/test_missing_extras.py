@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.kit.program import needs_extra
+from shared.program.messages import needs_extra
 
 ROOT = Path(__file__).resolve().parents[3]
 

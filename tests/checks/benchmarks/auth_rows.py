@@ -22,8 +22,8 @@ from joserfc import jwt
 from joserfc.jwk import ECKey
 
 from shared.auth.dpop import make_proof, new_key
-from shared.transports.http.allowances import Allowances
-from shared.transports.http.limits import ClientLimits
+from shared.transports.http.limits.endpoint_limits import ClientLimits
+from shared.transports.http.limits.rate_limits import Allowances
 from tests.checks.benchmarks import messages, targets
 from tests.checks.benchmarks.machine import apart
 from tests.checks.benchmarks.messages import Ask

@@ -17,7 +17,7 @@ from statistics import median
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from servers.bundle.workbench.front import INDEX
-from servers.web import pages
+from servers.common.web import pages
 from tests.checks.benchmarks import targets
 from tests.checks.benchmarks.peers import ROOT, Peer
 from tests.checks.benchmarks.targets import Measure

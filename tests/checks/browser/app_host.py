@@ -11,7 +11,7 @@ from typing import Any
 
 from playwright.async_api import FrameLocator, Page
 
-from servers.web import pages
+from servers.common.web import pages
 from tests.checks.browser.site import Site
 
 __all__ = ["AppHost", "open_app"]

@@ -8,7 +8,7 @@ process has a browser of its own, and each test a context of its own, with no co
 
 - `page` is a page that fails its test when anything goes wrong in it (see `watched.py`); `problems` is the list, for
   a test that expects something to go wrong: it takes away what it expects.
-- `site` serves assembled pages on loopback; `show` makes a page of a script that uses parts of `servers/web`.
+- `site` serves assembled pages on loopback; `show` makes a page of a script that uses parts of `servers/common/web`.
 - `new_page` makes more such pages: with another width, scheme of colours, or permission.
 """
 
@@ -24,7 +24,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from servers.web import pages
+from servers.common.web import pages
 from tests.checks.browser.chromium import ARGUMENTS, find_chromium
 from tests.checks.browser.site import Site, serve_pages
 from tests.checks.browser.watched import watch

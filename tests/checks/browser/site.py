@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
-from servers.web.pages import Page
+from servers.common.web.pages import Page
 from tests.checks.interop.pages import served
 
 __all__ = ["Site", "serve_pages"]

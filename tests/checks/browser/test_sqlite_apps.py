@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
-from servers.web import pages
+from servers.common.web import pages
 from tests.checks.browser.app_host import AppHost, open_app
 from tests.checks.browser.site import Site
 from tests.checks.browser.sqlite_server import Server, make_database, run_server

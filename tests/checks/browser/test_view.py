@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from servers.web import pages
+from servers.common.web import pages
 from tests.checks.browser.app_host import AppHost, open_app
 from tests.checks.browser.site import Site
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from servers.bundle.hosts.bundled import Elsewhere, reached
+from servers.bundle.host_entries import Elsewhere, reached
 from servers.bundle.hosts.clients import CLIENTS
 from servers.bundle.hosts.configured import write_snippet
 from tests.checks.browser.conftest import NewPage

@@ -9,13 +9,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.bundle.remote import Remote
+from servers.bundle.proxy.remote import Remote
 from shared.auth.metadata import IssuerMetadata, canonical
 from shared.client.auth.discovery import Found
 from shared.client.auth.grants import AuthorizationCode
-from shared.client.auth.kept import Kept, Login, keep
 from shared.client.auth.registration import ClientInformation
 from shared.client.auth.store import FileTokens
+from shared.client.auth.stored_login import Kept, Login, keep
 from shared.client.auth.tokens import Token
 from shared.client.connect import connect, connect_stdio
 from shared.errors import PeerError

@@ -1,6 +1,6 @@
 """Children that do what no server should: each call ends with a typed error or is answered, and nothing is left. What
 they say that is no answer is in `tests/shared/client/test_connect.py`, and the life of processes in
-`tests/shared/transports/test_process.py`."""
+`tests/shared/transports/child/test_process.py`."""
 
 import sys
 from collections.abc import AsyncIterator

@@ -79,7 +79,7 @@ async def check_arguments(client: Client) -> None:
 
 async def list_skills(client: Client) -> None:
     """Skills are found out, and left alone."""
-    from shared.client.skills import ServerSkills
+    from shared.client.skills.skills import ServerSkills
 
     await ServerSkills(client, "mock").list_skills()
 
@@ -87,8 +87,8 @@ async def list_skills(client: Client) -> None:
 async def refuse_skill(client: Client) -> None:
     """Loads a skill that is not what was listed, and goes on to its next file only if it is let. Raises RuntimeError
     where it is."""
-    from shared.client.skill_checks import SkillRefused
-    from shared.client.skills import ServerSkills
+    from shared.client.skills.skill_checks import SkillRefused
+    from shared.client.skills.skills import ServerSkills
 
     skills = ServerSkills(client, "mock")
     (entry,) = await skills.list_skills()

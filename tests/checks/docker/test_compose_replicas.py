@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from shared.program.options import variable_of
 from shared.program.run import Options
+from shared.program.settings.options import variable_of
 from tests.checks.docker.images import COMPOSE, REPLICAS, ROOT, cells
 from tests.checks.docker.proxy import CONF
 from tests.checks.docker.test_compose import SCHEMA, SERVERS, test_each_is_confined

@@ -13,7 +13,7 @@ import pytest
 
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings
-from shared.server.connection import serve
+from shared.server.dispatch.connection import serve
 from shared.server.running import Running
 from shared.transports.memory import MemoryTransport, memory_pair
 from tests.descriptors import descriptors, settled_descriptors

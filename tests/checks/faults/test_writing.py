@@ -16,8 +16,8 @@ ROUNDS = 200
 SETUP = """
 import itertools, json, os, sys
 from pathlib import Path
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.roots import Roots
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.edit.edit import FileEdits, edit_files

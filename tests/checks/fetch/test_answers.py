@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from servers.fetch.errors import CODES, FetchError
-from servers.fetch.load.limits import LITTLE, ByteBudget
 from servers.fetch.load.loader import Loader, LoadRules
+from servers.fetch.load.throttling import LITTLE, ByteBudget
 from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.pages.fetcher import Fetcher

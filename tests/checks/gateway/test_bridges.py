@@ -7,17 +7,17 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.gateway.bridge import bridge
+from servers.gateway.rules.extension import rules
+from servers.gateway.rules.names import Rules
+from servers.gateway.rules.pins import Pins
 from shared import Context, Running
-from shared.gateway.bridge import bridge
-from shared.gateway.rules.extension import rules
-from shared.gateway.rules.names import Rules
-from shared.gateway.rules.pins import Pins
 from tests.quiet import quiet
 from tests.servers.everything.peer import CAPABILITIES, called, listed, settled, text
-from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, OLD, Behind
-from tests.shared.gateway.changes import listening, subscribed, updated
-from tests.shared.gateway.joined.members import Door, joined, small
-from tests.shared.gateway.rules.test_rules import declare, names_of
+from tests.servers.gateway.bridge.upstreams import EVERY_PAIR, OLD, Behind
+from tests.servers.gateway.changes import listening, subscribed, updated
+from tests.servers.gateway.joined.members import Door, joined, small
+from tests.servers.gateway.rules.test_rules import declare, names_of
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, Json, Peer, server, talking
 
 
@@ -98,7 +98,7 @@ async def test_a_server_that_is_lost_leaves_ours_and_returns(
     version: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # How long a session is waited for nobody may set.
-    monkeypatch.setattr("shared.gateway.bridge.own_sessions.AWAY_SECONDS", 0.01)
+    monkeypatch.setattr("servers.gateway.bridge.calls.own_sessions.AWAY_SECONDS", 0.01)
     behind = Behind(mode=mode)
     async with behind_door(behind, version) as peer:
         await listening(peer, "tools")

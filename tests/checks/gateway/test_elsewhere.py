@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from shared.gateway.bridge import Upstream, bridge
-from tests.shared.gateway.bridge.upstreams import NEW, OLD, child, over_http
-from tests.shared.gateway.changes import subscribed, updated
+from servers.gateway.bridge import Upstream, bridge
+from tests.servers.gateway.bridge.upstreams import NEW, OLD, child, over_http
+from tests.servers.gateway.changes import subscribed, updated
 from tests.shared.server.peer import ERAS, STATELESS, talking
 
 WATCHED = "test://watched-resource"

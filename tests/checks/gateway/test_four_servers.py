@@ -16,8 +16,8 @@ from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings as SqliteSettings
 from shared import Running
 from shared.protocol.types.skills import SKILLS
-from tests.shared.gateway.changes import subscribed, updated
-from tests.shared.gateway.joined.members import Door, joined
+from tests.servers.gateway.changes import subscribed, updated
+from tests.servers.gateway.joined.members import Door, joined
 from tests.shared.server.peer import ERAS, STATELESS, Json, Peer, talking
 from tests.wire import CLIENT_INFO
 

@@ -6,13 +6,13 @@ import sys
 import anyio
 import pytest
 
-from shared.gateway.bridge import Bridge, bridge
-from shared.server.context import Context
+from servers.gateway.bridge import Bridge, bridge
+from shared.server.dispatch.context import Context
 from shared.server.running import Running
 from tests.descriptors import descriptors
 from tests.quiet import quiet
+from tests.servers.gateway.bridge.upstreams import EVERY_PAIR, Behind, bridged, child
 from tests.shared.client.small import Small, text_of
-from tests.shared.gateway.bridge.upstreams import EVERY_PAIR, Behind, bridged, child
 from tests.shared.server.peer import PATIENCE, Json, Peer, talking
 from tests.wire import NEWEST_HANDSHAKE, STATELESS
 
@@ -20,7 +20,7 @@ RUBBISH = """
 print("Welcome!", flush=True)
 print('{"jsonrpc": "2.0", "id": 1]', "[]", "\\x00\\xff", sep="\\n", flush=True)
 from shared.program.run import run
-from tests.shared.gateway.bridge.dying import app
+from tests.servers.gateway.bridge.dying import app
 run(app)
 """
 

@@ -9,9 +9,9 @@ import pytest
 
 from shared import Context
 from shared.protocol.session.events import Call
-from shared.server.connection import Connection
-from tests.shared.gateway.changes import subscribed
-from tests.shared.gateway.joined.members import Door, joined, small
+from shared.server.dispatch.connection import Connection
+from tests.servers.gateway.changes import subscribed
+from tests.servers.gateway.joined.members import Door, joined, small
 from tests.shared.server.peer import ERAS, talking
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from servers.everything.features.resources import WATCHED
 from servers.everything.server import app
+from servers.gateway.joined.gateway import gateway
 from shared import Running
-from shared.gateway.joined.gateway import gateway
 from shared.protocol.types.base import LOG_LEVEL
 from tests.servers.everything.peer import CAPABILITIES, settled
-from tests.shared.gateway.joined.members import Door
+from tests.servers.gateway.joined.members import Door
 from tests.shared.server.peer import ERAS, Json, talking
 from tests.wire import STATELESS
 

@@ -16,7 +16,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from shared.server.context import Context
+from shared.server.dispatch.context import Context
 from tests.shared.transports.http.http_wire import PATIENCE, Json, Probe, Site, events, make_server, merged, served
 from tests.wire import Wire, listening
 

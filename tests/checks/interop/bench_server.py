@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from shared import Context, Data, Implementation, Opening, PromptMessage, Resource, Server, TextContent
 from shared.program.run import run
 from shared.protocol.session.questions import elicit_form
-from shared.server.context import form_schema
+from shared.server.dispatch.context import form_schema
 
 CITIES = ["Bergen", "Berlin", "Bern", "Oslo"]
 

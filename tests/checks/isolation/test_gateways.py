@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from servers.everything.server import app as everything
+from servers.gateway.bridge import bridge
 from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings
 from shared import Resource
-from shared.gateway.bridge import bridge
-from shared.server.context import Context
+from shared.server.dispatch.context import Context
 from tests.checks.isolation.parties import Party, parties, parties_at
 from tests.checks.isolation.test_servers import asking_task, assert_own, both, settings, status
+from tests.servers.gateway.bridge.upstreams import NEW, OLD, Behind
+from tests.servers.gateway.joined.members import Door, joined
 from tests.shared.client.small import Small
-from tests.shared.gateway.bridge.upstreams import NEW, OLD, Behind
-from tests.shared.gateway.joined.members import Door, joined
 from tests.shared.transports.http.http_wire import Json
 
 __all__ = ["settings"]

@@ -18,15 +18,15 @@ AREAS = {
     ),
     "limits": Area(
         (
-            "shared/kit/expiry.py",
-            "shared/server/limits.py",
-            "shared/server/calls.py",
-            "shared/server/thread_turns.py",
+            "shared/expiry.py",
+            "shared/server/dispatch/limits.py",
+            "shared/server/dispatch/calls.py",
+            "shared/server/dispatch/thread_limiter.py",
             "shared/stores/*",
-            "shared/transports/http/connections.py",
-            "shared/transports/http/limits.py",
-            "shared/transports/http/quotas.py",
-            "shared/transports/http/streams.py",
+            "shared/transports/http/engine/connections.py",
+            "shared/transports/http/limits/endpoint_limits.py",
+            "shared/transports/http/limits/client_shares.py",
+            "shared/transports/http/streamable/streams.py",
             "shared/transports/stdio.py",
         ),
         (
@@ -34,7 +34,7 @@ AREAS = {
             "tests/shared/stores",
             "tests/checks/stores",
             "tests/shared/server",
-            "tests/shared/kit/test_expiry.py",
+            "tests/shared/test_expiry.py",
             "tests/checks/faults/test_amounts.py",
         ),
     ),
@@ -47,10 +47,11 @@ AREAS = {
         ),
     ),
     "filesystem": Area(
-        ("shared/kit/rooted/*", "servers/filesystem/edit/*"), ("tests/shared/kit/rooted", "tests/servers/filesystem")
+        ("shared/program/files/*", "servers/common/files/*", "servers/filesystem/edit/*"),
+        ("tests/shared/program/files", "tests/servers/common/files", "tests/servers/filesystem"),
     ),
     "sqlite": Area(
-        ("servers/sqlite/engine/*", "servers/sqlite/write/*"), ("tests/servers/sqlite", "tests/servers/sql")
+        ("servers/sqlite/engine/*", "servers/sqlite/write/*"), ("tests/servers/sqlite", "tests/servers/common/sql")
     ),
     "fetch": Area(("servers/fetch/network/*", "servers/fetch/load/robots.py"), ("tests/servers/fetch",)),
     "prompts": Area(("servers/prompts/library/folder.py", "servers/prompts/write/*"), ("tests/servers/prompts",)),

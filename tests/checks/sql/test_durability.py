@@ -34,12 +34,12 @@ SETUP = """
 import asyncio, contextlib, itertools, json, sys
 from functools import partial
 from pathlib import Path
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 from servers.sqlite.write import importing
 from servers.sqlite.write.backups import back_up
-from servers.sql.write.consent import Consent
-from servers.sql.write.csvs import CsvFormat, open_text
-from servers.sql.write.imports import Import
+from servers.common.sql.write.consent import Consent
+from servers.common.sql.write.csvs import CsvFormat, open_text
+from servers.common.sql.write.imports import Import
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import execute, opened
 

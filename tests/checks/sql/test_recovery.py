@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.database import Source, open_databases
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from tests.checks.faults.test_writing import own_mounts
 from tests.servers.sqlite.killed import ALL, ROWS, TOLD, kill_in_midwrite, leave_hot_journal, make, values
 from tests.servers.sqlite.serving import served

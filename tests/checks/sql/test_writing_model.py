@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 from tests.servers.sqlite.writing import SCHEMA, dry_run, execute, opened
 
 TABLES = ("t", "child", "keyed", "log")

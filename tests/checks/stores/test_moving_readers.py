@@ -13,7 +13,7 @@ from shared.contracts import EventReader, EventStream, SessionRecord
 from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.stores.redis.stores import RedisReplica
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits.endpoint_limits import SessionLimits
 from tests.checks.stores.histories import AtWork, Plan, run
 from tests.checks.stores.test_linearizable import WRONG, many
 from tests.redis_server import RedisServer

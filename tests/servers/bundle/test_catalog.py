@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from servers.bundle.catalog import CATALOG, Argument, Entry, catalog_schema, load_catalog
 from shared.auth.policy import Policy
 from shared.client.client import Client
-from shared.program.options import flag_of, variable_of
+from shared.program.settings.options import flag_of, variable_of
 from shared.server.server import Server
 from shared.testing import connected
 from tests.postgres_server import any_database

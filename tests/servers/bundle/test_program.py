@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from servers.bundle.program import COMMANDS, main
-from shared.kit.program import needs_extra
+from shared.program.messages import needs_extra
 from shared.version import __version__
 from tests.servers.bundle.refusals import refused
 

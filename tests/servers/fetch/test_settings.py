@@ -12,7 +12,7 @@ from servers.fetch.load.headers import parse_host_header
 from servers.fetch.read.pipe_frames import MAX_BODY
 from servers.fetch.server import app
 from servers.fetch.settings import Narrowing, Settings
-from shared.kit.program import needs_extra
+from shared.program.messages import needs_extra
 from shared.program.run import check_arguments
 
 

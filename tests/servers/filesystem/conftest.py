@@ -1,10 +1,10 @@
-"""The same files and directories as the tests of the kit have, and ways to change them in short."""
+"""The same files and directories as the tests of `servers.common.files` have, and ways to change them in short."""
 
 import pytest
 
 from servers.filesystem.edit.write import write_file
+from tests.servers.common.files.conftest import SECRET, at, either, files, no_leak, outside, root, swapping, way
 from tests.servers.filesystem.editing_files import edit_file
-from tests.shared.kit.rooted.conftest import SECRET, at, either, files, no_leak, outside, root, swapping, way
 
 __all__ = ["SECRET", "at", "either", "files", "no_leak", "outside", "root", "swapping", "way"]
 

@@ -4,7 +4,7 @@ import pytest
 
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.replacements import Edit
-from shared.kit.errors import PathError
+from shared.coded_errors import PathError
 
 
 def edit_file(files, place, edits, etag=None, **more):

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
 from servers.filesystem.edit.delete import delete
 from servers.filesystem.edit.move import copy, move
 from servers.filesystem.edit.write import create_directory, write_file
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.roots import Roots
 from tests import disk
+from tests.servers.common.files.conftest import opened_by
 from tests.servers.filesystem.editing_files import code, edit_file
-from tests.shared.kit.rooted.conftest import opened_by
 
 PATHS = st.sampled_from(["a", "b", "d", "d/a", "d/e", "d/e/a", "a/x"])
 TEXTS = st.sampled_from(["", "one", "two", "one two", "one one"])

@@ -6,6 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from servers.common.files import locks
+from servers.common.files.denylist import Denylist
+from servers.common.files.names import MAX_PATH
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
+from servers.common.files.small_reads import SmallFiles
 from servers.filesystem.edit import delete as deleting
 from servers.filesystem.edit import edit as editing
 from servers.filesystem.edit import move as moving
@@ -26,16 +32,10 @@ from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import Page
 from servers.filesystem.search.tree import Limits, directory_tree
 from servers.filesystem.watch.fingerprint import look
-from shared.kit.errors import PathError
-from shared.kit.rooted import locks
-from shared.kit.rooted.denylist import Denylist
-from shared.kit.rooted.entries import Place
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.names import MAX_PATH
-from shared.kit.rooted.roots import Roots
-from shared.kit.rooted.small_reads import SmallFiles
+from shared.coded_errors import PathError
+from shared.program.files.entries import Place
+from tests.servers.common.files.conftest import opened_by
 from tests.servers.filesystem.editing_files import code, edit_file
-from tests.shared.kit.rooted.conftest import opened_by
 
 if sys.platform != "win32":
     import fcntl

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servers.common.files.small_reads import SmallFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.files import open_files
 from servers.filesystem.read import binary, pages
 from servers.filesystem.read.binary import bytes_of, read_bytes
 from servers.filesystem.read.pages import read_text, text_in
 from servers.filesystem.read.parts import WHOLE, Part
-from shared.kit.rooted.small_reads import SmallFiles
 
 
 @pytest.fixture

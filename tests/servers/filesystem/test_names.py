@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.names import told
-from shared.kit.text import displayed
+from shared.text import displayed
 
 SHOWN = [
     ("plain name.txt", "plain name.txt"),

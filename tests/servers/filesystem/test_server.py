@@ -14,7 +14,7 @@ from servers.filesystem import server
 from servers.filesystem.errors import FilesError
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
-from shared.kit.rooted.entries import etag_of
+from shared.program.files.entries import etag_of
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.serving import inside, served, uri_of
 from tests.servers.peers import ERAS, Peer, text_of, wired_inside

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from servers.filesystem.features.edit import read_only
 from servers.filesystem.server import app
 from servers.filesystem.settings import Narrowing, Settings
-from shared.kit.program import needs_extra
+from shared.program.messages import needs_extra
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.serving import cursor_of, uri_of
 from tests.servers.peers import AskedPeer, InnerWire, Json, ada_and_bob, settings_of, wired_inside

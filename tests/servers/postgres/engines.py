@@ -6,15 +6,15 @@ from functools import partial
 
 import anyio
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import Found, Query
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import open_link
 from servers.postgres.engine.pool import Pool
 from servers.postgres.engine.target import parse_target
 from servers.postgres.query.columns import ColumnTypes
 from servers.postgres.query.snapshots import Snapshots
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.query import Found, Query
 
 __all__ = ["LIMITS", "PAGE", "Reader", "make_pool", "reading", "soon"]
 

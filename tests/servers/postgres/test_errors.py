@@ -2,10 +2,10 @@
 
 import pytest
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
 from servers.postgres.errors import PostgresError
-from servers.sql.errors import SqlError
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.engines import LIMITS, soon
 

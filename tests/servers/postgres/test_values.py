@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.arrays import format_array, parse_array
 from servers.postgres.catalog import Types
 from servers.postgres.values import Codec, Type, encode_column, encode_parameter, encode_rows
-from servers.sql.errors import SqlError
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database, copy_sample

@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from typing import Any
 
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.csvs import CsvFormat, open_text
+from servers.common.sql.write.imports import Import, Imported
+from servers.common.sql.write.results import ResponseLimits, Statement, WriteResult
 from servers.postgres.commits import Commit, Committed
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
 from servers.postgres.write import execution, importing
 from servers.postgres.write.session import Places, Session
-from servers.sql.pages import AnswerLimits
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.csvs import CsvFormat, open_text
-from servers.sql.write.imports import Import, Imported
-from servers.sql.write.results import ResponseLimits, Statement, WriteResult
 
 LIMITS = ResponseLimits(AnswerLimits(1_000, 100_000, 10_000), 500_000)
 

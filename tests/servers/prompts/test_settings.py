@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.server import app as prompts
 from servers.prompts.settings import Narrowing, Settings
-from shared.kit.program import needs_extra
+from shared.program.messages import needs_extra
 from tests.servers.peers import ada_and_bob
 
 

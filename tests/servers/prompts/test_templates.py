@@ -13,7 +13,7 @@ from servers.prompts.arguments import parse_values
 from servers.prompts.errors import PromptError
 from servers.prompts.library.library import Library
 from servers.prompts.templates import rendering
-from servers.prompts.templates.limits import RenderBudget
+from servers.prompts.templates.budget import RenderBudget
 from servers.prompts.templates.rendering import Embedded, Rendered, Text, find_used_names
 from tests.servers.prompts.folders import asking, front, library, texts
 

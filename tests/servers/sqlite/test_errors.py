@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 from tests.servers.sqlite.schemas import made, outside_the_marks
 from tests.servers.sqlite.serving import inside
 

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 
-from servers.sql.pages import AnswerLimits
-from servers.sql.query import Parameters
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.results import ResponseLimits, Statement, WriteResult
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import Parameters
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.results import ResponseLimits, Statement, WriteResult
 from servers.sqlite.engine.database import Database, Source, open_databases
-from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from servers.sqlite.engine.opening import GuardedConnection
 from servers.sqlite.write import execution
 from servers.sqlite.write.session import write

@@ -9,6 +9,6 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lost servers are started and asked again soon: no option says how soon."""
-    monkeypatch.setattr("shared.client.restart.FIRST_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.restart.LONGEST_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.retry.BASE_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.connection.restart.FIRST_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.connection.restart.LONGEST_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.connection.retry.BASE_SECONDS", 0.001)

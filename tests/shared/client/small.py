@@ -9,11 +9,11 @@ from pydantic import BaseModel
 
 from shared.client.client import Client
 from shared.client.options import ClientOptions
+from shared.concurrency import background
 from shared.errors import ResourceNotFound, ToolError
-from shared.kit.tasks import background
 from shared.protocol.types.base import Implementation
-from shared.server.connection import serve
-from shared.server.context import Context
+from shared.server.dispatch.connection import serve
+from shared.server.dispatch.context import Context
 from shared.server.server import Server
 from shared.transports.http.server import HttpOptions, run_http
 from shared.transports.memory import MemoryTransport, memory_pair

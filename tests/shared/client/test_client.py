@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from shared import Context
+from shared.client.approval import Act, Denied
 from shared.client.client import Client
-from shared.client.permit import Act, Denied
 from shared.errors import McpError, PeerError, RpcError
 from shared.protocol.session.events import Outgoing
 from shared.protocol.types.client import CreateMessageResult, ElicitResult, Root

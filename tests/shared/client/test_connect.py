@@ -13,13 +13,13 @@ import pytest
 from anyio.abc import TaskGroup, TaskStatus
 
 from shared.client.auth import AuthorizationCode, OAuth
-from shared.client.changes import Change
 from shared.client.client import Client
 from shared.client.connect import connect, connect_http, connect_sse, connect_stdio, connect_websocket
+from shared.client.connection.changes import Change
 from shared.client.options import ClientOptions
 from shared.errors import AuthError, LoginRequired, McpError, PeerError
 from shared.protocol.types.client import Root
-from shared.transports.http.client_authorized import MAX_SENT
+from shared.transports.http.client.authorized import MAX_SENT
 from tests.shared.client import child
 from tests.shared.client.auth.world import Person
 from tests.shared.client.hostile import STREAM, Exchange, Hostile, hostile, resets

@@ -16,7 +16,7 @@ from shared.extensions.tasks import tasks
 from shared.protocol.identity import Principal
 from shared.protocol.types.resources import CONDITIONAL_READS, ETAG
 from shared.protocol.versions import VERSIONS
-from shared.server.limits import CallLimits
+from shared.server.dispatch.limits import CallLimits
 from shared.server.results import MAX_VIEW
 from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
 

@@ -10,8 +10,8 @@ import anyio
 
 from shared import Context, Opening, Resource
 from shared.extensions.client_roots import narrow_to_roots
-from shared.server.connection import serve
-from shared.server.handlers import CORE
+from shared.server.dispatch.connection import serve
+from shared.server.dispatch.handlers import CORE
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from servers.filesystem.settings import Settings
-from shared.program.options import Group, OptionParser, Words
 from shared.program.run import Options
+from shared.program.settings.options import Group, OptionParser, Words
 
 
 class Given(NamedTuple):

@@ -19,7 +19,7 @@ import pytest
 from shared.client.client import Client
 from shared.client.connect import connect, connect_stdio
 from shared.errors import PeerError
-from shared.kit.trace_context import TraceContext, current
+from shared.tracing.trace_context import TraceContext, current
 from tests.raw import ROOT, headers_of, request, stateless
 from tests.receiver import Receiver, Seen, receiving
 from tests.servers.fetch.sites import answer, opened_site

@@ -5,7 +5,7 @@ from pydantic import BaseModel
 
 from shared import Context, Features, Opening, Running
 from shared.errors import DeclarationError
-from shared.server.limits import CallLimits, Limits
+from shared.server.dispatch.limits import CallLimits, Limits
 from tests.shared.server.peer import server, talking
 
 

@@ -12,11 +12,11 @@ from pydantic import BaseModel, Field
 from shared import Context, Data, Icon, Server, ToolError
 from shared.errors import DeclarationError, InputRequired, InvalidParams
 from shared.extensions.tasks import tasks
-from shared.kit.trace_context import TRACEPARENT
 from shared.protocol.identity import Principal
 from shared.protocol.wire.jsonrpc import Notification, Request
 from shared.server.extension import Extension
 from shared.server.tools import signed
+from shared.tracing.trace_context import TRACEPARENT
 from tests.quiet import quiet
 from tests.shared.server.peer import ERAS, PATIENCE, server, talking
 from tests.wire import Json, with_envelope

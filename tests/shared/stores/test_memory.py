@@ -13,7 +13,7 @@ from shared.protocol.session.handshake import FIRST_PEER, NEW, Snapshot, State
 from shared.protocol.wire.jsonrpc import Notification
 from shared.stores.memory import Stores
 from shared.stores.memory_log import MemoryEvents, MemoryLog
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits.endpoint_limits import SessionLimits
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.shared.stores.conftest import Kind, joined, rest

@@ -1,11 +1,11 @@
 """What an EventLog promises, in memory and in Redis: the messages of a stream in order, to one reader over all
 replicas, bounded. How much is kept, and what goes first, is tested where streams are served:
-tests/shared/transports/http/test_streams.py"""
+tests/shared/transports/http/streamable/test_streams.py"""
 
 from shared.contracts import EventReader, EventStream, Replica, SessionEvents, SessionRecord
 from shared.protocol.http.rules import refuse
 from shared.protocol.session.handshake import NEW
-from shared.transports.http.limits import SessionLimits
+from shared.transports.http.limits.endpoint_limits import SessionLimits
 from tests.shared.stores.conftest import Kind, joined, rest
 
 LIMITS = SessionLimits(stream_bytes=1_000, replay_events=10, replay_streams=5, session_replay_bytes=3_000)

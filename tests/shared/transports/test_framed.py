@@ -17,7 +17,7 @@ from shared.protocol.session.events import Outgoing
 from shared.protocol.types.base import Implementation
 from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Notification, Request
-from shared.server.connection import serve
+from shared.server.dispatch.connection import serve
 from shared.server.server import Server
 from shared.transports.framed import framed
 from tests.wire import PATIENCE

@@ -20,7 +20,7 @@ from anyio import to_thread
 from shared import Implementation, Server
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Malformed, Message, Notification, Request
-from shared.server.connection import serve
+from shared.server.dispatch.connection import serve
 from shared.transports import stdio
 from shared.transports.stdio import StdioTransport
 from tests.wire import PATIENCE

@@ -14,9 +14,9 @@ from websockets.typing import Subprotocol
 
 from shared.client.client import Client
 from shared.client.connect import connect_websocket
+from shared.concurrency import background
 from shared.contracts import Credentials
 from shared.errors import PeerError
-from shared.kit.tasks import background
 from shared.transports.websocket import open_websocket
 from tests.shared.client.small import Small, listening, text_of
 

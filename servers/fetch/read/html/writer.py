@@ -12,7 +12,7 @@ from lxml.html import HtmlElement, fragment_fromstring
 from servers.fetch.read.html.blocks import code_text, is_data, language, write_table
 from servers.fetch.read.html.inline import Inline
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeeze
-from shared.kit.text import code_block
+from shared.text import code_block
 
 _AT_BEGINNING = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))")
 _SPACES_AT_ENDS = re.compile(r" *\n *")

@@ -9,10 +9,10 @@ from typing import Any
 import anyio
 
 from servers.everything.features.answers import PNG
-from shared.client.changes import Change
+from shared.client.connection.changes import Change
 from shared.client.options import ClientOptions
+from shared.concurrency import background
 from shared.errors import PeerError
-from shared.kit.tasks import background
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
 from shared.protocol.types.prompts import PromptReference, ResourceReference

@@ -21,8 +21,8 @@ from servers.everything.features.schemas import Name
 from servers.everything.server import app as bench
 from shared import Context, Features, Opening, ResourceNotFound, Server
 from shared.extensions.tasks import tasks
-from shared.program.options import positional
 from shared.program.run import run
+from shared.program.settings.options import positional
 
 LOOK_SECONDS = 0.02
 WATCHED = resources.WATCHED.uri

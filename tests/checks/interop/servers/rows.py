@@ -8,10 +8,10 @@ from typing import Any
 
 import anyio
 
-from shared.client.changes import Change
 from shared.client.client import Client
+from shared.client.connection.changes import Change
 from shared.client.options import ClientOptions
-from shared.client.skills import ServerSkills
+from shared.client.skills.skills import ServerSkills
 from shared.errors import McpError, PeerError
 from shared.protocol.types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from shared.protocol.types.content import BlobResourceContents, TextContent, TextResourceContents

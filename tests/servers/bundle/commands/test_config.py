@@ -16,7 +16,7 @@ from servers.bundle.commands.config import HostParser
 from servers.bundle.hosts.clients import CLIENTS, Client, client_named
 from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
-from shared.kit.program import needs_extra
+from shared.program.messages import needs_extra
 from shared.program.run import Options
 from tests.servers.bundle.refusals import not_refused, refused
 
@@ -131,7 +131,7 @@ def test_where_nobody_knows_what_uvx_was_given_nothing_is_printed(
 ) -> None:
     monkeypatch.setattr("sys.executable", PASSING)
     # Where this copy stands can't be changed from outside.
-    monkeypatch.setattr("shared.kit.installation._HERE", Path("/nowhere"))
+    monkeypatch.setattr("shared.program.installation._HERE", Path("/nowhere"))
     shown = refused(capsys, config.main, "filesystem", "notes", "--client", "cursor")
     assert shown.startswith("this copy is in uv's cache, which is emptied now and then, and the wheel or checkout")
     assert shown.endswith(": install it by `uv tool install`, and call that one")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from servers.bundle.pinning.showing import MAX_LINE, MAX_LINES, differences
 from servers.bundle.program import main, program_name
-from shared.gateway.rules.pins import Pins
+from servers.bundle.proxy.pin_display import MAX_LINE, MAX_LINES, differences
+from servers.gateway.rules.pins import Pins
 from tests.servers.bundle.refusals import exit_code
 
 pytestmark = pytest.mark.usefixtures("own_home")

@@ -20,12 +20,12 @@ from servers.bundle.doctor.configurations import find_servers
 from servers.bundle.doctor.examination import SECONDS, Examination, examine
 from servers.bundle.doctor.findings import Finding, Severity
 from servers.bundle.doctor.installation import this_installation
-from servers.bundle.hosts.bundled import BUNDLE
+from servers.bundle.host_entries import BUNDLE
 from servers.bundle.hosts.clients import client_named
 from servers.bundle.program import main
 from tests.servers.bundle.doctor.machines import CATALOG, OLD_SERVER, ROOT, Home, home
 from tests.servers.bundle.refusals import refused
-from tests.servers.bundle.talk.terminal import terminal
+from tests.servers.bundle.terminal.terminal import terminal
 
 __all__ = ["home"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from servers.bundle.doctor.findings import Severity, look_at_libraries
 from servers.bundle.doctor.installation import check_installation, this_installation
-from shared.kit.installation import Installation as BareInstallation
+from shared.program.installation import Installation as BareInstallation
 from tests.servers.bundle.doctor.machines import CATALOG, ROOT, installed, wheel_of
 
 SQLITE = CATALOG.entry("sqlite")

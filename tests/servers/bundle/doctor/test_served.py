@@ -12,7 +12,7 @@ from servers.bundle.doctor.findings import Finding, Severity
 from servers.bundle.doctor.installation import Installation
 from servers.bundle.doctor.served import Served, examine_served
 from servers.bundle.program import main
-from shared.gateway.rules.pins import Pins
+from servers.gateway.rules.pins import Pins
 from tests.servers.bundle.doctor.machines import CATALOG, installed
 from tests.servers.bundle.refusals import refused
 

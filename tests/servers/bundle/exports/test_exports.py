@@ -170,9 +170,8 @@ def test_the_bundle_holds_one_server_and_what_it_stands_on(exported: Path) -> No
         bundle = opened(exported, entry)
         names = bundle.namelist()
         tops = {"/".join(Path(name).parts[:2]) for name in names if name.startswith("servers/")}
-        pages = {"servers/web"} if entry.name != "everything" else set()
-        engines = {"servers/sql"} if entry.category == "data" else set()
-        assert tops == {"servers/__init__.py", "servers/start.py", f"servers/{entry.name}", *pages, *engines}
+        common = {"servers/common"} if entry.name != "everything" else set()
+        assert tops == {"servers/__init__.py", "servers/start.py", f"servers/{entry.name}", *common}
         assert {"shared/protocol/versions.py", "LICENSE", data.get(entry.name, "LICENSE")} <= set(names)
         assert not [name for name in names if "__pycache__" in name]
         assert {name for name in names if "/" not in name} == beside_it

@@ -17,13 +17,13 @@ from servers.filesystem.settings import Narrowing
 from servers.filesystem.settings import Settings as FilesystemSettings
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
-from shared.ops.supervised import Supervised
 from shared.program.rules import keeping_to
 from shared.protocol.identity import Principal
 from shared.server.running import Running
+from shared.telemetry.supervised import Supervised
 from tests.servers.bundle.commands.test_serve import metrics
 from tests.servers.bundle.serve.test_foreign_server import at_work, call, configured, listed, started, text
-from tests.shared.gateway.joined.members import small
+from tests.servers.gateway.joined.members import small
 from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
 
 

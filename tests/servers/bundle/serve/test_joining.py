@@ -6,7 +6,7 @@ import pytest
 
 from servers.bundle.serve.configuration import read_configuration
 from servers.bundle.serve.joining import Joining
-from shared.program.options import Words, read_options
+from shared.program.settings.options import Words, read_options
 
 
 def joining(folder: Path, text: str, given: Words | None = None) -> Joining:

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from servers.bundle.workbench.front import INDEX, Workbench
-from servers.web.pages import assemble
-from shared.transports.http.app import HttpApp, HttpOptions
-from shared.transports.http.mount import Mount
+from servers.common.web.pages import assemble
+from shared.transports.http.app.app import HttpApp, HttpOptions
+from shared.transports.http.app.mount import Mount
 from tests.servers.bundle.commands.test_serve import serving
 from tests.shared.transports.http.http_wire import PATIENCE, make_server
 

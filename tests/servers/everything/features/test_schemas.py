@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from servers.everything.features import schemas
 from shared.errors import DeclarationError
-from shared.server.context import form_schema
+from shared.server.dispatch.context import form_schema
 
 
 def test_a_form_keeps_defaults_titles_and_formats() -> None:

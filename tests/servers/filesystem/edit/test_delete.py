@@ -4,13 +4,13 @@ import os
 
 import pytest
 
+from servers.common.files.roots import Roots
 from servers.filesystem.edit import delete as deleting
 from servers.filesystem.edit.delete import delete
-from shared.kit.rooted.entries import etag_of
-from shared.kit.rooted.roots import Roots
+from shared.program.files.entries import etag_of
+from tests.servers.common.files.conftest import opened_by
 from tests.servers.filesystem.conftest import by_path
 from tests.servers.filesystem.editing_files import code
-from tests.shared.kit.rooted.conftest import opened_by
 
 
 @pytest.fixture

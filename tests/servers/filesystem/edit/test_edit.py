@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
+from servers.common.files import exchange
 from servers.filesystem.edit import edit as editing
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted import exchange
-from shared.kit.rooted.entries import etag_of
+from shared.program.files.entries import etag_of
 from tests.servers.filesystem.editing_files import code, edit_file, theirs_added, theirs_by_rename
 
 

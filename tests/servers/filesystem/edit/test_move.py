@@ -4,12 +4,12 @@ import os
 
 import pytest
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
 from servers.filesystem.edit import delete as deleting
 from servers.filesystem.edit import move as moving
 from servers.filesystem.edit.move import copy, move
 from servers.filesystem.errors import FilesError
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.roots import Roots
 from tests.servers.filesystem.editing_files import code
 
 

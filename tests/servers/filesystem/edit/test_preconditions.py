@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from servers.filesystem.edit.write import write_file
-from shared.kit.rooted.entries import etag_of
+from shared.program.files.entries import etag_of
 from tests.servers.filesystem.editing_files import code, edit_file, theirs_by_rename
 
 

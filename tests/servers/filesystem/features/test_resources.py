@@ -9,7 +9,7 @@ import pytest
 from servers.filesystem.features.entries import moment_of
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
-from shared.kit.rooted.entries import etag_of
+from shared.program.files.entries import etag_of
 from shared.protocol.types.resources import CONDITIONAL_READS, ETAG
 from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, talking
 

@@ -5,7 +5,7 @@ import pytest
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.binary import read_bytes
 from servers.filesystem.read.media_types import media_type_of
-from shared.kit.rooted.entries import etag_of
+from shared.program.files.entries import etag_of
 
 
 def test_bytes_and_their_type_and_too_many_of_them(files, root, at):

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.pages import read_text, text_in
 from servers.filesystem.read.parts import Part
-from shared.kit.rooted.entries import Held, etag_of
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.roots import Roots
+from shared.program.files.entries import Held, etag_of
 
 BIG = 1_000_000
 

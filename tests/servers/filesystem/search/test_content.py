@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.search import lines
 from servers.filesystem.search.content import Wanted, search_content
@@ -19,8 +21,6 @@ from servers.filesystem.search.files import Control, Scope
 from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import Page
 from servers.filesystem.search.summaries import content_text
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.roots import Roots
 
 ROOT = Path(__file__).resolve().parents[4] / "servers"
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from servers.common.files import descent
 from servers.filesystem.errors import FilesError
 from servers.filesystem.search.files import Control, Scope, search_files
 from servers.filesystem.search.page import Page
 from servers.filesystem.search.summaries import search_text
-from shared.kit.rooted import descent
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
+from servers.common.files.names import path_from_uri
 from servers.filesystem.errors import FilesError
 from servers.filesystem.search.listing import info, list_directory
 from servers.filesystem.search.page import Page
-from shared.kit.rooted.entries import etag_of
-from shared.kit.rooted.names import path_from_uri
+from shared.program.files.entries import etag_of
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from functools import partial
 import anyio
 import pytest
 
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.journal import Journal, Selection
 from servers.filesystem.watch.watcher import Watcher
-from shared.kit.rooted.files import RootedFiles
-from shared.kit.rooted.roots import Roots
 
 
 async def ignore(_key):

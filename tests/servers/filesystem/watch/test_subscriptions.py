@@ -2,14 +2,14 @@
 
 import pytest
 
+from servers.common.files.names import uri
+from servers.common.files.narrowing import narrowed
+from servers.common.globs import Glob, reach
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch import subscriptions
 from servers.filesystem.watch.subscriptions import MAX_LISTED, GlobTrees, Listings, Readers, split_glob
 from servers.filesystem.watch.tree import EntryQuota, Event
 from servers.filesystem.watch.watcher import Watcher
-from shared.kit.globs import Glob, reach
-from shared.kit.rooted.names import uri
-from shared.kit.rooted.narrowing import narrowed
 
 SPLIT = {
     "file:///root/src/**/*.py": ("file:///root/src/", "./**/*.py"),

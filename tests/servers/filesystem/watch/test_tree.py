@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from servers.common.globs import Glob
 from servers.filesystem.watch.tree import EntryQuota, Tree
-from shared.kit.globs import Glob
 
 
 @pytest.fixture

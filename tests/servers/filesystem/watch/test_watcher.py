@@ -11,13 +11,13 @@ import anyio
 import pytest
 from anyio import to_thread
 
+from servers.common.notices import Notices, open_watch
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import Spot
 from servers.filesystem.watch.pacing import Pace
 from servers.filesystem.watch.subscriptions import GlobTrees
 from servers.filesystem.watch.tree import EntryQuota
 from servers.filesystem.watch.watcher import Watcher
-from shared.kit.notices import Notices, open_watch
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.filesystem.editing_files import theirs_added
 

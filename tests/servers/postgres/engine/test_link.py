@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
-from servers.sql.errors import SqlError
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.engines import soon
 

@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.engine.connecting import OpeningError
-from servers.sql.errors import SqlError
 from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.postgres.engines import make_pool, soon
 

@@ -1,6 +1,6 @@
 """S14: what other sessions and the tools do to a database is told to who subscribes, also where triggers tell of it.
 
-The eras and what is told of a URI are with `servers.sql.features.resources`, the ways to watch with `watch`.
+The eras and what is told of a URI are with `servers.common.sql.features.resources`, the ways to watch with `watch`.
 """
 
 import pytest

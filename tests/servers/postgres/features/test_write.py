@@ -1,5 +1,5 @@
 """`--confirm`: the user is asked before anything changes, and agrees to just that. What all engines have in common is
-with `servers.sql.features.writing`; here it is how PostgreSQL counts, and that it holds no lock meanwhile."""
+with `servers.common.sql.features.writing`; here it is how PostgreSQL counts, and that it holds no lock meanwhile."""
 
 import pytest
 

@@ -9,7 +9,7 @@ import pytest
 from servers.postgres.health.checks import CHECKS
 from servers.postgres.health.health import check_health, format_health
 from servers.postgres.health.lines import format_ago, format_share, format_size, format_span
-from servers.postgres.health.statements import list_slow_statements
+from servers.postgres.health.slow_statements import list_slow_statements
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 

@@ -4,12 +4,12 @@ import re
 
 from servers.postgres import catalog
 from servers.postgres.health import health, indexes, questions
-from servers.postgres.health import statements as slow
+from servers.postgres.health import slow_statements as slow
 from servers.postgres.query import plans, rows
-from servers.postgres.schema import columns, entries, names, sections, statements, statistics
+from servers.postgres.schema import columns, definitions, entries, names, sections, statistics
 from servers.postgres.schema import indexes as keys
 
-MODULES = (catalog, columns, entries, keys, names, sections, statements, statistics)
+MODULES = (catalog, columns, entries, keys, names, sections, definitions, statistics)
 OTHERS = (health, indexes, questions, slow, plans, rows)
 QUESTIONS = [
     value

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.jobs import Job
+from servers.common.sql.query.formats import ExportRequest
+from servers.common.sql.query.query import Query
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.query.columns import ColumnTypes
 from servers.postgres.query.exporting import write_export
-from servers.sql.errors import SqlError
-from servers.sql.formats import ExportRequest
-from servers.sql.jobs import Job
-from servers.sql.query import Query
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.engines import make_pool, soon
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.plan import Plan, format_plan
 from servers.postgres.query.plans import explain
-from servers.sql.errors import SqlError
-from servers.sql.plan import Plan, format_plan
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.asking import looking
 from tests.servers.postgres.databases import Database, copy_sample

@@ -2,9 +2,9 @@
 
 import pytest
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
 from servers.postgres.engine.deadline import Limits
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.engines import reading

@@ -2,9 +2,9 @@
 
 import pytest
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
 from servers.postgres.query.rows import find_keys, find_row, read_first_rows
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
 from tests.servers.postgres.asking import looking
 from tests.servers.postgres.databases import Database
 

@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
+from servers.common.sql.query.pages import AnswerLimits
 from servers.postgres.engine.deadline import Limits
-from servers.sql.pages import AnswerLimits
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.engines import PAGE, Reader, reading
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.errors import PostgresError
 from servers.postgres.schema.names import find_relation, suggest_names
-from servers.sql.errors import SqlError
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 

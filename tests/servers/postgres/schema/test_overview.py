@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from servers.common.sql.schema.lines import ByteBudget
+from servers.common.sql.schema.overview import TablePage, format_overview, format_tables
 from servers.postgres.schema.overview import list_tables, summarize
-from servers.sql.schema.lines import ByteBudget
-from servers.sql.schema.overview import TablePage, format_overview, format_tables
 from tests.servers.postgres.asking import asking
 from tests.servers.postgres.databases import Database
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.schema.table import TableDescription, TableRequest, format_table
 from servers.postgres.schema.table import describe
-from servers.sql.pages import AnswerLimits
-from servers.sql.schema.table import TableDescription, TableRequest, format_table
 from tests.servers.postgres.asking import looking
 from tests.servers.postgres.databases import Database
 

@@ -8,14 +8,14 @@ import anyio
 import pytest
 from anyio import to_thread
 
+from servers.common.sql.database import Databases
+from servers.common.sql.errors import SqlError
+from servers.common.sql.watch import LISTING
 from servers.postgres.commits import Commit, Committed, ignore_commit
 from servers.postgres.engine.deadline import Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
 from servers.postgres.watch.watch import Watch
-from servers.sql.database import Databases
-from servers.sql.errors import SqlError
-from servers.sql.watch import LISTING
 from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing

@@ -2,8 +2,8 @@
 
 import pytest
 
+from servers.common.sql.errors import SqlError
 from servers.postgres.write.allowed import check_change, check_table
-from servers.sql.errors import SqlError
 
 MAY = [
     "INSERT INTO t VALUES (1) RETURNING a",

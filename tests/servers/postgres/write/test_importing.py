@@ -6,11 +6,11 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.write.consent import Figures
+from servers.common.sql.write.csvs import CsvFormat
+from servers.common.sql.write.imports import Imported
 from servers.postgres.engine.deadline import Deadline, Limits
-from servers.sql.errors import SqlError
-from servers.sql.write.consent import Figures
-from servers.sql.write.csvs import CsvFormat
-from servers.sql.write.imports import Imported
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing
 

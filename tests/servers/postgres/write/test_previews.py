@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from servers.sql.pages import AnswerLimits
-from servers.sql.write.results import ResponseLimits
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.write.results import ResponseLimits
 from tests.postgres_server import PostgresServer
 from tests.servers.postgres.databases import Database, copy_sample
 from tests.servers.postgres.writing import LIMITS, Writing, writing

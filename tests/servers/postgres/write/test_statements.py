@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import anyio
 import pytest
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.write.consent import Consent, Figures
 from servers.postgres.engine.deadline import Limits
-from servers.sql.errors import SqlError
-from servers.sql.write.consent import Consent, Figures
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.writing import Writing, writing
 

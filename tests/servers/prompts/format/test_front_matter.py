@@ -17,7 +17,7 @@ from servers.prompts.format.forms import Kind, find_name, parse_file
 from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, TYPES, Key, parse_document, parse_mapping
 from servers.prompts.format.prompts import parse_prompt
 from servers.prompts.library.libraries import STARTER
-from shared.kit.yaml import write_yaml
+from shared.yaml import write_yaml
 from tests.servers.prompts.folders import front
 
 SCHEMA = Path(__file__).parents[4] / "servers/prompts/format/front-matter.schema.json"

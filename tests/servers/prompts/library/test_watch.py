@@ -10,13 +10,13 @@ from typing import Any
 import anyio
 import pytest
 
+from servers.common.notices import Notices, open_watch
 from servers.prompts.library import watch
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.snapshot import Changed
 from servers.prompts.library.watch import Watch
 from servers.prompts.server import app as prompts
 from shared.contracts import Stores
-from shared.kit.notices import Notices, open_watch
 from tests.servers.prompts.folders import SIMPLE, front, put, texts, write
 from tests.servers.replicas import subscribe_to, told_only, two
 

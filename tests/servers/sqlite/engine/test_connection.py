@@ -10,10 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sql.jobs import Job
+from servers.common.sql.errors import SqlError
+from servers.common.sql.jobs import Job
 from servers.sqlite.engine.connection import Connection
-from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from tests.descriptors import descriptors
 
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"

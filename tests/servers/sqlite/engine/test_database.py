@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.database import Database, Source, make_sample, open_databases
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from tests.servers.sqlite.serving import inside
 
 ALL = "SELECT a FROM t ORDER BY a"

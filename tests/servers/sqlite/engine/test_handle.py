@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.database import Source, open_databases
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from tests.servers.sqlite.killed import ROWS, TOLD, leave_hot_journal, make, values
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sqlite.engine.limits import Limits
+from servers.common.sql.errors import SqlError
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.opening import Mode, OpenOptions, open_database
 
 

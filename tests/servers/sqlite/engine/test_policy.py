@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.opening import Mode, OpenOptions, open_database
 from servers.sqlite.engine.policy import Policy
 from tests.servers.sqlite.attacks import CHANGES, EXTRA, NEVER, READS

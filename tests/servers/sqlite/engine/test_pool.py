@@ -5,9 +5,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sql.errors import SqlError
+from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.connection import Connection
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.pool import Pool
 from tests.servers.sqlite.engine.test_connection import UNSTOPPABLE, refusal
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sql.jobs import Job
+from servers.common.sql.errors import SqlError
+from servers.common.sql.jobs import Job
 from servers.sqlite.engine.connection import Connection
 from servers.sqlite.engine.database import Source, open_databases
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from tests.servers.sqlite.serving import inside, served
 from tests.servers.sqlite.writing import ask, dry_run, execute, opened
 from tests.wire import PATIENCE

@@ -15,15 +15,15 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.sql.pages import AnswerLimits
-from servers.sql.query import Query
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import Query
 from servers.sqlite.engine import quick
 from servers.sqlite.engine.database import Database, Source, open_databases
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.quick_policy import QuickPolicy
 from servers.sqlite.query.query import run_at_once
-from shared.kit import spans
 from shared.protocol.wire.jsonrpc import Request, Response
+from shared.tracing import spans
 from tests.descriptors import descriptors
 from tests.servers.sqlite.malicious import BOMB, made
 from tests.servers.sqlite.serving import inside

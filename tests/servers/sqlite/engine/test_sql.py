@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from servers.sqlite.engine.opening import OpenOptions, open_database
 from servers.sqlite.engine.sql import find_declared_types, find_parameters
 

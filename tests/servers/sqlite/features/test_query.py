@@ -3,7 +3,7 @@ like, what is too large, values, and which file is read.
 
 S7 and S10 are about files that mean harm, and what lets nobody else wait is about whole processes: both are in
 `tests/checks/sql`. Names (S6) are with what tells of tables, how pages go on (S11) is with
-`servers.sql.features.reading`, S13 and S14 with what writes and watches.
+`servers.common.sql.features.reading`, S13 and S14 with what writes and watches.
 """
 
 import hashlib

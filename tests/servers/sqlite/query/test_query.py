@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.sql.pages import AnswerLimits
-from servers.sql.query import Query
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import Query
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import run_query
 
 ROOM = AnswerLimits(10, 10_000, 100)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.uris import join_key
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.uris import join_key
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query import rows
 from tests.servers.sqlite.schemas import SHOP, made
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.query import Query
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import Query
 from servers.sqlite.engine.database import Database, Source
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.query.snapshots import Found, Snapshots
 from tests.descriptors import left_open, settled_descriptors
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from servers.sql.errors import SqlError
-from servers.sql.texts import format_row
+from servers.common.sql.errors import SqlError
+from servers.common.sql.texts import format_row
 from servers.sqlite.query.values import decode_value, encode_cells, encode_row
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from servers.sql.pages import AnswerLimits
-from servers.sql.schema.table import TableRequest
-from servers.sql.uris import join_key
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.schema.table import TableRequest
+from servers.common.sql.uris import join_key
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.query.rows import find_row
 from servers.sqlite.schema.table import describe

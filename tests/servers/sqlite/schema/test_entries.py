@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sql.schema.records import Entry
-from servers.sqlite.engine.limits import StatementDeadline
+from servers.common.sql.errors import SqlError
+from servers.common.sql.schema.records import Entry
+from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.schema.entries import (
     build_schema_sql,
     find_options,

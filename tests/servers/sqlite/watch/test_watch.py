@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.sql.file_events import watch_events
-from servers.sql.watch import LISTING
+from servers.common.notices import Notices
+from servers.common.sql.file_events import watch_events
+from servers.common.sql.watch import LISTING
 from servers.sqlite.engine.database import Database, Source, open_databases
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.server import app
 from servers.sqlite.watch import watch
 from servers.sqlite.watch.watch import Watch
-from shared.kit.notices import Notices
 from tests.servers.reports import POLLED, RefusedNotices, reading
 from tests.servers.sqlite.others import elsewhere
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.common.sql.errors import SqlError
+from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from servers.sqlite.write.backups import Backup, back_up, reserve_name
 from tests import disk
 from tests.servers.sqlite.serving import inside

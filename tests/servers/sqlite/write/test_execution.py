@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sqlite.engine.limits import Limits
+from servers.common.sql.errors import SqlError
+from servers.sqlite.engine.deadline import Limits
 from tests.servers.sqlite.attacks import EXTRA, NEVER
 from tests.servers.sqlite.schemas import made
 from tests.servers.sqlite.serving import inside

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sql.write.consent import Consent, Figures
-from servers.sql.write.csvs import CsvFormat, open_text
-from servers.sql.write.imports import Import, Imported
-from servers.sqlite.engine.limits import Limits
+from servers.common.sql.errors import SqlError
+from servers.common.sql.write.consent import Consent, Figures
+from servers.common.sql.write.csvs import CsvFormat, open_text
+from servers.common.sql.write.imports import Import, Imported
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.write import importing
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import SCHEMA, opened
@@ -189,11 +189,11 @@ LARGE = """
 import asyncio, resource, sys
 from functools import partial
 from pathlib import Path
-from servers.sqlite.engine.limits import Limits
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.write import importing
-from servers.sql.write.consent import Consent
-from servers.sql.write.csvs import CsvFormat, open_file
-from servers.sql.write.imports import Import
+from servers.common.sql.write.consent import Consent
+from servers.common.sql.write.csvs import CsvFormat, open_file
+from servers.common.sql.write.imports import Import
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import opened
 

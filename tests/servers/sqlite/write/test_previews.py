@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.write.results import ResponseLimits
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.write.results import ResponseLimits
 from tests.servers.sqlite.writing import LIMITS, SCHEMA, dry_run, execute, opened
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.sql.errors import SqlError
-from servers.sql.pages import AnswerLimits
-from servers.sql.query import Query
-from servers.sql.write.consent import Figures
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import Query
+from servers.common.sql.write.consent import Figures
 from servers.sqlite.engine.database import Database
-from servers.sqlite.engine.limits import Limits, StatementDeadline
+from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from servers.sqlite.query.query import run_query
 from servers.sqlite.write.session import Session, write
 from tests.servers.sqlite.writing import counting as database

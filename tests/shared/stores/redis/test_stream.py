@@ -12,8 +12,8 @@ from shared.errors import Unavailable
 from shared.protocol.session.handshake import NEW
 from shared.stores.redis.scripts import BATCH, JOIN
 from shared.stores.redis.stores import RedisReplica
-from shared.transports.http.limits import SessionLimits
-from shared.transports.http.streams import Reader, Streams
+from shared.transports.http.limits.endpoint_limits import SessionLimits
+from shared.transports.http.streamable.streams import Reader, Streams
 from tests.redis_server import RedisServer
 from tests.shared.stores.conftest import rest
 from tests.shared.stores.redis.breaking import Watching, fresh, plain, until

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from shared.protocol.types.base import Implementation
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.protocol.wire.sse import EventStream
-from shared.server.context import Context
+from shared.server.dispatch.context import Context
 from shared.server.server import Server
 from shared.transports.http.listener import LINGER_SECONDS
 from shared.transports.http.server import HttpOptions, run_http

@@ -13,8 +13,8 @@ import anyio.lowlevel
 
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response
-from shared.transports.http.client import HttpTransport, open_http
-from shared.transports.http.client_pool import lent_http
+from shared.transports.http.client.client import HttpTransport, open_http
+from shared.transports.http.client.pool import lent_http
 
 Pieces = AsyncGenerator[bytes, None] | Iterable[bytes]
 

@@ -14,8 +14,8 @@ import httpx
 import pytest
 from anyio.abc import SocketAttribute
 
-from shared.transports.http import connections as http_connections
-from shared.transports.http.limits import EndpointLimits, SessionLimits
+from shared.transports.http.engine import connections as http_connections
+from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
 from shared.transports.http.listener import listen
 from shared.transports.http.server import HttpOptions, http_app, run_http
 from tests.shared.transports.http.http_wire import (

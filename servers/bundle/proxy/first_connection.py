@@ -1,0 +1,87 @@
+"""The first connection to the server behind a bridge: without it nothing is served, and the program says why.
+
+A server that was there once may be lost, and is connected to again by the bridge. One that was never there is most
+likely meant otherwise, and who starts a program wants to know that at once.
+"""
+
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from math import inf
+
+import anyio
+
+from servers.gateway.bridge import base
+from servers.gateway.bridge.upstream import Connect
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.errors import McpError, PeerError
+from shared.program.process import Failed
+
+__all__ = ["FirstConnection"]
+
+_LETS_NOBODY_IN = (401, 403)
+_UNREACHED = re.compile(r"no connection to \S+: ")
+_BRIDGE = logging.getLogger("shared.gateway.bridge.base")
+
+
+class FirstConnection:
+    """Connects as it is told to, and knows what became of the first time."""
+
+    def __init__(self, name: str, connect: Connect, seconds: float, advice: str = "") -> None:
+        """`name` is how messages call the server, which has so many `seconds`; `advice` is for where it lets nobody
+        in."""
+        self._name = name
+        self._connect = connect
+        self._seconds = seconds
+        self._advice = advice
+        self._end_of_time = inf
+        self._is_over = anyio.Event()
+        self._error: Exception | None = None
+
+    @asynccontextmanager
+    async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
+        """A client of the server. Raises what connecting raises."""
+        # What the bridge says of its first attempt is said here, in one line.
+        _BRIDGE.addFilter(self._has_begun)
+        self._end_of_time = min(self._end_of_time, anyio.current_time() + self._seconds)
+        # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
+        options = replace(options, probe_seconds=min(options.probe_seconds, self._seconds / 2))
+        async with AsyncExitStack() as stack:
+            try:
+                client = await stack.enter_async_context(self._connect(options))
+            except (OSError, ValueError, McpError) as error:
+                self._end(error)
+                raise
+            self._end(None)
+            yield client
+
+    async def made(self) -> None:
+        """Waits until there is a connection. Raises Failed where there is none in time."""
+        with anyio.CancelScope(deadline=self._end_of_time):
+            await self._is_over.wait()
+        if not self._is_over.is_set():
+            raise Failed(f"no connection to {self._name}: no answer in {self._seconds:g} s; --timeout gives it more")
+        if self._error is not None:
+            raise Failed(f"no connection to {self._name}: {self._reason(self._error)}")
+
+    def _has_begun(self, record: logging.LogRecord) -> bool:
+        return self._is_over.is_set() and self._error is None
+
+    def _end(self, error: Exception | None) -> None:
+        if not self._is_over.is_set():
+            self._error = error
+            self._is_over.set()
+
+    def _reason(self, error: Exception) -> str:
+        reason = _UNREACHED.sub("", str(error) or type(error).__name__).rstrip(".")
+        if isinstance(error, TimeoutError):
+            reason = "it takes the connection, and does not answer"
+        elif isinstance(error, OSError) and error.strerror:
+            told = base.reason_of(error)
+            reason = f"{error.filename}: {told}" if error.filename else told
+        if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
+            reason += self._advice
+        return reason

@@ -1,0 +1,106 @@
+"""A server at a URL, as a command line or a file names it: what is sent to it, and what of that is shown."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from shared.client.client import Client
+from shared.client.connect import connect, fixed_headers
+from shared.client.options import ClientOptions
+
+from ..hosts.clients import state_folder, this_machine
+
+__all__ = ["SCHEMES", "Remote", "accounts_folder", "check_url", "connect_as_user", "place_of", "read_token"]
+
+SCHEMES = ("http", "https", "ws", "wss")
+_HEADER = re.compile(r"([^:=]*)[:=](.*)", re.DOTALL)
+
+
+class Remote(NamedTuple):
+    """A server at a URL."""
+
+    url: str
+    headers: dict[str, str]
+    """What is sent with each request; values may be secrets."""
+
+    @classmethod
+    def of(cls, url: str, headers: Sequence[str], token: str | None) -> "Remote":
+        """The server at `url`, which is sent `headers`, each as NAME=VALUE or NAME:VALUE, and a bearer `token`.
+
+        Raises ValueError, in one line without a secret, for what can't be a server or can't be sent.
+        """
+        check_url(url)
+        return cls(url, fixed_headers(token, dict(map(_header, headers))))
+
+    @property
+    def has_token(self) -> bool:
+        """Whether what is sent says who we are."""
+        return _says_who(self.headers)
+
+
+def accounts_folder() -> Path:
+    """Where it is kept who the user is at servers with a URL. Raises ValueError where nobody knows the home
+    directory."""
+    return Path(state_folder(this_machine())) / "accounts"
+
+
+def connect_as_user(
+    url: str, options: ClientOptions, headers: Mapping[str, str]
+) -> AbstractAsyncContextManager[Client]:
+    """A client of the server at `url`, which is sent `headers`; where they don't say who the user is, what he has
+    logged in with. Raises as `connect` does."""
+    if _says_who(headers) or not (accounts_folder() / "tokens.json").exists():
+        return connect(url, options, headers=headers)
+    from .accounts import stored_credentials
+
+    return connect(url, options, headers=headers, auth=stored_credentials(url))
+
+
+def _says_who(headers: Mapping[str, str]) -> bool:
+    return not {"authorization", "x-api-key", "cookie"}.isdisjoint(map(str.lower, headers))
+
+
+def check_url(url: str) -> None:
+    """Raises ValueError, in one line that does not repeat a secret, where `url` is not that of a server."""
+    if not _is_place(url):
+        raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
+    if "@" in urlsplit(url).netloc:
+        raise ValueError(
+            "whoever sees a URL sees the user name and the password in it: leave out what stands before the @, and "
+            "have a token or the header Authorization sent"
+        )
+
+
+def _is_place(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, half an address
+        return False
+
+
+def place_of(url: str) -> str:
+    """The URL without what may be secret: a password, a query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def read_token(path: Path) -> str:
+    """The token in a file. Raises ValueError, in one line."""
+    try:
+        token = path.read_text("ascii", "replace").strip()
+    except OSError as error:
+        raise ValueError(f"--token-file: {path}: {error.strerror}") from None
+    if not token:
+        raise ValueError(f"--token-file: {path} is empty")
+    return token
+
+
+def _header(text: str) -> tuple[str, str]:
+    found = _HEADER.fullmatch(text)
+    if found is None:
+        raise ValueError("--header takes NAME=VALUE")
+    return found[1].strip(), found[2].strip()

@@ -1,0 +1,160 @@
+"""What a server offers: asked for, and shown."""
+
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from shared.client.client import Client
+from shared.errors import MethodNotFound, PeerError
+from shared.text import join_lines
+
+from ..commands.output import cell, console, table
+from .parameters import Parameter, as_text, parameters_of
+from .showing import records_of, writing
+
+_HINTS = (("readOnlyHint", "reads only"), ("destructiveHint", "may destroy"), ("idempotentHint", "may be repeated"))
+
+_END = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)
+"""Of a line; a table fills its lines with blanks."""
+
+
+class Offers(NamedTuple):
+    """What a server says of itself, as it came."""
+
+    server: Mapping[str, Any]
+    version: str
+    """That of the protocol."""
+    capabilities: Mapping[str, Any]
+    instructions: str | None
+    tools: list[dict[str, Any]]
+    resources: list[dict[str, Any]]
+    templates: list[dict[str, Any]]
+    prompts: list[dict[str, Any]]
+
+
+async def find_offers(client: Client) -> Offers:
+    """Asks for all lists that the server has. Raises what a request does."""
+    said, plain = client.server, client.plain
+    return Offers(
+        dict(said.info),
+        said.version,
+        dict(said.capabilities),
+        said.instructions,
+        await _listed(plain.list_tools) if said.can("tools") else [],
+        await _listed(plain.list_resources) if said.can("resources") else [],
+        await _listed(plain.list_resource_templates) if said.can("resources") else [],
+        await _listed(plain.list_prompts) if said.can("prompts") else [],
+    )
+
+
+async def _listed(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
+    """A list; nothing where the server has none, as many with resources have no templates."""
+    try:
+        return records_of(await ask())
+    except PeerError as error:
+        if error.code != MethodNotFound.code:
+            raise
+        return []
+
+
+def show_offers(offers: Offers) -> None:
+    """Prints them for people. Raises Misuse where they can't be written."""
+    out = console()
+    with writing(sys.stdout):
+        with out.capture() as shown:
+            _show(out, offers)
+        sys.stdout.write(_END.sub(lambda end: end[0].replace(" ", ""), shown.get()))
+
+
+def _show(out: Console, offers: Offers) -> None:
+    info = offers.server
+    name = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
+    out.print(cell(join_lines(f"{name}, speaks MCP {offers.version}"), "bold"))
+    for text in (info.get("description"), offers.instructions):
+        _paragraph(out, text, 0)
+    _heading(out, "Capabilities")
+    _paragraph(out, "; ".join(_capabilities(offers.capabilities)) or "none", 2)
+    if offers.tools:
+        _heading(out, "Tools")
+    for tool in offers.tools:
+        _show_tool(out, tool)
+    for heading, key, records in (
+        ("Resources", "uri", offers.resources),
+        ("Resource templates", "uriTemplate", offers.templates),
+    ):
+        if records:
+            _heading(out, heading)
+        for record in records:
+            out.print(cell(f"  {_name(record, key)}"))
+            kind = record.get("mimeType")
+            described = record.get("description") or record.get("title") or record.get("name")
+            _paragraph(out, " ".join(str(one) for one in (described, f"({kind})" if kind else "") if one), 4)
+    if offers.prompts:
+        _heading(out, "Prompts")
+    for prompt in offers.prompts:
+        _show_prompt(out, prompt)
+
+
+def _show_tool(out: Console, tool: Mapping[str, Any]) -> None:
+    hints = tool.get("annotations")
+    said = [word for key, word in _HINTS if isinstance(hints, dict) and hints.get(key) is True]
+    out.print(Text.assemble(cell(f"  {_name(tool)}", "bold"), cell(f"  ({', '.join(said)})" if said else "")))
+    _paragraph(out, tool.get("description"), 4)
+    _arguments(out, parameters_of(tool.get("inputSchema")).values())
+
+
+def _show_prompt(out: Console, prompt: Mapping[str, Any]) -> None:
+    out.print(cell(f"  {_name(prompt)}", "bold"))
+    _paragraph(out, prompt.get("description") or prompt.get("title"), 4)
+    _arguments(
+        out,
+        [
+            Parameter(
+                _name(one),
+                frozenset({"string"}),
+                required=one.get("required") is True,
+                description=str(one.get("description") or ""),
+            )
+            for one in records_of(prompt.get("arguments"))
+        ],
+    )
+
+
+def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:
+    rows = [(join_lines(one.name), join_lines(one.kind), _described(one)) for one in parameters]
+    if rows:
+        out.print(Padding(table(("Argument", "Value", "What it is"), rows), (0, 0, 0, 4)), soft_wrap=False)
+
+
+def _described(parameter: Parameter) -> str:
+    lines = " ".join(parameter.description.split())
+    notes = ["required"] if parameter.required else []
+    if parameter.default is not None and parameter.default not in ("", [], {}):
+        notes.append(f"default {as_text(parameter.default)}")
+    return "; ".join([*([lines] if lines else []), *notes])
+
+
+def _capabilities(capabilities: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in capabilities.items():
+        inner = [key for key, one in value.items() if one is not False] if isinstance(value, dict) else []
+        yield f"{name} ({', '.join(inner)})" if inner else name
+
+
+def _name(record: Mapping[str, Any], key: str = "name") -> str:
+    """On one line: a name with a line end in it would forge another."""
+    return join_lines(str(record.get(key)))
+
+
+def _heading(out: Console, text: str) -> None:
+    out.print(cell(f"\n{text}", "bold"))
+
+
+def _paragraph(out: Console, text: object, indent: int) -> None:
+    """A text of the server's, broken where the terminal ends."""
+    if isinstance(text, str) and text.strip():
+        out.print(Padding(cell(text.strip()), (0, 0, 0, indent)), soft_wrap=False)

@@ -1,0 +1,258 @@
+"""What a tool takes, by its JSON Schema: how it is called in a table, and what a text on a command line means to it.
+
+The schema is the server's, so nothing in it is relied on: what can't be understood takes any value.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+from shared.text import nearest
+
+from .endings import Misuse
+
+_MAX_DEPTH = 8
+"""Of references, and of choices within choices."""
+_WORDS = {"string": "text", "array": "list", "null": "nothing"}
+_SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_PYTHON: dict[str, tuple[type, ...]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+_NOTHING = object()
+
+
+class Parameter(NamedTuple):
+    """One argument of a tool, or one field of a form."""
+
+    name: str
+    types: frozenset[str] = frozenset()
+    """The types of JSON that it takes; any where there are none."""
+    choices: tuple[Any, ...] = ()
+    """The values that are named; where there are no `types` it takes no others."""
+    titles: tuple[str, ...] = ()
+    """How each of the choices is called."""
+    items: "Parameter | None" = None
+    """What a list has in it."""
+    required: bool = False
+    default: Any = None
+    description: str = ""
+    schema: Mapping[str, Any] = {}
+    """Its part of the schema."""
+
+    @property
+    def kind(self) -> str:
+        """What it takes, in a few words."""
+        named = [", ".join(map(as_text, self.choices))] if self.choices else []
+        known = sorted(self.types - {"null", "array"} - ({"integer"} if "number" in self.types else set()))
+        lists = [f"list of {self.items.kind}" if self.items else "list"] if "array" in self.types else []
+        return " or ".join([*named, *(_WORDS.get(one, one) for one in known), *lists]) or "anything"
+
+    def read(self, texts: Sequence[str]) -> Any:
+        """The value that is meant by what was written for it, each time it was given. Raises Misuse."""
+        if len(texts) == 1 and not self._is_list_alone:
+            return self.read_one(texts[0])
+        if "array" not in self.types:
+            if self.types or self.choices:
+                raise Misuse(f"{self.name} takes one value, and was given {len(texts)}")
+            return [self.read_one(text) for text in texts]
+        whole = _parsed(texts[0]) if len(texts) == 1 else _NOTHING
+        if isinstance(whole, list):
+            return whole
+        item = self.items or Parameter(self.name)
+        return [item._replace(name=self.name).read_one(text) for text in texts]
+
+    @property
+    def _is_list_alone(self) -> bool:
+        return self.types - {"null"} == {"array"} and not self.choices
+
+    def read_one(self, text: str) -> Any:
+        """The value that is meant by one text; a list only as JSON. Raises Misuse."""
+        for choice in self.choices:
+            if text == as_text(choice):
+                return choice
+        if not self.types and self.choices:
+            close = nearest(text, map(as_text, self.choices))
+            raise Misuse(f"{self.name} takes {self.kind}, and not {text!r}" + (f"; {close}?" if close else ""))
+        parsed = _parsed(text)
+        if not self.types:
+            return text if parsed is _NOTHING else parsed
+        if parsed is not _NOTHING and any(_is_of(parsed, one) for one in self.types):
+            return parsed
+        if "string" in self.types:
+            return text
+        if "boolean" in self.types and text.lower() in _SWITCHES:
+            return _SWITCHES[text.lower()]
+        raise Misuse(f"{self.name} takes {self.kind}, and not {text!r}")
+
+
+def as_text(value: Any) -> str:
+    """How a value is written on a command line."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def from_json(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError, also for NaN and for a number that would become infinite."""
+    try:
+        return json.loads(text, parse_constant=_refused, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("too deep") from None
+
+
+def parameters_of(schema: Any) -> dict[str, Parameter]:
+    """What a tool with this `inputSchema` takes, or a form with this `requestedSchema`, in its order."""
+    root = schema if isinstance(schema, dict) else {}
+    parts = list(_alternatives(root, root))
+    required = {name for part in parts for name in _list(part.get("required")) if isinstance(name, str)}
+    found = {}
+    for part in parts:
+        properties = part.get("properties")
+        for name, one in properties.items() if isinstance(properties, dict) else ():
+            found[name] = _parameter(name, one, root)._replace(required=name in required)
+    return found
+
+
+def takes_others(schema: Any) -> bool:
+    """Whether a tool says that it takes arguments that its schema does not name."""
+    root = schema if isinstance(schema, dict) else {}
+    # Without a word JSON Schema lets others in; who names arguments and gets another one gets it by mistake.
+    said = root.get("additionalProperties", not isinstance(root.get("properties"), dict))
+    return said is not False or bool(root.get("patternProperties"))
+
+
+def read_arguments(words: Sequence[str], schema: Any) -> dict[str, Any]:
+    """The arguments that are given as `key=value`, each as the schema wants it. Raises Misuse."""
+    known, texts = parameters_of(schema), texts_of(words)
+    for name in texts:
+        if name not in known and not takes_others(schema):
+            raise Misuse(unknown("argument", name, known))
+    return {name: known.get(name, Parameter(name)).read(given) for name, given in texts.items()}
+
+
+def texts_of(words: Sequence[str]) -> dict[str, list[str]]:
+    """What is given for each key. Raises Misuse for a word that is no `key=value`."""
+    texts: dict[str, list[str]] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise Misuse(f"{word!r} is no argument: they are given as key=value")
+        texts.setdefault(name, []).append(text)
+    return texts
+
+
+def unknown(what: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> str:
+    """Says that there is no such thing, and what may be meant."""
+    names = list(known)
+    close = nearest(name, names)
+    if close is not None:
+        return f"there is no {what} {name!r}; did you mean {close}?"
+    return f"there is no {what} {name!r}; there are: {', '.join(names) or 'none'}"
+
+
+def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) -> Parameter:
+    whole = schema if isinstance(schema, dict) else {}
+    types: set[str] = set()
+    choices: list[tuple[Any, str]] = []
+    lists, is_open = [], False
+    for part in _alternatives(whole, root):
+        named = list(_choices(part))
+        choices += named
+        said = {one for one in _texts(part.get("type")) if one == "string" or one in _PYTHON}
+        if not named:
+            types |= said
+            is_open = is_open or not said
+        if "array" in said:
+            lists.append(part.get("items"))
+    items = _parameter(name, lists[-1], root, depth + 1) if lists and depth < _MAX_DEPTH else None
+    return Parameter(
+        name,
+        frozenset(() if is_open else types),
+        tuple(value for value, _ in choices),
+        tuple(title for _, title in choices),
+        items,
+        default=whole.get("default"),
+        description=_text(whole.get("description")) or _text(whole.get("title")),
+        schema=whole,
+    )
+
+
+def _alternatives(
+    schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0, seen: set[int] | None = None
+) -> Iterator[Mapping[str, Any]]:
+    """The schema itself, or what it is made of, with references within the document followed.
+
+    Each part comes once: where references lead round, the ways to a part multiply with each step.
+    """
+    seen = set() if seen is None else seen
+    if depth > _MAX_DEPTH or id(schema) in seen:
+        return
+    seen.add(id(schema))
+    parts = [one for key in ("anyOf", "oneOf", "allOf") for one in _list(schema.get(key))]
+    if isinstance(schema.get("$ref"), str):
+        parts.append(_referred(schema["$ref"], root))
+    if not parts or "properties" in schema or _named(parts):
+        yield schema
+    for part in () if _named(parts) else parts:
+        if isinstance(part, dict):
+            yield from _alternatives(part, root, depth + 1, seen)
+
+
+def _referred(reference: str, root: Mapping[str, Any]) -> Any:
+    found: Any = root if reference.startswith("#") else None
+    for step in reference[2:].split("/") if len(reference) > 1 else ():
+        key = step.replace("~1", "/").replace("~0", "~")
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _choices(part: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """The values that one schema names, and how each is called."""
+    titles = _list(part.get("enumNames"))
+    for number, value in enumerate(_list(part.get("enum"))):
+        yield value, _text(titles[number]) if number < len(titles) else as_text(value)
+    for one in [part, *_list(part.get("oneOf")), *_list(part.get("anyOf"))]:
+        if isinstance(one, dict) and "const" in one:
+            yield one["const"], _text(one.get("title")) or as_text(one["const"])
+
+
+def _named(parts: Sequence[Any]) -> bool:
+    """Whether they are values with titles (2025-11-25, Elicitation, Enum Schemas)."""
+    return bool(parts) and all(isinstance(part, dict) and "const" in part for part in parts)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:
+        return _NOTHING
+
+
+def _refused(text: str) -> Any:
+    raise ValueError(f"{text} is not valid JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if isfinite(value) else _refused(text)
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    is_switch = isinstance(value, bool)
+    return kind in _PYTHON and isinstance(value, _PYTHON[kind]) and is_switch is (kind == "boolean")
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in ([value] if isinstance(value, str) else _list(value)) if isinstance(one, str)]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,98 @@
+"""The command lines of `call`, `read`, `watch`, `prompt` and `inspect`."""
+
+import os
+import re
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from shared.program.messages import exit_with_error
+
+from ..commands.arguments import CommandParser
+from ..proxy.remote import read_token
+from .endings import Misuse
+from .session import Talk
+from .targets import FORMS, Asked
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_CODES = "Exit codes: 0 done, 1 the server answered with an error, 2 wrong usage, 3 no connection or no answer."
+
+
+class TalkParser(CommandParser):
+    """The parser of a command that talks to one server."""
+
+    def __init__(self, name: str, rest: str, description: str) -> None:
+        """`rest` is how the usage shows what comes after SERVER."""
+        super().__init__(name, description)
+        self.usage = f"{self.prog} SERVER{rest}\n       [OPTION ...] [-- ARGUMENT ...]"
+        self.epilog = f"{FORMS} {_CODES}"
+        self.add_argument("server", metavar="SERVER", help="which server; see below")
+
+    def add_options(self) -> None:
+        """Takes what all of these commands do; it stands last in their help."""
+        self.add_json()
+        self.add_argument(
+            "--timeout", type=_seconds, default=60.0, metavar="SECONDS",
+            help="how long the server may take to start, and for each answer (default: 60)",
+        )  # fmt: skip
+        self.add_argument("--verbose", action="store_true", help="show what the server logs, on stderr")
+        text = "variable for a server that is started; NAME alone takes its value from here"
+        self.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]", help=text)
+        text = "header to send to a URL; may be given several times"
+        self.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help=text)
+        self.add_argument("--token-file", type=Path, metavar="FILE", help="file with the bearer token for a URL")
+        self.add_argument("--token-variable", metavar="NAME", help="variable with the bearer token for a URL")
+        self.add_catalog()
+
+    def read(self, argv: Sequence[str]) -> tuple[Namespace, Talk]:
+        """The options of the command, in any order with its words, and how the server is talked to."""
+        end = argv.index("--") if "--" in argv else len(argv)
+        given = self.parse_intermixed_args(argv[:end])
+        try:
+            return given, self._talk(given, tuple(argv[end + 1 :]))
+        except Misuse as error:
+            exit_with_error(self.prog, str(error))
+
+    def _talk(self, given: Namespace, words: tuple[str, ...]) -> Talk:
+        headers = dict(map(_header, given.header))
+        token = _token(given.token_file, given.token_variable)
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        asked = Asked(given.server, words, given.catalog, dict(map(_variable, given.env)), headers)
+        return Talk(self.prog, asked, given.timeout, given.verbose)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float("inf"):
+        raise ArgumentTypeError("takes a number of seconds")
+    return seconds
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise Misuse("--header takes NAME:VALUE")
+    return name.strip(), value.strip()
+
+
+def _variable(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not _VARIABLE.fullmatch(name) or (not equals and name not in environment):
+        raise Misuse("--env takes NAME=VALUE, or the NAME of a variable that is set here")
+    return name, value if equals else environment[name]
+
+
+def _token(path: Path | None, variable: str | None) -> str | None:
+    """The token, which stands in no command line, where others on this machine could read it. Raises Misuse."""
+    if variable is not None and not os.environ.get(variable):
+        raise Misuse(f"--token-variable: {variable} is not set")
+    if path is None:
+        return os.environ[variable] if variable is not None else None
+    try:
+        return read_token(path)
+    except ValueError as error:
+        raise Misuse(str(error)) from None

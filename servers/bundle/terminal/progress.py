@@ -1,0 +1,85 @@
+"""How far a call is: a bar on a terminal; where there is none, a line for each change of a task."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from shared.client.tasks.following import TaskState
+from shared.program.messages import plain
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+_SHARE = re.compile(r"\b(\d{1,3})%$")
+"""How servers of ours end the status of a task: "importing, 40%"."""
+
+
+class Bar:
+    """Shown from the first report on, where stderr is a terminal, and gone at the end."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+        self._task: TaskID
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def report(self, progress: float, total: float | None, message: str | None) -> None:
+        """Takes what the server reports."""
+        if not sys.stderr.isatty():
+            return
+        begins = self._progress is None
+        if self._progress is None:
+            self._progress = _made()
+            self._task = self._progress.add_task("")
+        told = plain(message) if isinstance(message, str) else ""
+        is_known = isinstance(total, int | float)
+        self._progress.update(self._task, completed=progress, total=total if is_known else None, description=told)
+        if begins:
+            self._progress.start()
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Takes the bar away while something else is on the terminal."""
+        if self._progress is not None:
+            self._progress.stop()
+        yield
+        if self._progress is not None:
+            self._progress.start()
+
+
+class Status:
+    """Shows how a task is."""
+
+    def __init__(self, say: Callable[[str], None], bar: Bar) -> None:
+        self._say = say
+        self._bar = bar
+
+    def take(self, task: TaskState) -> None:
+        """Takes how it is, whenever that has changed."""
+        said = f"{task.status.replace('_', ' ')}{f': {task.message}' if task.message else ''}"
+        if not sys.stderr.isatty():
+            self._say(f"task {said}")
+            return
+        share = _SHARE.search(said)
+        percent = None if share is None else float(share[1])
+        self._bar.report(percent or 0, None if percent is None else 100, said)
+
+
+def _made() -> "Progress":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}", markup=False)
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    return Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text, console=console, transient=True)

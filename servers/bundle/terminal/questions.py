@@ -1,0 +1,155 @@
+"""The questions of a server, put to the user on the terminal: forms field by field, and links to be visited.
+
+Without a terminal there is nobody to ask, and the answer is no. Sampling and roots are not offered.
+"""
+
+import textwrap
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+from shared.client.options import ClientOptions
+from shared.client.schemas.schema_cost import UnusableSchema
+from shared.client.schemas.schemas import CheckedSchema
+from shared.program.messages import plain
+from shared.protocol.types.client import ElicitResult
+from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
+
+from .endings import Misuse
+from .line_input import ask, has_terminal, tell
+from .parameters import Parameter, as_text, parameters_of
+from .session import Talk
+from .showing import harmless
+
+Pause = Callable[[], AbstractContextManager[None]]
+"""Keeps the terminal free of anything else for the time of a block."""
+
+_BOUNDS = (("minimum", "from"), ("maximum", "to"), ("minLength", "at least"), ("maxLength", "at most"))
+
+
+class _Declined(Exception):
+    """The user wants to give no answer."""
+
+
+def asking(talk: Talk, pause: Pause = nullcontext) -> ClientOptions:
+    """The options of a client that puts the questions of the server to the user."""
+    return ClientOptions(
+        elicit=partial(_elicit, talk, pause),
+        elicit_url=partial(_elicit, talk, pause),
+        on_log=partial(_log, talk) if talk.is_verbose else None,
+        log_level="debug" if talk.is_verbose else None,
+    )
+
+
+def _log(talk: Talk, level: str, _: str | None, data: Any) -> None:
+    talk.say(f"{level}: {as_text(data)}")
+
+
+async def _elicit(talk: Talk, pause: Pause, asked: ElicitForm | ElicitUrl) -> ElicitResult:
+    """Answers `elicitation/create` (2025-11-25, Elicitation)."""
+    if not has_terminal():
+        talk.say(f"the server asks: {asked.message}; declined, as there is no terminal to ask on")
+        return ElicitResult(action="decline")
+    with pause():
+        tell(f"The server asks: {harmless(asked.message)}")
+        try:
+            if isinstance(asked, ElicitUrl):
+                await _visit(asked.url)
+                return ElicitResult(action="accept")
+            return ElicitResult(action="accept", content=await fill_in(asked.requested_schema))
+        except _Declined:
+            tell("declined")
+            return ElicitResult(action="decline")
+
+
+async def _visit(url: str) -> None:
+    """Shows a link; nothing is opened here, for a link may do harm by being opened. Raises _Declined."""
+    tell(f"  {plain(url)}\nOpen it in a browser where you trust it.")
+    if (await ask("Go on? [y/N] ") or "").lower() not in ("y", "yes"):
+        raise _Declined
+
+
+async def fill_in(schema: Any) -> dict[str, Any]:
+    """What the user fills into a form. Raises _Declined."""
+    tell("(an empty line takes what is in brackets or leaves it out; Ctrl+D declines)")
+    content: dict[str, Any] = {}
+    for parameter in parameters_of(schema).values():
+        value = await _field(parameter)
+        if value is not None:
+            content[parameter.name] = value
+    return content
+
+
+async def _field(parameter: Parameter) -> Any:
+    """One field; None where it is left out."""
+    many = parameter.items if "array" in parameter.types else None
+    described = parameter.description and parameter.description != parameter.name
+    label = f"{parameter.name}: {parameter.description}" if described else parameter.name
+    tell("\n".join(textwrap.wrap(plain(f"- {label}"), 79, subsequent_indent="  ")))
+    choices = many or parameter
+    for number, title in enumerate(choices.titles, 1):
+        tell(f"  {number}  {plain(title)}")
+    default = parameter.default
+    shown = "" if default is None else f" [{plain(_written(default))}]"
+    while True:
+        line = await ask(f"  {plain(_hint(parameter, many))}{shown}: ")
+        if line is None:
+            raise _Declined
+        if not line and default is not None:
+            return default
+        if not line and not parameter.required:
+            return None
+        try:
+            if not line:
+                raise Misuse("this one is wanted")
+            return _read(parameter, many, line)
+        except Misuse as error:
+            tell(f"  {plain(str(error))}")
+
+
+def _hint(parameter: Parameter, many: Parameter | None) -> str:
+    if many is not None:
+        return "numbers, with commas between them" if many.titles else "values, with commas between them"
+    if parameter.titles:
+        return "number"
+    if parameter.types == {"boolean"}:
+        return "yes or no"
+    bounds = [f"{word} {parameter.schema[key]}" for key, word in _BOUNDS if key in parameter.schema]
+    form = parameter.schema.get("format")
+    return " ".join([form if isinstance(form, str) else parameter.kind, *bounds])
+
+
+def _read(parameter: Parameter, many: Parameter | None, line: str) -> Any:
+    if many is None:
+        return _checked(parameter, _chosen(parameter, line))
+    values = [_chosen(many, part.strip()) for part in line.split(",") if part.strip()]
+    return _checked(parameter, values)
+
+
+def _chosen(parameter: Parameter, text: str) -> Any:
+    """The value of a choice by its number or its title, or what the text means to the field. Raises Misuse."""
+    if text.isdecimal() and 1 <= int(text) <= len(parameter.titles):
+        return parameter.choices[int(text) - 1]
+    if text in parameter.titles:
+        return parameter.choices[parameter.titles.index(text)]
+    if parameter.types == {"boolean"} and text.lower() in ("y", "n"):
+        return text.lower() == "y"
+    return parameter.read([text])
+
+
+def _checked(parameter: Parameter, value: Any) -> Any:
+    """The value, where the server would take it: a form that is wrong ends the call. Raises Misuse."""
+    try:
+        fault = CheckedSchema(dict(parameter.schema), form=True).fault(value)
+    except UnusableSchema:
+        return value  # the server has to look for itself
+    if fault is not None:
+        raise Misuse(fault[1])
+    return value
+
+
+def _written(default: Any) -> str:
+    parts: Sequence[Any] = default if isinstance(default, list) else [default]
+    words = {True: "yes", False: "no"}
+    return ", ".join(words[one] if isinstance(one, bool) else as_text(one) for one in parts)

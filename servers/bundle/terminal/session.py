@@ -1,0 +1,178 @@
+"""A session with the server that a command line names, from its start to the exit code of the command."""
+
+import logging
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from typing import NamedTuple, TypeVar
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.connect import connect
+from shared.client.options import ClientOptions
+from shared.errors import McpError, PeerError
+from shared.program.messages import exit_with_error, needs_extra, plain
+
+from ..proxy.remote import connect_as_user
+from .endings import MISUSED, REFUSED, UNREACHED, Misuse
+from .targets import Asked, Target, find_target
+from .waking import woken_by_signals
+
+Answer = TypeVar("Answer")
+Work = Callable[[Client], Awaitable[int]]
+"""What is done in the session; gives the exit code."""
+Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
+"""Opens the session."""
+_KEPT = 3
+"""Lines of what the server wrote to stderr that are shown where there is no connection."""
+_LETS_NOBODY_IN = (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """How a server is talked to."""
+
+    program: str
+    """How messages begin: the name of the command."""
+    asked: Asked
+    seconds: float = 60.0
+    """Of the start, and of each request."""
+    is_verbose: bool = False
+    """Whether what the server logs is shown."""
+
+    def say(self, text: str) -> None:
+        """Tells people something, beside the output."""
+        sys.stderr.write(f"{self.program}: {plain('; '.join(text.splitlines()))}\n")
+        sys.stderr.flush()
+
+    async def bounded(self, answer: Awaitable[Answer]) -> Answer:
+        """What is awaited, in the time that the server has. Raises TimeoutError besides what that raises."""
+        with anyio.fail_after(self.seconds):
+            return await answer
+
+    def run(self, work: Work, options: ClientOptions | None = None) -> int:
+        """Opens the session, does the work and closes it; the exit code. Ends the program where the command line asks
+        for what can't be done."""
+        try:
+            target = find_target(self.asked)
+        except (Misuse, ValueError) as error:
+            exit_with_error(self.program, str(error))
+        has_token = any(name.lower() == "authorization" for name in target.headers)
+        return self.reach(Reached(target.name, partial(_connect, target), has_token), work, options)
+
+    def reach(self, server: "Reached", work: Work, options: ClientOptions | None = None) -> int:
+        """The same with a server that was found already."""
+        return anyio.run(self._run, server, work, options or ClientOptions())
+
+    async def _run(self, server: "Reached", work: Work, options: ClientOptions) -> int:
+        log, phase = _Log(self), _Phase(self.seconds, server.has_token)
+        # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
+        options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
+        try:
+            with log.taken(), woken_by_signals():
+                async with self._opened(server.connect, options, phase) as client:
+                    return await work(client)
+        except BrokenPipeError:  # nobody reads on; a pipe of the server's that breaks is a ConnectionError
+            raise
+        except Misuse as error:
+            self.say(str(error))
+            return MISUSED
+        except (OSError, McpError) as error:
+            self.say(phase.told(server.name, error, log.last_words))
+            return REFUSED if phase.is_open and isinstance(error, McpError) else UNREACHED
+
+    @asynccontextmanager
+    async def _opened(self, begin: Connect, options: ClientOptions, phase: "_Phase") -> AsyncIterator[Client]:
+        with anyio.fail_after(self.seconds) as opening:
+            try:
+                async with begin(options) as client:
+                    phase.is_open, opening.deadline = True, inf
+                    yield client
+            except ModuleNotFoundError as error:
+                raise Misuse(f"{error.name} is not installed; {needs_extra('client')}") from None
+            except ValueError as error:
+                if phase.is_open:
+                    raise
+                raise Misuse(str(error)) from None
+
+
+class Reached(NamedTuple):
+    """A server, and how it is reached."""
+
+    name: str
+    """How messages call it; it holds no secret."""
+    connect: Connect
+    has_token: bool
+    """Whether it is told who we are."""
+
+
+def _connect(target: Target, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
+    if target.url:
+        return connect_as_user(target.url, options, target.headers)
+    return connect(target.command, options, env=target.env, cwd=target.directory)
+
+
+@dataclass(slots=True)
+class _Phase:
+    """Whether the session is open already."""
+
+    seconds: float
+    has_token: bool
+    is_open: bool = False
+
+    def told(self, name: str, error: Exception, last_words: str) -> str:
+        """What has gone wrong."""
+        reason = (str(error) or type(error).__name__).rstrip(".")
+        if isinstance(error, OSError) and error.strerror:
+            reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        if isinstance(error, TimeoutError):
+            reason = f"no answer in {self.seconds:g} s; --timeout gives it more"
+        if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN and not self.has_token:
+            reason += "; --token-file or --token-variable has a token sent, and `login` logs in"
+        if isinstance(error, McpError) and self.is_open:
+            return f"{name} refuses: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
+        said = f"; last it said: {last_words}" if last_words else ""
+        is_lost = self.is_open and not isinstance(error, TimeoutError)
+        what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
+        return f"{what}: {reason}{said}"
+
+
+class _Log(logging.Handler):
+    """What our client and the server log: warnings are shown, and the rest where it was asked for."""
+
+    def __init__(self, talk: Talk) -> None:
+        super().__init__(logging.INFO)
+        self._talk = talk
+        self._lines: deque[str] = deque(maxlen=_KEPT)
+
+    @property
+    def last_words(self) -> str:
+        """What the server wrote last to stderr."""
+        return " | ".join(self._lines)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Takes one record."""
+        text = record.getMessage()
+        if record.name == "shared.transports.process":
+            self._lines.extend(filter(None, [" ".join(text.partition(": ")[2].split())]))
+        if self._talk.is_verbose or record.levelno >= logging.WARNING:
+            self._talk.say(text)
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Takes the records of the block."""
+        logger = logging.getLogger("shared")
+        before = logger.level, logger.propagate
+        logger.addHandler(self)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+        try:
+            yield
+        finally:
+            logger.removeHandler(self)
+            logger.level, logger.propagate = before

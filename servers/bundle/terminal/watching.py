@@ -1,0 +1,90 @@
+"""`watch`: what changes at a server, told as it happens."""
+
+import json
+import os
+import shlex
+import subprocess
+from argparse import Namespace
+from datetime import datetime
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.connection.changes import Change
+from shared.text import is_unicode
+
+from .endings import DONE, REFUSED, Misuse
+from .session import Talk
+from .showing import write_text
+
+_LISTS = ("tools", "prompts", "resources")
+
+
+async def watch(client: Client, given: Namespace, talk: Talk) -> int:
+    """Tells every change of `given.uris`, or of the lists where there are none, until it is cancelled or the server
+    tells no more. Raises Misuse where the server tells of nothing, and what a request does."""
+    uris: list[str] = given.uris
+    _check(client, uris)
+    async with client.changes(uris, lists=not uris) as changes:
+        for uri in changes.refused:
+            talk.say(f"the server tells no changes of {uri}")
+        if uris and set(changes.refused) >= set(uris):
+            return REFUSED
+        what = f"{len(uris)} {'resource' if len(uris) == 1 else 'resources'}" if uris else "the lists"
+        talk.say(f"watching {what}; Ctrl+C ends it")
+        async for change in changes:
+            _tell(change, as_json=given.json)
+            if given.exec is not None:
+                await _run(given.exec, change, talk)
+    return DONE
+
+
+def _check(client: Client, uris: list[str]) -> None:
+    """Raises Misuse where the server has said that it tells of none of it."""
+    capabilities = client.server.capabilities
+    told = {name: one for name, one in capabilities.items() if isinstance(one, dict)}
+    if uris and told.get("resources", {}).get("subscribe") is not True:
+        raise Misuse("the server tells no changes of resources")
+    if not uris and not any(told.get(name, {}).get("listChanged") is True for name in _LISTS):
+        raise Misuse("the server tells no changes of its lists: give a URI")
+
+
+def _tell(change: Change, *, as_json: bool) -> None:
+    now = datetime.now().astimezone().replace(microsecond=0)
+    if as_json:
+        record = {"time": now.isoformat(), "kind": change.kind, **({"uri": change.uri} if change.uri else {})}
+        write_text(json.dumps(record) + "\n")
+    else:
+        write_text(f"{now:%H:%M:%S}  {described(change)}\n")
+
+
+def described(change: Change) -> str:
+    """A change in one line."""
+    if change.kind == "missed":
+        return "missed: the connection was away, and anything may have changed"
+    if change.kind == "resource":
+        # A URI that holds a line end would forge another line.
+        return f"changed {' '.join(change.uri.split()) if change.uri else ''}"
+    return f"changed: the list of {change.kind}"
+
+
+async def _run(command: str, change: Change, talk: Talk) -> None:
+    """Runs a command of the user's for one change.
+
+    What the server sent is in its environment alone, which the shell doesn't read as commands. cmd.exe would, so on
+    Windows the command is started without a shell.
+    """
+    uri = change.uri or ""
+    if not is_unicode(uri) or "\0" in uri:
+        talk.say("--exec: not run for a URI that can't stand in a variable")
+        return
+    words = shlex.split(command, posix=False) if os.name == "nt" else ["/bin/sh", "-c", command]
+    env = {**os.environ, "WATCH_KIND": change.kind, "WATCH_URI": uri}
+    try:
+        done = await anyio.run_process(
+            words, stdin=subprocess.DEVNULL, stdout=None, stderr=None, env=env, check=False
+        )
+    except OSError as error:
+        raise Misuse(f"--exec: {command}: {error.strerror}") from None
+    if done.returncode:
+        talk.say(f"--exec: {command}: exit code {done.returncode}")

@@ -1,0 +1,126 @@
+"""Which names stay closed, whatever the permission of their directory: secrets, and what the operator adds.
+
+The globs are those of a search (see `globs`): one without a slash is a name at any depth, one with a
+slash a path from a root. What is denied is closed with everything in it, so each name on a way is asked, links
+followed: a harmless name that leads to a denied one is denied, too. `--allow` opens what the list of secrets closes,
+name by name, and nothing else; what `--deny` closes stays closed.
+
+Denying takes no notice of case, nor of how an accent is written, because some file systems don't; allowing does.
+
+Most globs are a plain name with a star at one end or none. Those cost a look into a set and at both ends of a name,
+and the answer is remembered, because every access asks; only the others are matched.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+from servers.common.files.names import composed
+from servers.common.globs import Glob, States
+
+__all__ = ["Denylist", "Way"]
+
+SECRETS = (
+    *(".env", ".env.*", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf"),
+    *(".htpasswd", ".dockercfg", ".vault-token", "credentials.tfrc.json", "application_default_credentials.json"),
+    *(".ssh", ".gnupg", ".aws", ".azure", ".kube"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
+    *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.kdb"),
+)
+"""Names that are closed unless the operator allows them: where well-known programs keep passwords and keys."""
+HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub")
+"""Names that look like secrets and are none."""
+
+Way = tuple[States, States]
+"""How far the globs with a slash have come: those that deny, and those that allow."""
+
+
+class Denylist:
+    """The names that stay closed. Raises `PathError` `bad_pattern` for a glob that can't be matched."""
+
+    def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
+        self._denied = _Globs(deny, _fold)
+        self._secret = _Globs(SECRETS, _fold)
+        self._allowed = _Globs((*HARMLESS, *allow), str)
+        self._is_plain = self._denied.are_plain and self._allowed.are_plain
+        self._is_closed = lru_cache(_REMEMBERED)(lambda name: self._look((_NOWHERE, _NOWHERE), name) is None)
+
+    def start(self, above: Sequence[Sequence[str]]) -> Way:
+        """The way into a root: `above` holds, for each root that it lies in, itself included, the names between."""
+        return self._denied.start(above), self._allowed.start(above)
+
+    def step(self, way: Way, name: str) -> Way | None:
+        """The way one name further; None where that is denied."""
+        if self._is_plain:
+            return None if self._is_closed(name) else way
+        return self._look(way, name)
+
+    def closes(self, way: Way, names: Iterable[str]) -> bool:
+        """Whether one of the names that lead on is denied."""
+        if self._is_plain:
+            return any(map(self._is_closed, names))
+        for name in names:
+            further = self._look(way, name)
+            if further is None:
+                return True
+            way = further
+        return False
+
+    def _look(self, way: Way, name: str) -> Way | None:
+        folded = _fold(name)
+        denied, allowed = self._denied.step(way[0], folded), self._allowed.step(way[1], name)
+        if self._denied.hold(folded, denied):
+            return None
+        if self._secret.hold(folded, _NOWHERE) and not self._allowed.hold(name, allowed):
+            return None
+        return denied, allowed
+
+
+_REMEMBERED = 4_096
+_NOWHERE: States = frozenset()
+_SPECIAL = frozenset("*?[]{}/")
+
+
+def _fold(name: str) -> str:
+    return composed(composed(name).casefold())
+
+
+class _Globs:
+    """Globs, sorted by how they are asked."""
+
+    def __init__(self, patterns: Iterable[str], fold: Callable[[str], str]) -> None:
+        self._fold = fold
+        names, starts, ends, others = set(), [], [], []
+        for pattern in (fold(pattern) for pattern in patterns):
+            plain = pattern.rstrip("/").strip("*")
+            if not plain or not _SPECIAL.isdisjoint(plain) or pattern.count("*") > 1:
+                others.append(pattern)
+            elif pattern.startswith("*"):
+                ends.append(plain)
+            elif "*" in pattern:
+                starts.append(plain)
+            else:
+                names.add(plain)
+        self._names, self._starts, self._ends = frozenset(names), tuple(starts), tuple(ends)
+        self._glob = Glob(others) if others else None
+        self.are_plain = self._glob is None
+
+    def start(self, above: Sequence[Sequence[str]]) -> States:
+        if self._glob is None:
+            return _NOWHERE
+        return frozenset().union(*(self._stepped(self._glob, names) for names in above))
+
+    def _stepped(self, glob: Glob, names: Sequence[str]) -> States:
+        states = glob.start
+        for name in names:
+            states = glob.step(states, self._fold(name))
+        return states
+
+    def step(self, states: States, name: str) -> States:
+        """The states after `name`, which is folded."""
+        return states if self._glob is None else self._glob.step(states, name)
+
+    def hold(self, name: str, states: States) -> bool:
+        """Whether one of the globs is met by `name`, which is folded, and the states after it."""
+        if name in self._names or name.endswith(self._ends) or name.startswith(self._starts):
+            return True
+        return self._glob is not None and self._glob.accepts(states)

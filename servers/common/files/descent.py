@@ -1,0 +1,175 @@
+"""Going through everything below one directory, each directory opened from the one above it.
+
+The start is opened by the walk beneath its root (see `posix`). From there on every step is one `openat` of one
+name that follows no link, as in that walk, but the directories on the way down stay open: a directory next to the
+last one costs one system call and not one for every level. Only the first levels are kept, so that a deep tree does
+not use up the descriptors of the process. Paths are never joined, so none can be too long. Every name is looked up in
+the denylist at the place where it stands.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from servers.common.files.denylist import Way
+from servers.common.files.names import components
+from servers.common.files.rooted_files import RootedFiles, require_regular
+from shared.coded_errors import PathError, from_os_error
+from shared.program.files.entries import Handle, Place, scanned
+from shared.program.files.system import SYSTEM
+
+__all__ = ["MAX_HELD", "Descent", "Names", "descent"]
+
+MAX_HELD = 16
+"""Levels whose directories stay open."""
+
+Names = tuple[str, ...]
+
+
+class Descent:
+    """The directories below a start, one open at a time. For one thread."""
+
+    def __init__(self, beneath: RootedFiles, place: Place, at: Place, start: int | str) -> None:
+        self._beneath = beneath
+        self._roots = beneath.roots
+        self._place = place
+        self._ways = self._ways_below(at)
+        self._way = self._ways[()]
+        self._start = start
+        self._system = SYSTEM
+        self._held: list[tuple[str, int]] = []
+        self._deep = -1
+        self._here: int | str = start
+        self._path: Names = ()
+
+    def scan(self, path: Names) -> list["os.DirEntry[str]"]:
+        """Enters the directory with these components below the start: its entries by name. Raises PathError."""
+        try:
+            self._enter(path)
+            return scanned(self._here)
+        except OSError as error:
+            raise from_os_error(self._place.written, error) from None
+
+    def open_file(self, name: str) -> Handle:
+        """The regular file of that name in the directory scanned last; the caller closes it. Raises PathError."""
+        if self._roots.denylist.step(self._way, name) is None:
+            raise self._roots.denied(self._place.written)
+        if isinstance(self._here, str):
+            with self._beneath.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
+                return self._beneath.open_entry(entry, self._place.written)
+        # Done for each of many thousands of files: no context manager, and no function for what is there mostly.
+        try:
+            descriptor = self._system.open_file(self._here, name)
+            try:
+                found = os.fstat(descriptor)
+                if not stat.S_ISREG(found.st_mode):
+                    require_regular(found.st_mode, self._place.written)
+            except (OSError, PathError):
+                os.close(descriptor)
+                raise
+        except OSError as error:
+            raise from_os_error(self._place.written, error) from None
+        return Handle(descriptor, found)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The first `limit` bytes of the regular file of that name in that directory. Raises PathError."""
+        handle = self.open_file(name)
+        try:
+            return os.read(handle.descriptor, limit)
+        except OSError as error:
+            raise from_os_error(self._place.written, error) from None
+        finally:
+            os.close(handle.descriptor)
+
+    def place(self, path: Names) -> Place:
+        """The place of what has these components below the start."""
+        return self._place._replace(parts=(*self._place.parts, *path))
+
+    def uri(self, path: Names) -> str:
+        """The `file:` URI of what has these components below the start."""
+        return self._roots.uri(self.place(path))
+
+    def close(self) -> None:
+        """Closes all but the start."""
+        self._leave(0)
+
+    def _ways_below(self, at: Place) -> dict[Names, Way]:
+        """Where the way through the denylist begins: at the start, and anew at each root below it."""
+        start = self._innermost(at)
+        ways: dict[Names, Way] = {(): self._way_on(self._roots.way(start.root_index), start.parts)}
+        absolute = components(self._roots.path(at))
+        for index, root in enumerate(self._roots.paths):
+            below = components(str(root))
+            if below[: len(absolute)] == absolute:
+                ways[tuple(below[len(absolute) :])] = self._roots.way(index)
+        return ways
+
+    def _innermost(self, place: Place) -> Place:
+        """The place as its innermost root has it."""
+        found = self._roots.locate(components(self._roots.path(place)))
+        return place if found is None else Place(*found, place.written)
+
+    def _way_to(self, path: Names) -> Way:
+        begin = 0
+        if len(self._ways) > 1:
+            begin = max(depth for depth in range(len(path) + 1) if path[:depth] in self._ways)
+        return self._way_on(self._ways[path[:begin]], path[begin:])
+
+    def _way_on(self, way: Way, names: Names) -> Way:
+        """The way through the denylist after those names. Raises PathError `denied`."""
+        for name in names:
+            further = self._roots.denylist.step(way, name)
+            if further is None:
+                raise self._roots.denied(self._place.written)
+            way = further
+        return way
+
+    def _enter(self, path: Names) -> None:
+        self._way = self._way_to(path)
+        self._path = path
+        if isinstance(self._start, int):
+            self._here = self._open(self._start, path)
+            return
+        # Without descriptors there is nothing to hold: the path is checked anew each time.
+        with self._beneath.open_directory(self._innermost(self.place(path)), follow=not path) as opened:
+            self._here = opened
+
+    def _open(self, start: int, path: Names) -> int:
+        kept = 0
+        while kept < min(len(self._held), len(path)) and self._held[kept][0] == path[kept]:
+            kept += 1
+        self._leave(kept)
+        here = self._held[-1][1] if self._held else start
+        for name in path[kept:]:
+            here = self._system.open_directory(here, name)
+            if len(self._held) < MAX_HELD:
+                self._held.append((name, here))
+            else:
+                self._close_deep()
+                self._deep = here
+        return here
+
+    def _leave(self, kept: int) -> None:
+        self._close_deep()
+        while len(self._held) > kept:
+            os.close(self._held.pop()[1])
+
+    def _close_deep(self) -> None:
+        if self._deep >= 0:
+            os.close(self._deep)
+            self._deep = -1
+
+
+@contextmanager
+def descent(beneath: RootedFiles, place: Place) -> Iterator[Descent]:
+    """A descent from the directory at `place`. Raises PathError where that can't be opened."""
+    with beneath.locate(place) as entry:
+        # Where the walk ends, links followed: that is where the names below are looked up in the denylist.
+        at = entry.place
+    with beneath.open_directory(at, follow=False) as start:
+        below = Descent(beneath, place, at, start)
+        try:
+            yield below
+        finally:
+            below.close()

@@ -1,0 +1,97 @@
+"""Which places are on local file systems, where a small read does not wait for another machine or program.
+
+On a network or FUSE file system even a lookup can wait for ever, so this is decided by name, before anything is
+touched: `/proc/self/mountinfo` says what is mounted where, and a poll of it tells when that has changed. Where it
+can't be known, and for every kind of file system that is not in the list below, nothing is local.
+"""
+
+import os
+import re
+import select
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from servers.common.files.names import components
+from shared.program.files.entries import Place
+from shared.program.files.system import CLOSED
+
+__all__ = ["Mounts", "Names"]
+
+MOUNTINFO = Path("/proc/self/mountinfo")
+_LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"})
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+
+Names = tuple[str, ...]
+
+
+class Mounts:
+    """What is mounted on and beneath the roots, which are canonical. For one thread; `close` it when done."""
+
+    def __init__(self, roots: Iterable[Path], table: Path = MOUNTINFO) -> None:
+        self._roots = [tuple(components(str(root))) for root in roots]
+        self._remote: list[list[Names]] = []
+        """For each root the mount points beneath it that are not local; `()` is the root itself."""
+        self._descriptor = -1
+        if sys.platform == "win32" or not hasattr(select, "poll"):
+            return
+        try:
+            self._descriptor = os.open(table, os.O_RDONLY | CLOSED)
+        except OSError:
+            return
+        self._changes = select.poll()
+        # A change is an error condition and nothing else is: the table can always be read (proc_pid_mounts(5)).
+        self._changes.register(self._descriptor, select.POLLPRI)
+        self._look()
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a table to ask; nothing is local without one."""
+        return self._descriptor >= 0
+
+    def local(self, place: Place) -> bool:
+        """Whether everything on the way to `place` is local, as long as no link leads elsewhere."""
+        if sys.platform == "win32" or self._descriptor < 0:
+            return False
+        if self._changes.poll(0):
+            self._look()
+        remote = self._remote[place.root_index]
+        return not remote or not any(place.parts[: len(names)] == names for names in remote)
+
+    def close(self) -> None:
+        """Gives the table back; nothing is local any more."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _look(self) -> None:
+        try:
+            mounted = _mounted(self._descriptor)
+        except (OSError, LookupError, ValueError):
+            # No table as we know it: then nothing holds the roots.
+            mounted = {}
+        self._remote = [_remote_beneath(root, mounted) for root in self._roots]
+
+
+def _mounted(descriptor: int) -> dict[Names, bool]:
+    """Each mount point, and whether what is mounted there is local; of several at one point the last one counts."""
+    with os.fdopen(os.dup(descriptor), "rb") as table:
+        table.seek(0)
+        lines = table.read().rstrip(b"\n").split(b"\n")
+    mounted = {}
+    for line in lines:
+        fields = os.fsdecode(line).split(" ")
+        kind = fields[fields.index("-") + 1]
+        mounted[tuple(components(_ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])))] = kind in _LOCAL
+    return mounted
+
+
+def _remote_beneath(root: Names, mounted: dict[Names, bool]) -> list[Names]:
+    holding = max((point for point in mounted if root[: len(point)] == point), key=len, default=None)
+    if holding is None or not mounted[holding]:
+        return [()]
+    return [point[len(root) :] for point, local in mounted.items() if not local and _is_beneath(point, root)]
+
+
+def _is_beneath(point: Sequence[str], root: Names) -> bool:
+    return len(point) > len(root) and tuple(point[: len(root)]) == root

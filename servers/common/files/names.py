@@ -1,0 +1,222 @@
+"""What systems make of a written path: the names on its way, and the URI of it. No file is touched.
+
+A path, `~` or a `file:` URI becomes a list of components, and `.` and `..` are collapsed.
+
+Windows makes more of a path than a name beneath a directory. There one is refused where Windows would open something
+else than what it spells: a device, a stream of a file, a file whose name it trims, or one in whatever directory is
+current on a drive. No rule looks at a file, so the name of another machine is never looked up. These rules are for
+text, and the same on every system. (Made after Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089,
+appendix E, and tested as functions; no test has run on Windows.)
+"""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import PureWindowsPath
+from urllib.parse import quote, unquote_to_bytes
+
+from shared.coded_errors import PathError
+
+__all__ = [
+    "check_written",
+    "collapse",
+    "components",
+    "composed",
+    "differ_in_case",
+    "folded",
+    "is_device",
+    "is_short",
+    "path_from_uri",
+    "path_of",
+    "refusal_of_name",
+    "uri",
+    "windows_path",
+    "windows_refusal",
+    "windows_uri",
+]
+
+MAX_PATH = 16_384
+"""Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
+
+_FILE_URI = "file:"
+_BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
+_WINDOWS = os.name == "nt"
+_MACOS = sys.platform == "darwin"
+_DEVICE_PATHS = ("\\\\?\\", "\\\\.\\", "\\??\\")
+_DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | {
+    port + digit for port in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
+}
+_SHORT = re.compile(r"~\d")
+_IMPOSSIBLE = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
+
+
+def path_of(written: str) -> str:
+    """The path `written` stands for, absolute or relative. Raises `PathError` `bad_path`."""
+    check_written(written)
+    path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
+    if path == "~" or path.startswith(("~/", "~" + os.sep)):
+        path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
+    reason = windows_refusal(path) if _WINDOWS else None
+    if reason is not None:
+        raise PathError("bad_path", written, reason)
+    return path
+
+
+def check_written(written: str) -> None:
+    """Refuse what can be no path anywhere: empty, too long, NUL, not encodable."""
+    if not written:
+        raise PathError("bad_path", written, "the path is empty")
+    if len(written) > MAX_PATH:
+        raise PathError("bad_path", written[:80] + "...", "the path is too long")
+    _check_bytes(written, written)
+
+
+def _check_bytes(path: str, written: str) -> None:
+    if "\0" in path:
+        raise PathError("bad_path", written, "the path holds a NUL character")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise PathError("bad_path", written, "the path holds characters no file name can have") from None
+
+
+def components(path: str) -> list[str]:
+    """The names in `path`, without separators and `.`; a Windows drive is the first of them."""
+    drive, rest = os.path.splitdrive(path) if _WINDOWS else ("", path)
+    if os.altsep:
+        rest = rest.replace(os.altsep, os.sep)
+    names = [name for name in rest.split(os.sep) if name and name != "."]  # noqa: PTH206 (keeps "..")
+    return [drive, *names] if drive else names
+
+
+def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
+    """`parts` with every `..` resolved by name; a relative list keeps those that lead out of it."""
+    if ".." not in parts:
+        return list(parts)
+    kept: list[str] = []
+    for part in parts:
+        if part != "..":
+            kept.append(part)
+        elif kept and kept[-1] != "..":
+            kept.pop()
+        elif relative:
+            kept.append(part)
+    return kept
+
+
+def uri(path: str) -> str:
+    """The RFC 8089 URI of the absolute `path`; bytes that are no UTF-8 are percent-encoded as they are."""
+    if _WINDOWS:
+        return windows_uri(path)
+    return "file://" + quote(os.fsencode(path))
+
+
+def path_from_uri(written: str) -> str:
+    """The absolute path of a `file:` URI, percent-decoded once. Raises `PathError` `bad_path`."""
+    rest, authority = written[len(_FILE_URI) :], ""
+    if rest.startswith("//"):
+        authority, slash, rest = rest[2:].partition("/")
+        rest = slash + rest
+        authority = "" if authority.lower() == "localhost" else authority
+        if authority and not _WINDOWS:
+            raise PathError("bad_path", written, "the URI names another host")
+    if not rest.startswith("/"):
+        raise PathError("bad_path", written, "the URI has no absolute path", "Write file:///path.")
+    if "?" in rest or "#" in rest:
+        reason = "the URI has a query or fragment"
+        raise PathError("bad_path", written, reason, "Write ? as %3F and # as %23 in names.")
+    if _BAD_PERCENT.search(rest) or _ENCODED_SEPARATOR.search(rest):
+        raise PathError("bad_path", written, "the URI has a broken escape or an encoded separator")
+    path = _decoded(rest, written)
+    return windows_path(authority, path) if _WINDOWS else path
+
+
+def _decoded(rest: str, written: str) -> str:
+    try:
+        path = os.fsdecode(unquote_to_bytes(rest))
+    except UnicodeError:
+        raise PathError("bad_path", written, "the URI holds characters no file name can have") from None
+    _check_bytes(path, written)
+    return path
+
+
+def folded(parts: Sequence[str]) -> list[str]:
+    """`parts` as they are compared: in one case on Windows, and composed on macOS, which takes both forms of an
+    accent for the same name."""
+    if _WINDOWS:
+        return [os.path.normcase(part) for part in parts]
+    return [composed(part) for part in parts] if _MACOS else list(parts)
+
+
+def differ_in_case(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of components are the same but for the case of letters, on a system where most file systems
+    take no notice of that and some do. Only a look at what they name tells then whether that is the same."""
+    if not _MACOS or len(one) != len(other):
+        return False
+    return all(
+        composed(composed(a).casefold()) == composed(composed(b).casefold()) for a, b in zip(one, other, strict=True)
+    )
+
+
+def composed(name: str) -> str:
+    """`name` with each accent and its letter as one character, where there is such a character."""
+    if name.isascii():
+        return name
+    from unicodedata import normalize
+
+    return normalize("NFC", name)
+
+
+def windows_refusal(path: str) -> str | None:
+    """Why `path` is no plain path of a file or directory; None where it is one."""
+    path = path.replace("/", "\\")
+    if path.startswith(_DEVICE_PATHS):
+        return "the path names a device"
+    pure = PureWindowsPath(path)
+    if pure.drive and not pure.root:
+        return "the path is relative to the current directory of a drive"
+    if pure.root and not pure.drive:
+        return "the path names no drive"
+    rest = path[len(pure.drive) :]
+    reasons = map(refusal_of_name, rest.split("\\"))
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def refusal_of_name(name: str) -> str | None:
+    """Why `name` is none that Windows takes as it is written; None where it is one."""
+    if name in ("", ".", ".."):
+        return None
+    if ":" in name:
+        return "the path names an alternate data stream"
+    if name.endswith((".", " ")):
+        return "a name in the path ends in a dot or a space, which Windows leaves out"
+    if not _IMPOSSIBLE.isdisjoint(name):
+        return "a name in the path holds a character that no file name can have"
+    return "a name in the path is that of a device" if is_device(name) else None
+
+
+def is_device(name: str) -> bool:
+    """Whether Windows takes `name` for that of a device, whatever extension it has."""
+    return name.partition(".")[0].rstrip(" ").upper() in _DEVICES
+
+
+def is_short(name: str) -> bool:
+    """Whether `name` has what every second, short name has that Windows gives a file, such as `ENV~1` for `.env`; few
+    others have it."""
+    return _SHORT.search(name) is not None
+
+
+def windows_uri(path: str) -> str:
+    """The `file:` URI of an absolute path, that of a share included."""
+    return PureWindowsPath(path).as_uri()
+
+
+def windows_path(authority: str, path: str) -> str:
+    """The path of a `file:` URI with this authority, which names a machine, or nobody, and this decoded path."""
+    if authority:
+        return f"//{authority}{path}"
+    letter, mark, rest = path[1:2], path[2:3], path[3:]
+    has_drive = letter.isascii() and letter.isalpha() and mark in (":", "|") and rest[:1] in ("", "/")
+    return f"{letter}:{rest}" if has_drive else path

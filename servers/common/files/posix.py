@@ -1,0 +1,272 @@
+"""Walking to a place with descriptors, so that the check and the use are one act.
+
+Theory. The walk holds one descriptor: that of the directory reached so far, which lies beneath a root
+because every step into it was `openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started
+at the descriptor of the root. No name is ever handed to the kernel for it to follow a link or a `..`:
+
+- a link is read, and its target's components take its place in the list of what is still to do;
+- an absolute target must begin with the components of a root, and the walk starts again at that root;
+- `..` (only link targets still have it) drops the last name of those passed and walks to the rest again
+  from the root; above the root it is resolved by name, which is exact because the root's own path is
+  canonical.
+
+Whoever swaps a directory for a link meanwhile can make the walk fail or end elsewhere beneath the roots,
+not outside. Each name is looked up in the denylist at the place where the walk stands, before anything is
+asked of it, so a link to what is denied does not help either. Holding one descriptor instead of one per level
+keeps deep trees from exhausting the process; steps are bounded.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from servers.common.files.denylist import Way
+from servers.common.files.names import components
+from servers.common.files.roots import Roots
+from shared.coded_errors import PathError, os_errors
+from shared.program.files.entries import Entry, Place
+from shared.program.files.system import SYSTEM, System
+
+__all__ = ["MAX_STEPS", "DescriptorWalker", "NarrowedWalker"]
+
+MAX_LINKS = 40
+"""Links one walk follows; the number Linux itself uses."""
+MAX_STEPS = 20_000
+"""Components one walk passes, walks repeated for `..` included."""
+
+
+class DescriptorWalker:
+    """Finds entries beneath the roots without a window between check and use."""
+
+    def __init__(self, roots: Roots, system: System = SYSTEM) -> None:
+        self.system = system
+        self._roots = roots
+        self._descriptors: list[int] = []
+        try:
+            for path in roots.paths:
+                self._descriptors.append(system.open_root(str(path)))
+        except OSError:
+            self.close()
+            raise
+
+    @contextmanager
+    def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
+        """The entry of `place`, its directory held open; `OSError`s of the block become `PathError`s."""
+        with os_errors(place.written):
+            walk = _Walk(self, self._roots, place)
+            try:
+                yield walk.run(follow)
+            finally:
+                walk.close()
+
+    def verify(self, entry: Entry, descriptor: int, written: str) -> None:
+        """Nothing to do: what was opened is what was found."""
+
+    def trail(self, place: Place) -> tuple[str, ...]:
+        """Every path looked up on the way to `place`, links included, as far as the way exists."""
+        passed: list[str] = []
+        walk = _Walk(self, self._roots, place, passed)
+        try:
+            walk.run(follow=True)
+        except (OSError, PathError):
+            pass
+        finally:
+            walk.close()
+        return tuple(passed)
+
+    def close(self) -> None:
+        """Close the descriptors of the roots."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+    def narrowed(self, roots: Roots) -> "NarrowedWalker":
+        """The walker for parts of the roots."""
+        return NarrowedWalker(self, roots)
+
+    def held(self, index: int) -> int | None:
+        """The descriptor of a root as it is; the root may have been deleted meanwhile."""
+        return self._descriptors[index]
+
+    def root(self, index: int) -> tuple[int, bool]:
+        """The descriptor of a root, and whether the caller closes it; a root that was deleted and made again is
+        opened anew."""
+        descriptor = self._descriptors[index]
+        if os.fstat(descriptor).st_nlink == 0:
+            fresh = self.system.open_root(str(self._roots.paths[index]))
+            try:
+                # In place, because other threads may hold the number.
+                os.dup2(fresh, descriptor, inheritable=False)
+            finally:
+                os.close(fresh)
+        return descriptor, False
+
+
+class NarrowedWalker(DescriptorWalker):
+    """Finds entries beneath parts of the roots of another walker, to which it walks from there each time."""
+
+    def __init__(self, outer: DescriptorWalker, roots: Roots) -> None:
+        self.system = outer.system
+        self._outer = outer
+        self._roots = roots
+
+    def trail(self, place: Place) -> tuple[str, ...]:
+        """Every path looked up on the way to `place`, and to the part it is in."""
+        way = self._outer.trail(self._roots.outer(Place(place.root_index, (), "")))
+        try:
+            return (*way, *super().trail(place))
+        except OSError:
+            # The part is not there, but may come.
+            return way
+
+    def held(self, index: int) -> None:
+        """Nothing is held."""
+
+    def root(self, index: int) -> tuple[int, bool]:
+        """The descriptor of a part, and that the caller closes it, unless it is a root as a whole."""
+        part = self._roots.outer(Place(index, (), ""))
+        current, is_ours = self._outer.root(part.root_index)
+        for name in part.parts:
+            try:
+                # No link is followed: the path of the part is canonical.
+                child = self.system.enter(current, name)
+            finally:
+                if is_ours:
+                    os.close(current)
+            current, is_ours = child, True
+        return current, is_ours
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class _Walk:
+    """One walk; owns at most one descriptor besides the roots'."""
+
+    def __init__(self, walker: DescriptorWalker, roots: Roots, place: Place, trail: list[str] | None = None) -> None:
+        self._walker, self._system = walker, walker.system
+        self._roots = roots
+        self._written = place.written
+        self._trail = trail
+        self._links = self._steps = 0
+        self._linked = False
+        self._owned = -1
+        self._start(place.root_index, place.parts)
+
+    def run(self, follow: bool) -> Entry:
+        """Walk to the end; with `follow` a link at the end is followed too."""
+        while self._todo:
+            self._count_step()
+            name = self._todo.pop()
+            if name == "..":
+                self._up()
+            elif self._todo:
+                self._enter(name)
+            else:
+                entry = self._last(name, follow)
+                if entry is not None:
+                    return entry
+        return self._entry(".", os.fstat(self._current), ())
+
+    def close(self) -> None:
+        """Give the held descriptor back."""
+        if self._owned >= 0:
+            os.close(self._owned)
+            self._owned = -1
+
+    def _start(self, index: int, parts: tuple[str, ...]) -> None:
+        self._index = index
+        self._done: list[str] = []
+        self._todo = list(reversed(parts))
+        self._current, is_ours = self._walker.root(index)
+        self._owned = self._current if is_ours else -1
+        self._way = self._roots.way(index)
+
+    def _count_step(self) -> None:
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            raise PathError("bad_path", self._written, "the path takes too many steps")
+
+    def _way_on(self, name: str) -> Way:
+        way = self._roots.denylist.step(self._way, name)
+        if way is None:
+            raise self._roots.denied(self._written)
+        return way
+
+    def _note(self, name: str) -> None:
+        if self._trail is not None:
+            self._trail.append(os.path.join(self._roots.paths[self._index], *self._done, name))  # noqa: PTH118
+
+    def _enter(self, name: str) -> None:
+        way = self._way_on(name)
+        self._note(name)
+        try:
+            child = self._system.enter(self._current, name)
+        except FileNotFoundError:
+            reason = "the directory it would be in does not exist"
+            raise PathError("not_found", self._written, reason) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            self._splice(self._target(name))
+            return
+        self.close()
+        self._owned = self._current = child
+        self._done.append(name)
+        self._way = way
+
+    def _last(self, name: str, follow: bool) -> Entry | None:
+        self._way_on(name)
+        self._note(name)
+        try:
+            found = self._system.stat(self._current, name)
+        except FileNotFoundError:
+            return self._entry(name, None, (name,))
+        if follow and found.st_mode & 0o170000 == 0o120000:
+            self._linked = True
+            self._splice(self._target(name))
+            return None
+        return self._entry(name, found, (name,))
+
+    def _entry(self, name: str, found: os.stat_result | None, last: tuple[str, ...]) -> Entry:
+        place = Place(self._index, (*self._done, *last), self._written)
+        return Entry(self._current, name, found, self._linked, place)
+
+    def _target(self, name: str) -> str:
+        try:
+            return self._system.read_link(self._current, name)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            raise NotADirectoryError(errno.ENOTDIR, "") from None
+
+    def _splice(self, target: str) -> None:
+        self._links += 1
+        if self._links > MAX_LINKS:
+            raise PathError("bad_path", self._written, "the path goes through too many links")
+        names = components(target)
+        if os.path.isabs(target):  # noqa: PTH117
+            self._jump([*names, *reversed(self._todo)])
+        else:
+            self._todo.extend(reversed(names))
+
+    def _up(self) -> None:
+        if self._done:
+            self._done.pop()
+            self._todo.extend(reversed(self._done))
+            again = tuple(reversed(self._todo))
+            self.close()
+            self._start(self._index, again)
+            return
+        above = components(str(self._roots.paths[self._index]))[:-1]
+        while self._todo and self._todo[-1] == "..":
+            self._todo.pop()
+            above = above[:-1]
+        self._jump([*above, *reversed(self._todo)])
+
+    def _jump(self, absolute: list[str]) -> None:
+        found = self._roots.locate(absolute)
+        if found is None:
+            raise self._roots.outside(self._written)
+        self.close()
+        self._start(*found)

@@ -1,0 +1,137 @@
+"""Opening places beneath the roots: regular files and directories, nothing else.
+
+A walker finds the entry of a place; this module opens it without following a link at its end
+and without waiting (`O_NONBLOCK`), and then asks the handle, not the name, what it is. Pipes, sockets and
+devices are refused before the open where possible, because opening alone can wake a writer or start a
+device.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Protocol
+
+from servers.common.files.checked import PathWalker
+from servers.common.files.posix import DescriptorWalker
+from servers.common.files.roots import Roots
+from shared.coded_errors import PathError, os_errors
+from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, open_to_read, opened
+
+__all__ = ["RootedFiles", "Walker", "missing", "require_file", "require_regular"]
+
+
+class Walker(Protocol):
+    """How entries are found: `posix` by descriptors, `checked` by paths that are resolved twice."""
+
+    def locate(self, place: Place, follow: bool = True) -> AbstractContextManager[Entry]:
+        """The entry of `place` in its directory; `OSError`s of the block become `PathError`s."""
+
+    def verify(self, entry: Entry, descriptor: int, written: str) -> None:
+        """Raise PathError `changed` where what was opened may be something else than the entry that was found."""
+
+    def trail(self, place: Place) -> tuple[str, ...]:
+        """Every path looked up on the way to `place`, as far as the way exists."""
+
+    def narrowed(self, roots: Roots) -> "Walker":
+        """The walker for parts of the roots."""
+
+    def held(self, index: int) -> int | None:
+        """The descriptor of a root, or None where there is none."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+class RootedFiles:
+    """The files beneath the roots. Thread-safe; `close` it when done."""
+
+    def __init__(self, roots: Roots, race_free: bool = RACE_FREE, walker: Walker | None = None) -> None:
+        self.roots = roots
+        form: type[DescriptorWalker | PathWalker] = DescriptorWalker if race_free else PathWalker
+        self._walker: Walker = walker or form(roots)
+        self.locate = self._walker.locate
+        """`with locate(place, follow=True) as entry`: the directory of the place, held open, and its name."""
+        self.trail = self._walker.trail
+        """`trail(place)`: every path looked up on the way, for those who watch it."""
+        self.held = self._walker.held
+        """`held(index)`: the descriptor of a root, or None where the system has no such thing."""
+        self.close = self._walker.close
+
+    def narrowed(self, roots: Roots) -> "RootedFiles":
+        """The files beneath `roots`, which are parts of these roots. Needs no closing."""
+        return RootedFiles(roots, walker=self._walker.narrowed(roots))
+
+    def is_there(self, index: int) -> bool:
+        """Whether a root can be reached by its path, and is the directory that is held open."""
+        held = self.held(index)
+        try:
+            found = self.roots.paths[index].stat()
+            return stat.S_ISDIR(found.st_mode) if held is None else os.path.samestat(found, os.fstat(held))
+        except OSError:
+            return False
+
+    @contextmanager
+    def open_file(self, place: Place) -> Iterator[Handle]:
+        """The regular file at `place`, open for reading."""
+        with self.locate(place) as entry:
+            opened = self.open_entry(entry, place.written)
+        try:
+            with os_errors(place.written):
+                yield opened
+        finally:
+            os.close(opened.descriptor)
+
+    def open_entry(self, entry: Entry, written: str) -> Handle:
+        """The regular file of `entry`, open for reading; the caller closes it."""
+        require_file(entry, written)
+        descriptor = open_to_read(entry)
+        with ExitStack() as on_failure:
+            on_failure.callback(os.close, descriptor)
+            handle = Handle(descriptor, os.fstat(descriptor))
+            require_regular(handle.stat.st_mode, written)
+            self._walker.verify(entry, descriptor, written)
+            on_failure.pop_all()
+        return handle
+
+    @contextmanager
+    def open_directory(self, place: Place, follow: bool = True) -> Iterator[int | str]:
+        """What `entries.scanned` takes for the directory at `place`: a descriptor, or a path where there is none."""
+        with self.locate(place, follow) as entry:
+            if entry.stat is None:
+                raise missing(entry, place.written)
+            if not stat.S_ISDIR(entry.stat.st_mode):
+                raise PathError("not_a_directory", place.written, "is not a directory")
+            with opened(entry) as descriptor:
+                yield entry.name if descriptor is None else descriptor
+
+    def stat(self, place: Place, follow: bool = True) -> os.stat_result:
+        """What is at `place`; raises `not_found` when nothing is."""
+        with self.locate(place, follow) as entry:
+            if entry.stat is None:
+                raise missing(entry, place.written)
+            return entry.stat
+
+
+def missing(entry: Entry, written: str) -> PathError:
+    """The error for an entry that is not there."""
+    if entry.linked:
+        return PathError("not_found", written, "is a link to something that does not exist")
+    suggestion = "List the parent directory to see what is there."
+    return PathError("not_found", written, "does not exist", suggestion)
+
+
+def require_file(entry: Entry, written: str) -> os.stat_result:
+    """The stat of `entry`; raises unless it is a regular file."""
+    if entry.stat is None:
+        raise missing(entry, written)
+    require_regular(entry.stat.st_mode, written)
+    return entry.stat
+
+
+def require_regular(mode: int, written: str) -> None:
+    """Raise unless `mode` is that of a regular file."""
+    if stat.S_ISDIR(mode):
+        raise PathError("not_a_file", written, "is a directory")
+    if not stat.S_ISREG(mode):
+        raise PathError("special_file", written, "is neither a regular file nor a directory")

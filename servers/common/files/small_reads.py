@@ -1,0 +1,84 @@
+"""Small local files, read at once: the one place where the event loop itself touches a file.
+
+Handing a read to a thread costs more than the read, when the file is small and no other machine has to be asked.
+The way is that of `posix`, in its plainest form: each step opens one name beneath the directory before it and
+follows no link, and the file is asked what it is when it is open. Everything else gives None: a link, a long way,
+a large, special, denied or missing file, another file system. Then the walk in a thread does the work, or finds
+the words.
+"""
+
+import os
+import stat
+
+from servers.common.files.mounts import Mounts
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
+from shared.program.files.entries import Held, Place
+from shared.program.files.system import DIRECTORY, READ
+
+__all__ = ["MAX_DEPTH", "NarrowedSmallFiles", "SmallFiles"]
+
+MAX_SIZE = 65_536
+"""Bytes of the largest file that is read at once."""
+MAX_DEPTH = 16
+"""Names of the longest way that is walked at once: passing more directories takes as long as a thread."""
+
+
+class SmallFiles:
+    """The small local files beneath the roots. For the thread of the event loop."""
+
+    def __init__(self, beneath: RootedFiles, mounts: Mounts) -> None:
+        self._beneath = beneath
+        self._mounts = mounts
+
+    def read(self, place: Place) -> Held | None:
+        """All of the file at `place`, or None where that is not for the event loop."""
+        parts = place.parts
+        directory, passed = self._beneath.held(place.root_index), -1
+        if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts:
+            return None
+        if self._beneath.roots.denies(place) or not self._mounts.local(place):
+            return None
+        try:
+            for name in parts[:-1]:
+                directory = os.open(name, DIRECTORY, dir_fd=directory)
+                if passed >= 0:
+                    os.close(passed)
+                passed = directory
+            return _whole(parts[-1], directory)
+        except OSError:
+            return None
+        finally:
+            if passed >= 0:
+                os.close(passed)
+
+
+class NarrowedSmallFiles(SmallFiles):
+    """The small local files beneath parts of the roots, read from the roots; that way no link is followed either."""
+
+    def __init__(self, small: SmallFiles, roots: Roots) -> None:
+        self._small = small
+        self._roots = roots
+
+    def read(self, place: Place) -> Held | None:
+        """All of the file at `place`, or None where that is not for the event loop."""
+        return self._small.read(self._roots.outer(place))
+
+
+def _whole(name: str, directory: int) -> Held | None:
+    # Looked at before the open, because opening alone can wake a writer or start a device.
+    if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
+        return None
+    descriptor = os.open(name, READ, dir_fd=directory)
+    try:
+        found = os.fstat(descriptor)
+        if not _is_small(found):
+            return None
+        data = os.read(descriptor, found.st_size + 1)
+        return Held(data, found) if len(data) == found.st_size else None
+    finally:
+        os.close(descriptor)
+
+
+def _is_small(found: os.stat_result) -> bool:
+    return stat.S_ISREG(found.st_mode) and found.st_size <= MAX_SIZE

@@ -1,0 +1,158 @@
+"""Globs over relative paths, matched in linear time.
+
+A pattern is split at `/`; `**` stands for any number of directories, every other component is a glob of
+its own (`*`, `?`, `[abc]`, `[!abc]`, case-sensitive, hidden names included), translated once by
+`fnmatch`, whose regular expressions take each `*` atomically and so never backtrack exponentially.
+Between components a set of states is carried along, as a finite automaton does it; walking a tree hands
+the states down, so a name is matched once per state and a directory without states needs no visit.
+Alternatives `{a,b}` are expanded first, a limited number.
+
+A pattern without `/` matches the last name at any depth.
+"""
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
+
+from shared.coded_errors import PathError
+from shared.text import quoted
+
+__all__ = ["MAX_LENGTH", "Glob", "States", "reach"]
+
+MAX_ALTERNATIVES = 64
+"""How many patterns `{a,b}` groups may expand to."""
+MAX_LENGTH = 1_024
+"""Longest pattern, expanded or not."""
+
+States = frozenset[tuple[int, int]]
+"""Where matching stands: which alternative, and how many of its components are done."""
+
+_GROUP = re.compile(r"\{([^{}]*)\}")
+_ANY = None
+
+
+class Glob:
+    """One or more patterns, compiled. Raises `PathError` `bad_pattern` for what it cannot match."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        expanded = [variant for pattern in patterns for variant in _expanded(pattern)]
+        if len(expanded) > MAX_ALTERNATIVES:
+            raise _bad("", f"the patterns expand to more than {MAX_ALTERNATIVES}")
+        self._rows = [_compiled(pattern) for pattern in dict.fromkeys(expanded)]
+        self.start: States = self._closed({(row, 0) for row in range(len(self._rows))})
+        self._ends: dict[States, tuple[Callable[[str], object], ...]] = {}
+
+    def step(self, states: States, name: str) -> States:
+        """The states after one more component `name`."""
+        after: set[tuple[int, int]] = set()
+        for row, done in states:
+            components = self._rows[row]
+            if done == len(components):
+                continue
+            component = components[done]
+            if component is _ANY:
+                after.add((row, done))
+            elif component.match(name):
+                after.add((row, done + 1))
+        return self._closed(after)
+
+    def ends(self, states: States, name: str) -> bool:
+        """Whether one more component `name` makes a match: `accepts(step(...))`, quicker."""
+        matchers = self._ends.get(states)
+        if matchers is None:
+            rows = ((self._rows[row], done) for row, done in states)
+            last = (row[done] for row, done in rows if done == len(row) - 1)
+            matchers = self._ends[states] = tuple(one.match for one in last if one is not _ANY)
+        for match in matchers:  # noqa: SIM110 - a generator here takes as long as the rest
+            if match(name):
+                return True
+        return False
+
+    def accepts(self, states: States) -> bool:
+        """Whether what was stepped over so far is a match."""
+        return any(done == len(self._rows[row]) for row, done in states)
+
+    def alive(self, states: States) -> bool:
+        """Whether anything below what was stepped over can be a match."""
+        return any(done < len(self._rows[row]) for row, done in states)
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        """Whether the relative path with these components is a match."""
+        return self.accepts(self.after(parts))
+
+    def after(self, parts: Sequence[str]) -> States:
+        """The states after these components."""
+        states = self.start
+        for part in parts:
+            states = self.step(states, part)
+        return states
+
+    def _closed(self, states: set[tuple[int, int]]) -> States:
+        for row, done in tuple(states):
+            components = self._rows[row]
+            if done < len(components) and components[done] is _ANY:
+                states.add((row, done + 1))
+        return frozenset(states)
+
+
+def reach(pattern: str) -> tuple[str, ...]:
+    """Patterns of everything that stands in the directories where `pattern` may match. Many patterns share them: what
+    they want of a last name, and of anything below a `**`, is left out. Raises PathError `bad_pattern`."""
+    return tuple(sorted({_reach(_names(variant)[:-1]) for variant in _expanded(pattern)}))
+
+
+def _reach(directories: Sequence[str]) -> str:
+    before = tuple(takewhile(lambda name: name != "**", directories))
+    return "/".join((".", *before, *directories[len(before) : len(before) + 1], "*"))
+
+
+def _bad(pattern: str, reason: str) -> PathError:
+    shown = f"pattern {quoted(pattern[:80])}: " if pattern else ""
+    return PathError("bad_pattern", "", shown + reason, "Use a simpler glob, such as **/*.py.")
+
+
+def _expanded(pattern: str) -> list[str]:
+    """`pattern` with its `{a,b}` groups written out, innermost first."""
+    if not pattern or len(pattern) > MAX_LENGTH or "\0" in pattern:
+        raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters, none of them NUL")
+    pending, finished = [pattern], []
+    while pending:
+        current = pending.pop()
+        group = _GROUP.search(current)
+        if group is None:
+            finished.append(current.replace("\0<", "{").replace("\0>", "}"))
+        else:
+            pending += _alternatives(current, group)
+        if len(pending) + len(finished) > MAX_ALTERNATIVES:
+            raise _bad(pattern, f"it expands to more than {MAX_ALTERNATIVES} patterns")
+    return finished
+
+
+def _alternatives(pattern: str, group: re.Match[str]) -> list[str]:
+    before, after = pattern[: group.start()], pattern[group.end() :]
+    choices = group[1].split(",")
+    if len(choices) == 1:
+        # As in shells, braces without a comma are plain characters.
+        choices = [f"\0<{choices[0]}\0>"]
+    if len(choices) > MAX_ALTERNATIVES:
+        raise _bad(pattern, f"it expands to more than {MAX_ALTERNATIVES} patterns")
+    return [before + choice + after for choice in choices]
+
+
+def _names(pattern: str) -> list[str]:
+    """The components of an expanded pattern, from the start on."""
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if not names or pattern.startswith("/") or ".." in names:
+        raise _bad(pattern, "a pattern is relative to the start and has no '..'")
+    if "/" not in pattern.rstrip("/"):
+        names.insert(0, "**")
+    if names[-1] == "**":
+        names.append("*")
+    return names
+
+
+def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
+    names = _names(pattern)
+    names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
+    return [_ANY if name == "**" else re.compile(fnmatch.translate(name)) for name in names]

@@ -1,0 +1,213 @@
+"""Canned queries, as they stand in the files of the operator's directory: front matter in YAML between two lines of
+`---`, then the SQL. They are read when they change, and left as they were while they are wrong.
+"""
+
+import logging
+import os
+import re
+import stat
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from anyio import to_thread
+
+from servers.common.sql.errors import SqlError
+from shared.program.files.entries import open_unblocked
+from shared.yaml import YamlError, read_yaml
+
+log = logging.getLogger("servers.sql")
+
+FindParameters = Callable[[str], Sequence[str]]
+"""The parameters of a statement, as they are written in it."""
+Signature = tuple[int, int, int]
+"""Another one says that a file was written or replaced."""
+
+_MOST_BYTES = 1_000_000
+_FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
+_TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
+_OURS = frozenset({"max_rows", "cursor"})
+"""Parameters that each query that reads has besides its own."""
+_KEYS = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
+_OF_PARAMETER = {"type": str, "description": str, "default": object, "optional": bool}
+TYPES: dict[str, type] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
+"""The types of parameters, and what each is in Python; a blob is base64."""
+
+
+class QueryParameter(NamedTuple):
+    """A parameter."""
+
+    name: str
+    type: str
+    """integer, number, string, boolean, or blob, which is base64."""
+    description: str | None
+    optional: bool
+    default: Any
+    """None, which is NULL, also where none is set."""
+
+
+class Definition(NamedTuple):
+    """A canned query."""
+
+    name: str
+    description: str
+    parameters: tuple[QueryParameter, ...]
+    writable: bool
+    database: str | None
+    sql: str
+
+
+def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> Definition:
+    """The query in the `text` of a file, called `stem` where it has no name. Raises ValueError, which says what is
+    wrong."""
+    found = _FORM.fullmatch(text.removeprefix("\ufeff"))
+    if found is None:
+        raise ValueError("it does not begin with front matter between two lines of ---")
+    front, sql = _parse_mapping(found[1], "the front matter"), found[2].strip()
+    _require_kinds(front, _KEYS, "the front matter")
+    name, description = front.get("name", stem), front.get("description", "").strip()
+    if _TOOL.fullmatch(name) is None:
+        raise ValueError(
+            f"{name!r} is not a valid name of a tool: it has 1 to 128 of the characters A-Z a-z 0-9 _ . -"
+        )
+    if not description:
+        raise ValueError("it has no description")
+    parameters = tuple(_parse_parameter(*one) for one in front.get("parameters", {}).items())
+    writable = front.get("writable", False)
+    _require_same_names(find_parameters(sql), {one.name for one in parameters}, frozenset() if writable else _OURS)
+    return Definition(name, description, parameters, writable, front.get("database"), sql)
+
+
+def _parse_mapping(front: str, what: str) -> dict[Any, Any]:
+    try:
+        # The line of --- stands before it.
+        found = read_yaml(front, what=what, line=2)
+    except YamlError as error:
+        raise ValueError(f"{error.reason} (line {error.line})") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{what} is no mapping")
+    return found
+
+
+def _require_kinds(found: dict[Any, Any], kinds: dict[str, type], where: str) -> None:
+    for key, value in found.items():
+        if key not in kinds:
+            raise ValueError(f"{where} has {key!r}, which means nothing (there are: {', '.join(kinds)})")
+        if not isinstance(value, kinds[key]):
+            raise ValueError(f"{where}: {key} is no {kinds[key].__name__}")
+
+
+def _parse_parameter(name: Any, written: Any) -> QueryParameter:
+    where = f"the parameter {name!r}"
+    if not isinstance(name, str) or _PARAMETER.fullmatch(name) is None:
+        raise ValueError(f"{where} has no name of letters, digits and _ that begins with a letter")
+    if not isinstance(written, dict):
+        raise ValueError(f"{where} is no mapping with a type")
+    _require_kinds(written, _OF_PARAMETER, where)
+    kind, default = written.get("type"), written.get("default")
+    if kind not in TYPES:
+        raise ValueError(f"{where} has no type (there are: {', '.join(TYPES)})")
+    # A bool is an int in Python, and nowhere else.
+    fits = isinstance(default, (int, float) if kind == "number" else TYPES[kind])
+    fits &= isinstance(default, bool) == (kind == "boolean")
+    if default is not None and not fits:
+        raise ValueError(f"{where}: its default is no {kind}")
+    optional = default is not None or written.get("optional", False)
+    return QueryParameter(name, kind, written.get("description"), optional, default)
+
+
+def _require_same_names(used: Sequence[str], names: set[str], ours: frozenset[str]) -> None:
+    odd = [one for one in used if not one.startswith(":")]
+    if odd:
+        raise ValueError(f"the SQL has the parameter {odd[0]}; they are written :name")
+    missing = {one[1:] for one in used} - names
+    if missing:
+        raise ValueError(f"the SQL has the parameter :{min(missing)}, which the front matter has not")
+    if names - {one[1:] for one in used}:
+        raise ValueError(f"the SQL has no :{min(names - {one[1:] for one in used})}")
+    if names & ours:
+        raise ValueError(f"a parameter can't be called {min(names & ours)!r}: every query has one of that name")
+
+
+class _File(NamedTuple):
+    signature: Signature
+    good: Definition | None
+    """What it last had that was right."""
+    wrong: str | None
+    """What is wrong with what it has now."""
+
+
+class QueryFiles:
+    """The canned queries of a directory. Nobody may call `look` while it is under way.
+
+    `check` raises ValueError or SqlError for what can't be served, besides what is no query.
+    """
+
+    def __init__(
+        self, directory: Path, check: Callable[[Definition], Awaitable[None]], find_parameters: FindParameters
+    ) -> None:
+        self._directory = directory
+        self._check = check
+        self._find_parameters = find_parameters
+        self._files: dict[str, _File] = {}
+
+    async def look(self) -> list[Definition]:
+        """The queries that are right, or were, in the order of their files' names; says in the log what is wrong.
+
+        What is wrong is tried again each time: it may be a table that was missing.
+        """
+        found = await to_thread.run_sync(lambda: dict(_find_signatures(self._directory)))
+        for name in self._files.keys() - found.keys():
+            del self._files[name]
+        for name, signature in sorted(found.items()):
+            known = self._files.get(name)
+            if known is None or known.signature != signature or known.wrong is not None:
+                self._files[name] = await self._read(name, signature, known)
+        return [one.good for _, one in sorted(self._files.items()) if one.good is not None]
+
+    async def _read(self, name: str, signature: Signature, known: _File | None) -> _File:
+        good = None if known is None else known.good
+        try:
+            text = await to_thread.run_sync(_read_text, self._directory / name)
+            definition = parse_definition(text, Path(name).stem, self._find_parameters)
+            others = (one.good for other, one in self._files.items() if other != name and one.good is not None)
+            if definition.name in {other.name for other in others}:
+                raise ValueError(f"another file has a query called {definition.name!r}")
+            await self._check(definition)
+        except (ValueError, SqlError, OSError) as error:
+            said = error.line if isinstance(error, SqlError) else str(error)
+            wrong = "it can't be read" if isinstance(error, OSError) else said
+            if known is None or (known.signature, known.wrong) != (signature, wrong):
+                kept = "left out" if good is None else "what it had before stays"
+                log.warning("--queries: %s: %s; %s", name, wrong, kept)
+            return _File(signature, good, wrong)
+        return _File(signature, definition, None)
+
+
+def _find_signatures(directory: Path) -> Iterator[tuple[str, Signature]]:
+    for path in _find_files(directory):
+        with suppress(OSError):  # gone in between, or a link to nothing
+            status = path.stat()
+            yield path.name, (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def _find_files(directory: Path) -> list[Path]:
+    try:
+        return [*directory.glob("*.sql")]
+    except OSError:  # the directory may be gone for a moment
+        return []
+
+
+def _read_text(path: Path) -> str:
+    with open(path, "rb", opener=open_unblocked) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is not a regular file")
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None

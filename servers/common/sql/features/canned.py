@@ -1,0 +1,159 @@
+"""The canned queries as tools, which come and go with their files."""
+
+from collections.abc import Mapping
+from functools import partial
+from inspect import Parameter
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import anyio
+from anyio.abc import TaskStatus
+from pydantic import Field
+
+from servers.common.notices import Notices
+from shared import Data, Opening
+from shared.errors import DeclarationError
+from shared.server.tools import RegisteredTool, ToolOptions, signed
+
+from ..canned import TYPES, Definition, FindParameters, QueryFiles, QueryParameter
+from ..database import Database
+from ..file_events import watch_events
+from ..query.query import Query
+from ..write.results import Statement, WriteResult
+from .context import Ctx, CursorArgument, MaxRowsArgument, Opened
+from .reading import QueryResult, answer_query
+from .writing import execute_statements
+
+_SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
+_PAGING = (
+    Parameter("max_rows", Parameter.KEYWORD_ONLY, annotation=MaxRowsArgument, default=None),
+    Parameter("cursor", Parameter.KEYWORD_ONLY, annotation=CursorArgument, default=None),
+)
+_SWEEP_SECONDS = 2.0
+_QUIET, _LONGEST = 0.1, 1.0
+
+
+class Dialect(NamedTuple):
+    """What canned queries of one kind of database have."""
+
+    find_parameters: FindParameters
+    app: str
+    """The page that shows their rows."""
+
+
+async def serve(opening: Opening, opened: Opened, dialect: Dialect, *, task_status: TaskStatus[None]) -> None:
+    """Offers the queries of the operator's directory, as they are now and will be, until it is cancelled.
+
+    It says with `task_status` that clients may come."""
+    directory = opened.settings.queries
+    if directory is None:
+        task_status.started()
+        return
+    canned = _Canned(opening, opened, directory, dialect)
+    try:
+        await canned.refresh()
+        task_status.started()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch_events, Notices(), [str(directory.absolute())], lambda _: canned.noticed.set())
+            await canned.run()
+    finally:
+        canned.offer({})
+
+
+class _Canned:
+    """The queries on offer."""
+
+    def __init__(self, opening: Opening, opened: Opened, directory: Path, dialect: Dialect) -> None:
+        self._opened = opened
+        self._tools, self._changes = opening.features.tools, opening.changes
+        self._built_in = frozenset(tool.name for tool in self._tools.all())
+        self._app = dialect.app
+        self._files = QueryFiles(directory, self._check, dialect.find_parameters)
+        self._offered: Mapping[str, Definition] = {}
+        self.noticed = anyio.Event()
+
+    async def run(self) -> None:
+        """Looks for changes of the files, and tells of them, until it is cancelled."""
+        while True:
+            with anyio.move_on_after(_SWEEP_SECONDS):
+                await self.noticed.wait()
+            await self._settle()
+            if await self.refresh():
+                self._changes.tools()
+
+    async def refresh(self) -> bool:
+        """Offers what the files have; whether that is something else."""
+        found = {one.name: one for one in await self._files.look()}
+        if found == self._offered:
+            return False
+        self.offer(found)
+        return True
+
+    def offer(self, definitions: Mapping[str, Definition]) -> None:
+        """Offers these and no others."""
+        for name in self._offered:
+            self._tools.remove(name)
+        self._offered = definitions
+        for definition in definitions.values():
+            self._tools.add(_make_tool(definition, self._app))
+
+    async def _settle(self) -> None:
+        """Waits until nothing more came for a moment, because editors write a file in several steps."""
+        with anyio.move_on_after(_LONGEST):
+            while self.noticed.is_set():
+                self.noticed = anyio.Event()
+                with anyio.move_on_after(_QUIET):
+                    await self.noticed.wait()
+
+    async def _check(self, definition: Definition) -> None:
+        if definition.name in self._built_in:
+            raise ValueError(f"this server has a tool called {definition.name!r}")
+        try:
+            _make_tool(definition, self._app).listed  # noqa: B018 - it is made now
+        except DeclarationError as error:
+            raise ValueError(str(error)) from None
+        database = self._opened.databases.get(definition.database)
+        await database.check_compiles(Query(definition.sql, {}), writes=definition.writable)
+
+
+def _make_tool(definition: Definition, app: str) -> RegisteredTool:
+    parameters = [_make_parameter(one) for one in definition.parameters]
+    shown = None if definition.writable else app
+    options = ToolOptions(
+        description=definition.description, read_only=not definition.writable, task="optional", app=shown
+    )
+    if definition.writable:
+        function = signed(partial(_change, definition), definition.name, parameters, Data[WriteResult])
+    else:
+        function = signed(partial(_read, definition), definition.name, [*parameters, *_PAGING], Data[QueryResult])
+    return RegisteredTool(function, options)
+
+
+def _make_parameter(given: QueryParameter) -> Parameter:
+    field = Field(description=given.description, json_schema_extra=_SCHEMA if given.type == "blob" else None)
+    kind: Any = TYPES[given.type]
+    annotation: Any = Annotated[kind | None if given.optional else kind, field]
+    default = given.default if given.optional else Parameter.empty
+    return Parameter(given.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+async def _read(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[QueryResult]:
+    source = ctx.state.databases.get(definition.database)
+    return await answer_query(
+        ctx, source, _make_query(source, definition, arguments), arguments["max_rows"], arguments["cursor"]
+    )
+
+
+async def _change(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -> Data[WriteResult]:
+    source = ctx.state.databases.get(definition.database)
+    query = _make_query(source, definition, arguments)
+    return await execute_statements(ctx, source, [Statement(query.sql, query.parameters)])
+
+
+def _make_query(source: Database, definition: Definition, arguments: dict[str, Any]) -> Query:
+    given = {one.name: _name_type(one, arguments[one.name]) for one in definition.parameters}
+    return Query(definition.sql, source.bind(given))
+
+
+def _name_type(given: QueryParameter, value: Any) -> Any:
+    return {"type": "blob", "base64": value} if given.type == "blob" and value is not None else value

@@ -1,0 +1,159 @@
+"""What all features work on: what a run of the server has open, what an answer may have, and whose turn it is."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+
+import anyio
+from pydantic import Field
+
+from shared import Context
+from shared.server.dispatch.thread_limiter import Turns
+
+from ..database import Database, Databases
+from ..errors import SqlError
+from ..exports import Exports
+from ..jobs import Job
+from ..query.pages import AnswerLimits
+from ..uris import Uris
+
+if TYPE_CHECKING:
+    from .insights import Memos
+
+_REPORT_EVERY = 0.5
+"""Seconds between two reports of progress."""
+
+T = TypeVar("T")
+
+# What hosts and models are told of a parameter. Some hosts can't convey null, a value of any type, or an object whose
+# names are not known; whoever sends these is understood all the same.
+SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
+
+DatabaseArgument = Annotated[str | None, Field(description="its name, where there are several")]
+NO_PARAMETERS: Any = ()
+"""An empty list, which pydantic would copy for each call."""
+MaxRowsArgument = Annotated[int | None, Field(ge=1, description="rows at most")]
+CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut; same query")]
+
+
+class Settings(Protocol):
+    """What the operator of every such server may set."""
+
+    timeout: float
+    max_rows: int
+    max_page: int
+    max_cell: int
+    max_value: int
+    files: Path | None
+    queries: Path | None
+    confirm: bool
+
+    @property
+    def unasked_rows(self) -> int | None:
+        """How many rows may change without asking the user; None where nobody needs to be asked."""
+
+
+class Watch(Protocol):
+    """What tells of changes under keys."""
+
+    @property
+    def health(self) -> Mapping[str, object]:
+        """How much is watched, and by what."""
+
+    async def begin(self, uri: str) -> str:
+        """Tells changes of what `uri` names from now on; the key under which it does. Raises SqlError."""
+
+    async def begin_listing(self) -> None:
+        """Tells changes of the list of resources from now on."""
+
+    def end(self, key: str) -> None:
+        """No longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What one run of a server has open."""
+
+    databases: Databases[Database]
+    watch: Watch
+    exports: Exports
+    settings: Settings
+    memos: "Memos"
+    turns: Mapping[str, tuple[Turns, Turns]]
+    """Who may read each database, and who may change it."""
+    uris: Uris
+    logger: str
+    """Who speaks in log messages."""
+
+
+Ctx = Context[Opened]
+
+
+def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
+    """What one answer may have, where the caller asks for `max_rows`."""
+    settings = ctx.state.settings
+    rows = settings.max_rows if max_rows is None else min(max_rows, settings.max_rows)
+    return AnswerLimits(rows, min(settings.max_page, ctx.budget.result_bytes), settings.max_cell)
+
+
+def job_of(ctx: Ctx) -> Job:
+    """The work of a call: a task takes as long as the client has it kept, all else as long as a statement."""
+    return Job(ctx.budget.seconds if ctx.may_be_task else ctx.state.settings.timeout)
+
+
+async def tell_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
+    """What `work` gives; meanwhile the client is told how far the `job` is. Raises SqlError as `work` does."""
+    found: T | SqlError
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_report, ctx, job)
+        try:
+            found = await work()
+        except SqlError as error:
+            found = error
+        finally:
+            tasks.cancel_scope.cancel()
+    if isinstance(found, SqlError):
+        # Raised here, since a task group would wrap it.
+        raise found
+    return found
+
+
+async def _report(ctx: Ctx, job: Job) -> None:
+    told = 0
+    while True:
+        await anyio.sleep(_REPORT_EVERY)
+        if job.reached is not None and job.reached.done > told:
+            told, total, words = job.reached
+            await ctx.progress(told, total, words)
+
+
+def turn_to_read(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
+    """Waits until it is this client's turn to read. It leaves a connection for others."""
+    return _ReportingTurn(ctx, database, ctx.state.turns[database.name][0])
+
+
+def turn_to_write(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
+    """Waits until it is this client's turn to change the database."""
+    return _ReportingTurn(ctx, database, ctx.state.turns[database.name][1])
+
+
+class _ReportingTurn(AbstractAsyncContextManager[None]):
+    """A turn, after which the user is told where the database was locked."""
+
+    def __init__(self, ctx: Ctx, database: Database, turns: Turns) -> None:
+        self._ctx, self._database, self._turn = ctx, database, ctx.turn(turns)
+
+    async def __aenter__(self) -> None:
+        await self._turn.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._turn.__aexit__(kind, error, traceback)
+        if isinstance(error, SqlError) and error.code == "busy":
+            waited = f"{self._database.lock_seconds:g} s"
+            text = f"the database {self._database.name!r} is locked by another process; waited {waited} for it"
+            await self._ctx.log("warning", text, self._ctx.state.logger)

@@ -1,0 +1,96 @@
+"""All rows of a query as a file, which the client that had it made reads as a resource."""
+
+from codecs import getincrementaldecoder
+from functools import partial
+
+from pydantic_core import to_json
+
+from shared import (
+    BlobResourceContents,
+    InvalidParams,
+    ResourceLink,
+    ResourceNotFound,
+    TextContent,
+    TextResourceContents,
+)
+
+from ..database import Database
+from ..errors import SqlError
+from ..exports import Export
+from ..query.formats import FormatName
+from ..query.query import Query
+from .context import Ctx, job_of, tell_progress, turn_to_read
+
+_BESIDE = 1_000
+"""Bytes of a result for what stands beside its text."""
+Contents = TextResourceContents | BlobResourceContents
+
+
+async def export(ctx: Ctx, source: Database, query: Query, format_: FormatName) -> list[ResourceLink | TextContent]:
+    """Writes all rows of the query to a file, and gives a link to it. Raises SqlError."""
+    job = job_of(ctx)
+    async with turn_to_read(ctx, source):
+        make = partial(ctx.state.exports.make, source, query, format_, ctx.owner, job)
+        made = await tell_progress(ctx, job, make)
+    uri = format_uri(ctx, made)
+    rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
+    link = ResourceLink(
+        uri=uri,
+        name=f"{source.name}.{format_}",
+        description=rows,
+        mime_type=made.mime_type,
+        size=made.bytes,
+    )
+    text = f"{rows}, {made.bytes} bytes: {uri}, in parts {uri}?offset=0&length=100000"
+    return [link, TextContent(text=text)]
+
+
+def format_uri(ctx: Ctx, export: Export) -> str:
+    """Where it is read."""
+    return f"{ctx.state.uris.scheme}-export:///{export.name}"
+
+
+async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> Contents:
+    """The file of that name, or a part of it, in bytes. Raises ResourceNotFound, and InvalidParams where it is larger
+    than an answer may be."""
+    budget = max(ctx.budget.result_bytes - _BESIDE, 8)
+    try:
+        export = ctx.state.exports.get(name, ctx.owner)
+        if offset is None and length is None:
+            data = await ctx.state.exports.read(export, 0, budget)
+            return _make_whole(export, format_uri(ctx, export), data, budget)
+        first = offset or 0
+        # Of text, JSON seldom makes more than twice the bytes.
+        most = budget // 2 if length is None else min(length, budget // 2)
+        data = await ctx.state.exports.read(export, first, most)
+    except SqlError as error:
+        raise ResourceNotFound(f"{ctx.state.uris.scheme}-export:///{name}", f"{error.code}: {error}") from None
+    text = _decode(data, ends=first + len(data) >= export.bytes)
+    if text:
+        data = text.encode()
+    return _make_contents(export, f"{format_uri(ctx, export)}?offset={first}&length={len(data)}", data, text, budget)
+
+
+def _make_whole(export: Export, uri: str, data: bytes, budget: int) -> Contents:
+    text = _decode(data, ends=True)
+    fits = len(to_json(text)) <= budget if text is not None else len(data) <= budget // 2
+    if len(data) < export.bytes or not fits:
+        template = f"{uri}{{?offset,length}}"
+        reason = f"too_large: the export has {export.bytes} bytes; read a part, by bytes: {template}"
+        raise InvalidParams(reason, data={"uri": uri, "uriTemplate": template})
+    return _make_contents(export, uri, data, text, budget)
+
+
+def _decode(data: bytes, *, ends: bool) -> str | None:
+    """The bytes as text, without a character that is cut off unless it `ends` there; None where they are none."""
+    try:
+        return getincrementaldecoder("utf-8")().decode(data, ends)
+    except UnicodeDecodeError:
+        return None
+
+
+def _make_contents(export: Export, uri: str, data: bytes, text: str | None, budget: int) -> Contents:
+    meta = {"size": export.bytes}
+    if text is None or (data and not text) or len(to_json(text)) > budget:
+        return BlobResourceContents.of(uri, data, export.mime_type, meta)
+    return TextResourceContents(uri=uri, mime_type=export.mime_type, text=text, meta=meta)

@@ -1,0 +1,108 @@
+"""What a query gives in both forms: the same arrays of JSON, as data and as lines of a text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from shared import Data
+
+from ..database import Database
+from ..errors import SqlError
+from ..query.plan import format_plan
+from ..query.query import Found, Query
+from ..texts import NOTE, fence, format_row
+from .context import Ctx, job_of, limit_answer, turn_to_read, turn_to_write
+
+
+class QueryResult(TypedDict):
+    """Rows of a query."""
+
+    note: str
+    """How to take what follows."""
+    truncated: bool
+    next_cursor: str | None
+    changed: bool
+    elapsed_ms: float
+    columns: Sequence[str]
+    declared: Sequence[str | None]
+    """The type that each column was declared with; None for an expression."""
+    types: Sequence[str]
+    """What the values of each column are, in the database's words."""
+    rows: list[list[Any]]
+
+
+def answer_at_once(
+    ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
+) -> Data[QueryResult] | None:
+    """All rows of a query, in both forms, where nothing has to be waited for; else None."""
+    found = source.read_at_once(query, limit_answer(ctx, max_rows)) if cursor is None else None
+    return None if found is None else _both_forms(make_result(found))
+
+
+async def answer_query(
+    ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
+) -> Data[QueryResult]:
+    """The next rows of a query, in both forms. Raises SqlError."""
+    # Those who are around a call have not let it be answered before this, or others were.
+    answer = answer_at_once(ctx, source, query, max_rows, cursor)
+    if answer is not None:
+        return answer
+    async with turn_to_read(ctx, source):
+        found = await source.read(query, limit_answer(ctx, max_rows), ctx.owner, cursor, job_of(ctx))
+    result = make_result(found)
+    count = len(result["rows"])
+    if result["truncated"] and (max_rows is None or count < max_rows):
+        await ctx.log(
+            "info", f"a result of the database {source.name!r} was cut: {count:,} rows shown", ctx.state.logger
+        )
+    return _both_forms(result)
+
+
+def _both_forms(result: QueryResult) -> Data[QueryResult]:
+    return Data(result, format_result(result), is_json=True)
+
+
+def make_result(found: Found) -> QueryResult:
+    """The rows as data."""
+    names, declared, page = found.names, found.declared, found.page
+    return {
+        "note": NOTE,
+        "truncated": found.more,
+        "next_cursor": found.cursor,
+        "changed": found.changed,
+        "elapsed_ms": round(found.seconds * 1_000, 2),
+        "columns": names,
+        "declared": declared if len(declared) == len(names) else [None] * len(names),
+        "types": page.types,
+        "rows": list(map(list, page.rows)),
+    }
+
+
+def format_result(result: QueryResult) -> str:
+    """The same as text."""
+    count = len(result["rows"])
+    facts = [f"{count} row{'' if count == 1 else 's'}", f"{result['elapsed_ms']:g} ms"]
+    if result["changed"]:
+        facts.append("the database was changed since the rows before these, so some may be missing or double")
+    if result["truncated"]:
+        facts.append(f"cut; go on with cursor {result['next_cursor']}")
+    if not result["columns"]:
+        return "; ".join(facts)
+    heads = [f"{head} {format_row(result[head])}" for head in ("columns", "declared", "types")]
+    return "\n".join(("; ".join(facts), fence([*heads, *map(format_row, result["rows"])])))
+
+
+async def explain(ctx: Ctx, source: Database, query: Query) -> str:
+    """How the database would run a statement, which it compiles as its reader, or as its writer where it is none that
+    reads. Raises SqlError."""
+    most = limit_answer(ctx, None).bytes
+    try:
+        async with turn_to_read(ctx, source):
+            plan = await source.explain(query, most)
+    except SqlError as error:
+        if error.code != "refused" or not source.writable:
+            raise
+        async with turn_to_write(ctx, source):
+            plan = await source.explain_change(query, most)
+    return format_plan(plan)

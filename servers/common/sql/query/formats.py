@@ -1,0 +1,157 @@
+"""The formats of exports, and the file that one is written to.
+
+CSV is that of RFC 4180: lines end in CRLF, the first one has the names. NULL is empty, and an empty text is `""`.
+In JSON and JSON Lines a row is an array, because names may stand twice, and a value that JSON can't hold is an object
+that names its type, as in the answers to queries. JSON Lines has the names in its first line.
+"""
+
+import errno
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Literal, NamedTuple, Protocol, Self
+
+from pydantic_core import to_json
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import Row
+
+FormatName = Literal["csv", "json", "jsonl"]
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_QUOTED = re.compile(r'[",\r\n]|^$')
+
+
+class Codec(Protocol):
+    """How values that were fetched are written."""
+
+    def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
+        """As JSON holds them; of each so many bytes at most."""
+
+    def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
+        """As texts; None is NULL."""
+
+
+class Format(NamedTuple):
+    """A format: its type, and what writes the names of columns, and then rows, of which some may be the first."""
+
+    mime_type: str
+    begin: Callable[[Sequence[str]], bytes]
+    add: Callable[[Codec, Sequence[Row], bool], bytes]
+    end: bytes
+
+
+def _begin_csv(names: Sequence[str]) -> bytes:
+    return _format_csv([names])
+
+
+def _add_csv(codec: Codec, rows: Sequence[Row], _is_first: bool) -> bytes:
+    return _format_csv(codec.format(rows))
+
+
+def _format_csv(rows: Iterable[Sequence[str | None]]) -> bytes:
+    return "".join(",".join(map(_format_field, row)) + "\r\n" for row in rows).encode("utf-8", "surrogateescape")
+
+
+def _format_field(value: str | None) -> str:
+    if value is None:
+        return ""
+    return '"' + value.replace('"', '""') + '"' if _QUOTED.search(value) else value
+
+
+def _begin_json(names: Sequence[str]) -> bytes:
+    return b'{"columns":' + to_json(names) + b',"rows":['
+
+
+def _add_json(codec: Codec, rows: Sequence[Row], is_first: bool) -> bytes:
+    return (b"\n" if is_first else b",\n") + b",\n".join(map(to_json, codec.encode(rows, sys.maxsize)))
+
+
+def _begin_lines(names: Sequence[str]) -> bytes:
+    return to_json(names) + b"\n"
+
+
+def _add_lines(codec: Codec, rows: Sequence[Row], _is_first: bool) -> bytes:
+    return b"".join(to_json(row) + b"\n" for row in codec.encode(rows, sys.maxsize))
+
+
+FORMATS: dict[FormatName, Format] = {
+    "csv": Format("text/csv", _begin_csv, _add_csv, b""),
+    "json": Format("application/json", _begin_json, _add_json, b"\n]}\n"),
+    "jsonl": Format("application/jsonl", _begin_lines, _add_lines, b""),
+}
+
+
+class ExportRequest(NamedTuple):
+    """A file that is to be written."""
+
+    path: Path
+    format: FormatName
+    max_bytes: int
+
+
+class ExportFile:
+    """A new file, which goes again where its block does not come to its end.
+
+    All raise SqlError: `too_large` where it gets more bytes than it may, `no_space`, `io_error`.
+    """
+
+    def __init__(self, wanted: ExportRequest, codec: Codec) -> None:
+        self.rows = 0
+        self.bytes = 0
+        self._wanted = wanted
+        self._format = FORMATS[wanted.format]
+        self._codec = codec
+        self._unless_whole = ExitStack()
+        self._file: BinaryIO
+
+    def __enter__(self) -> Self:
+        self._unless_whole.callback(self._wanted.path.unlink, missing_ok=True)
+        with self._unless_whole:
+            try:
+                self._file = self._unless_whole.enter_context(self._wanted.path.open("xb"))
+            except OSError as error:
+                raise _explain(error) from None
+            self._unless_whole = self._unless_whole.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._unless_whole:
+            if error is not None:
+                return
+            try:
+                self._write(self._format.end)
+                self._file.close()
+            except OSError as failure:
+                raise _explain(failure) from None
+            self._unless_whole.pop_all()
+
+    def begin(self, names: Sequence[str]) -> None:
+        """Writes the names of the columns."""
+        self._write(self._format.begin(names))
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Writes rows."""
+        self._write(self._format.add(self._codec, rows, self.rows == 0))
+        self.rows += len(rows)
+
+    def _write(self, part: bytes) -> None:
+        self.bytes += len(part)
+        if self.bytes > self._wanted.max_bytes:
+            reason = f"the export has more than {self._wanted.max_bytes:,} bytes"
+            raise SqlError("too_large", reason, "Select fewer rows or columns.")
+        try:
+            self._file.write(part)
+        except OSError as error:
+            raise _explain(error) from None
+
+
+def _explain(error: OSError) -> SqlError:
+    if error.errno in _FULL:
+        return SqlError("no_space", "the disk is full")
+    return SqlError("io_error", "the file of the export can't be written")

@@ -1,0 +1,68 @@
+"""How a database would run a statement: a tree of steps, and what is read whole."""
+
+from collections.abc import Sequence
+
+from typing_extensions import TypedDict
+
+from servers.common.sql.schema.lines import ByteBudget
+from servers.common.sql.texts import fence, format_name
+
+_FRAME = 300
+"""Bytes of a plan besides its lists."""
+
+
+class PlanStep(TypedDict):
+    """A step of a plan, in the words of the database."""
+
+    level: int
+    """How deep in the tree: it is part of the last step before it with a smaller one."""
+    detail: str
+
+
+class Plan(TypedDict):
+    """A tree of steps, each before its parts."""
+
+    steps: list[PlanStep]
+    scans: list[str]
+    """What is read whole: tables, or results of WITH under a second name, as the statement calls them."""
+    notes: list[str]
+    """What else there is to say of it."""
+    truncated: bool
+    ran: bool
+    """Whether the statement was run for it."""
+
+
+def make_plan(
+    steps: Sequence[PlanStep],
+    scans: Sequence[str],
+    most: int,
+    *,
+    cut: bool,
+    notes: Sequence[str] = (),
+    ran: bool = False,
+) -> Plan:
+    """The plan in `most` bytes. `cut` says that the steps are not all."""
+    budget = ByteBudget(most - _FRAME)
+    shown_notes, more_notes = budget.share(4).fitting(notes, str) if notes else ([], 0)
+    shown_scans, more_scans = budget.share(2).fitting(scans, format_name)
+    shown_steps, more_steps = budget.fitting(steps, _format_step)
+    truncated = cut or more_notes + more_scans + more_steps > 0
+    return {
+        "steps": shown_steps,
+        "scans": shown_scans,
+        "notes": shown_notes,
+        "truncated": truncated,
+        "ran": ran,
+    }
+
+
+def format_plan(plan: Plan) -> str:
+    """The tree, indented, and what is read whole."""
+    ran = "the statement was run" if plan["ran"] else "the statement was not run"
+    head = f"{len(plan['steps'])} steps{', cut' if plan['truncated'] else ''}; {ran}"
+    scans = [f"read whole: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []
+    return "\n".join((head, fence([*map(_format_step, plan["steps"]), *scans, *plan["notes"]])))
+
+
+def _format_step(step: PlanStep) -> str:
+    return "  " * step["level"] + step["detail"]

@@ -1,0 +1,19 @@
+"""A schema as the statements that make it."""
+
+from collections.abc import Sequence
+
+from servers.common.sql.texts import fence
+
+
+def join_statements(statements: Sequence[str], most: int) -> str:
+    """The statements, each with its semicolon, in `most` bytes; what is left out is counted."""
+    shown: list[str] = []
+    for statement in statements:
+        most -= len(statement.encode()) + len("\n\n")
+        if most < 0:
+            shown.append(f"-- {len(statements) - len(shown)} more statements had no room")
+            break
+        shown.append(statement)
+    # The marks of data are comments here, so that the text can be run.
+    text, _, end = fence(["\n\n".join(shown)]).rpartition("\n")
+    return f"-- {text}\n-- {end}\n"

@@ -1,0 +1,218 @@
+"""Statements that change a database, and what they did, in both forms.
+
+What is so of most statements is said only where it is not: the schema stays, no rows are returned, nothing is cut.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, NotRequired
+
+from pydantic_core import to_json
+from typing_extensions import TypedDict
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.pages import AnswerLimits, Page, measure
+from servers.common.sql.query.query import Parameters
+from servers.common.sql.texts import NOTE, fence, format_name, format_names, format_row
+from servers.common.sql.write.consent import Figures
+
+_EFFECT = 300
+"""Bytes of an answer for what is said of a statement besides its rows and the names of tables."""
+
+
+class Statement(NamedTuple):
+    """One statement and its parameters."""
+
+    sql: str
+    parameters: Parameters = ()
+
+
+class Effect(NamedTuple):
+    """What one statement did."""
+
+    affected: int
+    """Rows that it inserted, updated or deleted by its own words."""
+    total: int
+    """Those, and what triggers and foreign keys changed, and rows within virtual tables."""
+    rowid: Any
+    """Of the last row that it inserted by its own words."""
+    tables: tuple[str, ...]
+    """Those whose rows it may have changed: by its own words, by triggers or by foreign keys."""
+    defined: bool
+    """Whether it changed the schema."""
+    names: tuple[str, ...]
+    page: Page
+    """The rows that it returned, as many as there was room for."""
+    truncated: bool
+
+
+class TableChange(NamedTuple):
+    """What changed in one table."""
+
+    table: str
+    counts: dict[str, int]
+    """Of rows inserted, updated and deleted, by these words."""
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, Any]]
+    """The first rows that changed: each as it was and as it is, in cells; None where there was or is none."""
+    truncated: bool
+    """Whether more rows changed than are shown."""
+    note: str
+
+
+class ResponseLimits(NamedTuple):
+    """What one answer may have."""
+
+    rows: AnswerLimits
+    max_bytes: int
+    """For all of it, in both forms."""
+
+
+class StatementResult(TypedDict):
+    """What one statement did."""
+
+    affected: int
+    """Rows, by its own words."""
+    last_insert_rowid: NotRequired[Any]
+    tables: NotRequired[Sequence[str]]
+    """Those whose rows it may have changed, also by triggers and foreign keys."""
+    schema_changed: NotRequired[bool]
+    columns: NotRequired[Sequence[str]]
+    """Of the rows that it returned."""
+    rows: NotRequired[Sequence[tuple[Any, ...]]]
+    truncated: NotRequired[bool]
+
+
+class TableResult(TypedDict):
+    """What changes in one table."""
+
+    table: str
+    counts: dict[str, int]
+    columns: NotRequired[Sequence[str]]
+    rows: NotRequired[Sequence[tuple[Any, Any]]]
+    """The first rows as they are before and after."""
+    truncated: NotRequired[bool]
+    note: NotRequired[str]
+
+
+class WriteResult(TypedDict):
+    """What the statements of one call did."""
+
+    note: str
+    """How to take what follows."""
+    committed: bool
+    elapsed_ms: float
+    statements: list[StatementResult]
+    changes: NotRequired[list[TableResult]]
+
+
+class Written(NamedTuple):
+    """A result in both forms."""
+
+    value: WriteResult
+    text: str
+
+
+def make_result(
+    effects: Sequence[Effect], changes: Sequence[TableChange] | None, seconds: float, max_bytes: int
+) -> Written:
+    """The result of the statements, of a dry run with its `changes`. Raises SqlError `too_large`.
+
+    It is made before the commit, so that what can't be told is not done.
+    """
+    value: WriteResult = {
+        "note": NOTE,
+        "committed": changes is None,
+        "elapsed_ms": round(seconds * 1_000, 2),
+        "statements": [_make_statement(effect) for effect in effects],
+    }
+    if changes:
+        value["changes"] = [_make_change(change) for change in changes]
+    text = _format(value)
+    if len(to_json(value)) + len(to_json(text)) > max_bytes:
+        raise SqlError("too_large", "what the statements did is more than one answer may be", "Run fewer at once.")
+    return Written(value, text)
+
+
+def _make_statement(effect: Effect) -> StatementResult:
+    done: StatementResult = {"affected": effect.affected}
+    if effect.rowid is not None:
+        done["last_insert_rowid"] = effect.rowid
+    if effect.tables:
+        done["tables"] = effect.tables
+    if effect.defined:
+        done["schema_changed"] = True
+    if effect.names:
+        done["columns"], done["rows"] = effect.names, effect.page.rows
+    if effect.truncated:
+        done["truncated"] = True
+    return done
+
+
+def _make_change(change: TableChange) -> TableResult:
+    seen: TableResult = {"table": change.table, "counts": {word: n for word, n in change.counts.items() if n}}
+    if change.rows:
+        seen["columns"], seen["rows"] = change.columns, change.rows
+    if change.truncated:
+        seen["truncated"] = True
+    if change.note:
+        seen["note"] = change.note
+    return seen
+
+
+def _format(value: WriteResult) -> str:
+    done = "committed" if value["committed"] else "dry run: all of this was rolled back"
+    lines: list[str] = []
+    for number, statement in enumerate(value["statements"], 1):
+        lines += [f"statement {number}: {'; '.join(_list_facts(statement))}"]
+        if "rows" in statement:
+            lines += [f"columns {format_row(statement['columns'])}", *map(format_row, statement["rows"])]
+    for change in value.get("changes", ()):
+        lines += [f"table {format_name(change['table'])}: {'; '.join(_list_counts(change))}"]
+        if "rows" in change:
+            lines += [f"columns {format_row(change['columns'])}", *_format_rows(change["rows"])]
+    return f"{done}; {value['elapsed_ms']:g} ms\n{fence(lines)}"
+
+
+def _list_facts(done: StatementResult) -> Iterator[str]:
+    affected = done["affected"]
+    yield f"{affected:,} row{'' if affected == 1 else 's'} affected"
+    if "last_insert_rowid" in done:
+        rowid = done["last_insert_rowid"]
+        yield f"last_insert_rowid {rowid['value'] if isinstance(rowid, dict) else rowid}"
+    if "tables" in done:
+        yield f"tables {format_names(done['tables'])}"
+    if "schema_changed" in done:
+        yield "the schema changed"
+    if "rows" in done:
+        count = len(done["rows"])
+        yield f"{'the first ' if 'truncated' in done else ''}{count} row{'' if count == 1 else 's'} returned"
+
+
+def _list_counts(change: TableResult) -> Iterator[str]:
+    if change["counts"]:
+        yield ", ".join(f"{count:,} {word}" for word, count in change["counts"].items())
+    if "note" in change:
+        yield change["note"]
+    if "truncated" in change:
+        yield "only the first are shown"
+
+
+def _format_rows(rows: Sequence[tuple[Any, Any]]) -> Iterator[str]:
+    for pair in rows:
+        yield from (f"{sign} {format_row(row)}" for sign, row in zip("-+", pair, strict=True) if row)
+
+
+def sum_figures(effects: Sequence[Effect]) -> Figures:
+    """How much the statements change, for the user to agree to."""
+    return Figures(
+        sum(effect.total for effect in effects),
+        tuple(effect.affected for effect in effects),
+        tuple(sorted({table for effect in effects for table in effect.tables})),
+        any(effect.defined for effect in effects),
+    )
+
+
+def reduce_limits(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
+    """What is left of the limits of an answer."""
+    used = _EFFECT + measure(effect.names) + measure(effect.tables) + measure(effect.page.rows)
+    return AnswerLimits(limits.rows - len(effect.page.rows), max(limits.bytes - used, 0), limits.cell_bytes)

@@ -1,0 +1,241 @@
+"""`bridge`: a server that is another one, of any version and over any transport.
+
+    a call ──▶ forward ──▶ Bridge.call ──▶ the place where it belongs ──▶ the server
+                                              stateless server            one connection for all
+                                              sessions on both sides      a session for each client
+                                              sessions at the server      one that is lent for the call
+                                              one session for all         where the operator says so
+
+Subscriptions and log levels are this server's own business: of many clients it makes one.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, cast
+
+import anyio
+
+from shared.client.options import ClientOptions
+from shared.concurrency import Crew
+from shared.errors import InvalidResult, MethodNotFound, PeerError, RpcError, TaskLost
+from shared.extensions.tasks import tasks
+from shared.extensions.tasks.runner import ToolTasks
+from shared.protocol.methods import PROTOCOLS_OWN, SET_LEVEL, Method
+from shared.protocol.shaping import is_well_formed
+from shared.protocol.types.base import Implementation
+from shared.protocol.types.client import SetLevelParams
+from shared.protocol.types.resources import ListenParams
+from shared.server.dispatch.connection import Connection
+from shared.server.dispatch.context import Context
+from shared.server.extension import Extension
+from shared.server.features import Handler
+from shared.server.running import Opening, Running
+from shared.server.server import Server
+from shared.version import __version__
+
+from .base import Base, reason_of
+from .calls.own_sessions import OwnSession, OwnSessions
+from .calls.pool import Pool
+from .calls.shared_session import SharedSession
+from .calls.stateless import StatelessPlace
+from .forwarding import as_newest, error_for, lost_error
+from .session_messages import Apart
+from .tasks import UpstreamTasks, has_tasks, with_tasks
+from .upstream import Upstream
+
+__all__ = ["Bridge", "Place", "bridge"]
+
+_log = logging.getLogger("shared.gateway.bridge.bridge")
+
+_OURS = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"})
+"""The methods of the protocol that a bridge does not simply forward."""
+
+
+class Place(Protocol):
+    """Where calls are made at the server."""
+
+    async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
+        """The server's result, as it came. Raises PeerError for its error, ConnectionError and TimeoutError where
+        none came, and any McpError for what the client is to be told."""
+
+
+class Bridge:
+    """One run of a bridge: what it has open at the server, and where each call goes."""
+
+    def __init__(self, upstream: Upstream, opening: Opening) -> None:
+        self.upstream = upstream
+        self.tasks = Crew(_failed)
+        """What lives as long as the bridge; a task that fails is logged, and takes no other along."""
+        self._shared = SharedSession(self.tasks)
+        self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())
+        self._upstream_tasks = UpstreamTasks()
+        self.apart = Apart(upstream, self.base, self.tasks, opening)
+        self.own = OwnSessions(self.base, self.tasks, self.apart, self._upstream_tasks)
+        """The sessions of clients that have one each."""
+        self._stateless = StatelessPlace(self.base)
+        self._pool = Pool(upstream, self.tasks, self.base.heard)
+        self._shared.upstream_tasks = self._pool.upstream_tasks = self._upstream_tasks
+        self.base.listen(self._upstream_tasks.heard)
+        self._shared.join(self.base, self.apart.level)
+
+    @asynccontextmanager
+    async def living(self) -> AsyncIterator[None]:
+        """Is open as long as the block. It begins when the server was reached, or not, for the first time."""
+        self.tasks.start(self.base.live())
+        try:
+            with anyio.move_on_after(self.upstream.opening_seconds):
+                await self.base.settled.wait()
+            await self.apart.watching.begin()
+            yield
+        finally:
+            self._pool.close()
+            self._shared.close()
+            with anyio.CancelScope(shield=True):
+                await self.tasks.stop()
+
+    def place(self, context: Context[Any]) -> Place:
+        """Where the call of `context` goes. Raises RpcError while nothing is known of the server."""
+        if self.base.description is None or self.base.stateless:
+            self.base.client  # noqa: B018 - it raises why there is none
+            return self._stateless
+        if self.upstream.shared:
+            return self._shared
+        return self.own if context.peer.lasts else self._pool
+
+    def session(self, context: Context[Any]) -> OwnSession | None:
+        """The session that belongs to the client of `context` alone, open or not; None where it has none."""
+        return self.own.of(context.link) if context.peer.lasts and self._has_own() else None
+
+    @property
+    def differs_by_client(self) -> bool:
+        """Whether lists may be others for each client."""
+        return self._has_own()
+
+    def greet(self, link: Connection) -> None:
+        """A client has shaken hands: its session is opened, which may be told something before the client asks."""
+        self.apart.greet(link)
+        if self._has_own():
+            self.own.of(link).begin()
+
+    def _has_own(self) -> bool:
+        return self.base.description is not None and not self.base.stateless and not self.upstream.shared
+
+    async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
+        """The result of a call, or the error that its client is told: an McpError."""
+        method = context.call.method.name
+        async with self.answering(context):
+            result = as_newest(await self.place(context).call(context, params))
+        if not is_well_formed(method, result):
+            raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
+        if method != "tools/list":
+            return result
+        self._upstream_tasks.learn(result)
+        return with_tasks(result) if self.base.stateless and self.has_tasks else result
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether calls may become tasks at the server."""
+        return has_tasks(self.base.description, stateless=self.base.stateless)
+
+    @asynccontextmanager
+    async def answering(self, context: Context[Any]) -> AsyncIterator[None]:
+        """As long as the block the server is asked for the client of `context`, which is told of errors in its own
+        words. Raises McpError."""
+        name = self.upstream.name
+        if context.peer.lasts:
+            self.apart.greet(context.link)
+        try:
+            yield
+        except PeerError as error:
+            raise error_for(context, error, name, stateless=self.base.stateless) from None
+        except (TaskLost, InvalidResult) as error:
+            raise RpcError(f"the task at the server {name} came to no result: {reason_of(error)}") from None
+        except (OSError, TimeoutError) as error:
+            self.base.doubt()
+            raise lost_error(name, error) from None
+
+
+def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> Server[Bridge]:
+    """A server that is `upstream`, for clients of any version. `extensions` stand before it: they see what clients
+    ask, and what is answered.
+
+    It opens whether the server is reached or not, and tries again for as long as it is open.
+    """
+    forwarding = Extension[Bridge](
+        "bridge", methods=[SET_LEVEL], handlers={SET_LEVEL.name: _set_level}, around=_around, otherwise=_forward
+    )
+    server = Server[Bridge](
+        Implementation(name=upstream.name, version=__version__),
+        extensions=[forwarding, tasks(support=_task_support), *extensions],
+    )
+
+    @server.lifespan
+    async def open_bridge(opening: Opening) -> AsyncIterator[Bridge]:
+        one = Bridge(upstream, opening)
+        async with one.living():
+            opening.greet(one.greet)
+            opening.stand_for(lambda: one.base.up)
+            yield one
+
+    server.on_subscribe(_subscribe)
+    server.on_unsubscribe(_unsubscribe)
+    server.on_ready(_ready)
+
+    return server
+
+
+async def _forward(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    name, state = context.call.method.name, cast("Bridge", context.state)
+    if name.startswith("tasks/"):
+        raise MethodNotFound(f"method not found: {name[:100]}")
+    return await state.call(context, params)
+
+
+async def _task_support(running: Running[Any], context: Context[Any], name: str) -> ToolTasks:
+    state: Bridge = running.state
+    return "handler decides" if state.has_tasks else None
+
+
+async def _set_level(running: Running[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
+    state: Bridge = context.state
+    async with state.answering(context):
+        await state.apart.set_level(context, state.session(context), params.level)
+    return {}
+
+
+async def _subscribe(context: Context[Any], uri: str) -> str:
+    state: Bridge = context.state
+    async with state.answering(context):
+        return await state.apart.subscriptions.begin(context, uri, state.session(context))
+
+
+async def _unsubscribe(running: Running[Bridge], key: str) -> None:
+    await running.state.apart.subscriptions.end(key)
+
+
+async def _ready(running: Running[Bridge]) -> str | None:
+    base = running.state.base
+    return None if base.up else f"not available: {base.reason}"
+
+
+def _around(method: Method, handler: Handler) -> Handler:
+    if method.name == "subscriptions/listen":
+        return _foreseeing(handler)
+    return _forward if method.name in PROTOCOLS_OWN and method.name not in _OURS else handler
+
+
+def _foreseeing(listen: Handler) -> Handler:
+    async def handle(running: Running[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
+        state: Bridge = context.state
+        uris = dict.fromkeys(params.notifications.resource_subscriptions)
+        if not 1 < len(uris) <= running.limits.subscriptions:
+            return await listen(running, context, params)
+        async with state.apart.subscriptions.foreseen(context, uris):
+            return await listen(running, context, params)
+
+    return handle
+
+
+def _failed(error: BaseException) -> None:
+    _log.error("a task of the bridge failed", exc_info=error)

@@ -1,0 +1,253 @@
+"""Sessions on both sides: each client that shook hands has a session of its own at the server, as long as it stays.
+
+its first call ──▶ opening ──▶ open ──▶ lost ──▶ (its next call) ──▶ opening
+                                 └──▶ closed, when the client leaves
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any, Protocol
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.connection.restart import Pauses
+from shared.client.errors import Unreached
+from shared.client.options import ClientOptions
+from shared.concurrency import Crew, first_of
+from shared.errors import McpError
+from shared.protocol.session.client_events import Asked, Notified
+from shared.protocol.session.events import Told
+from shared.protocol.wire.jsonrpc import Gap
+from shared.server.dispatch.connection import Connection
+from shared.server.dispatch.context import Context
+
+from ..base import Base
+from ..forwarding import caller_of, identity_of, params_of, settled, unopened_error
+from ..tasks import OF_TASKS, UpstreamTasks, seconds_for, through_task
+from .call_relay import CallRelay, ask_apart
+
+__all__ = ["Ears", "OwnSession", "OwnSessions"]
+
+AWAY_SECONDS = 1.0
+"""How long a call waits for a server that is away: one that was started again is there by then."""
+
+
+class Ears(Protocol):
+    """Takes what concerns a session and none of its calls. Of its methods none raises."""
+
+    def told(self, link: Connection, notice: Notified) -> None:
+        """The server has told the client of `link` something. Never waits."""
+
+    def updated(self, session: "OwnSession", notice: Notified | Gap) -> None:
+        """A resource has changed that `session` has subscribed to; or anything may have. Never waits."""
+
+    async def reopened(self, session: "OwnSession") -> None:
+        """The session was lost, and there is another one now: what held in it has to be said again."""
+
+
+class _Life:
+    """One session at the server, from its opening to its end."""
+
+    def __init__(self) -> None:
+        self.client: Client | None = None
+        self.error: Exception | None = None
+        self.settled = anyio.Event()
+        """Set when it is open, or never will be."""
+        self.closing = anyio.Event()
+
+    @property
+    def is_lost(self) -> bool:
+        return self.error is not None or (self.client is not None and not self.client.connected)
+
+
+class OwnSession:
+    """The session of one client: a new one at the server where that was lost. It hears what becomes of the client's
+    connection, and is the relay of its own."""
+
+    def __init__(self, base: Base, link: Connection, options: ClientOptions, tasks: Crew, ears: Ears) -> None:
+        self.link = link
+        self.level: str | None = None
+        """The log level that the client has asked for."""
+        self._base = base
+        self._upstream = base.upstream
+        self._options = replace(options, relay=self, mode="handshake", reconnect=False, restart=False)
+        self._tasks = tasks
+        self._ears = ears
+        self._calls: list[CallRelay] = []
+        self._pauses = Pauses()
+        self._life: _Life | None = None
+        self._was_open = False
+        self.has_left = False
+        """Whether the client is gone: it is not opened again then."""
+
+    @property
+    def client(self) -> Client | None:
+        """Its client, where it is open."""
+        life = self._life
+        return None if life is None or life.is_lost else life.client
+
+    def begin(self) -> None:
+        """Opens it, soon, where it is not open."""
+        if not self.has_left and (self._life is None or self._life.is_lost):
+            self._life = _Life()
+            self._tasks.start(self._live(self._life))
+
+    async def open(self) -> Client:
+        """Its client, once it is open. Raises RpcError where it can't be opened in time, with the reason, and soon
+        where the server is away."""
+        if self.client is None:
+            await self._base.come_up(AWAY_SECONDS)
+        self.begin()
+        life = self._life
+        if life is not None:
+            with anyio.move_on_after(self._upstream.opening_seconds):
+                await life.settled.wait()
+        if (client := self.client) is None:
+            raise unopened_error(self._upstream.name, None if life is None else life.error)
+        return client
+
+    @contextmanager
+    def calling(self, context: Context[Any]) -> Iterator[CallRelay]:
+        """A relay for one call, which is under way as long as the block."""
+        relay = CallRelay(context, self.heard)
+        self._calls.append(relay)
+        try:
+            yield relay
+        finally:
+            self._calls.remove(relay)
+            relay.close()
+            self._close_if_unused()
+
+    async def _live(self, life: _Life) -> None:
+        try:
+            with anyio.move_on_after(self._pauses.left(anyio.current_time())):
+                await life.closing.wait()
+            if self.has_left:
+                return
+            self._pauses.started(anyio.current_time())
+            async with self._upstream.connect(self._options) as life.client:
+                if self._was_open:
+                    await self._ears.reopened(self)
+                self._was_open = True
+                life.settled.set()
+                await first_of(life.client.ended, life.closing.wait)
+        except (McpError, OSError, ValueError) as error:
+            life.error = error
+        finally:
+            life.error = life.error or ConnectionError("the session is over")
+            life.settled.set()
+
+    # What becomes of the client's connection
+
+    def roots_changed(self) -> None:
+        """Tells the server, which may ask for them."""
+        if (client := self.client) is not None and not client.is_behind:
+            client.roots_changed()
+
+    def told(self, event: Told) -> None:
+        """Tells the server what its client says of its own accord: how far it is with a question, for one."""
+        client = self.client
+        if client is not None and not client.is_behind and not event.method.startswith(OF_TASKS):
+            client.notify(event.method, event.params)
+
+    def left(self) -> None:
+        """Ends the session."""
+        self.has_left = True
+        self._close_if_unused()
+
+    def _close_if_unused(self) -> None:
+        """Tasks outlive the connection of their client."""
+        if self.has_left and self._life is not None and not any(relay.is_detached for relay in self._calls):
+            self._life.closing.set()
+
+    # The relay of the session
+
+    async def answer(self, asked: Asked) -> dict[str, Any]:
+        """What the client answers to a question of which nothing tells whose call it belongs to: it is asked during
+        the call that began last, and while there is none, apart from all. Raises RpcError."""
+        if not self._calls:
+            return await ask_apart(self.link, asked)
+        *others, newest = self._calls
+        with ExitStack() as paused:
+            for other in others:
+                paused.enter_context(self.link.calls.paused(other.context.call))
+            return await newest.answer(asked)
+
+    def heard(self, notice: Notified | Gap) -> None:
+        """Takes what belongs to no call."""
+        if isinstance(notice, Gap) or notice.method == "notifications/resources/updated":
+            self._ears.updated(self, notice)
+        else:
+            self._ears.told(self.link, notice)
+
+
+class OwnSessions:
+    """The sessions of all clients that have one."""
+
+    def __init__(self, base: Base, tasks: Crew, ears: Ears, upstream_tasks: UpstreamTasks) -> None:
+        self._base = base
+        self._tasks = tasks
+        self._ears = ears
+        self._upstream_tasks = upstream_tasks
+        self._by_link: dict[Connection, OwnSession] = {}
+
+    def of(self, link: Connection) -> OwnSession:
+        """The session of the client of `link`, which has shaken hands; it is not opened by that."""
+        found = self._by_link.get(link)
+        if found is None:
+            identity = identity_of(link.session.peer)
+            options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
+            found = OwnSession(self._base, link, options, self._tasks, self._ears)
+            self._by_link[link] = found
+            link.watchers = (*link.watchers, found, _Leaving(lambda: self._by_link.pop(link, None)))
+        return found
+
+    async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
+        """The server's result. A session that was lost before the request came to it is opened again.
+
+        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError where there is no
+        session.
+        """
+        session = self.of(context.link)
+        client = await session.open()
+        try:
+            return await self._exchange(session, client, context, params)
+        except Unreached:
+            if client.connected or _is_task(context):
+                raise
+        return await self._exchange(session, await session.open(), context, params)
+
+    async def _exchange(
+        self, session: OwnSession, client: Client, context: Context[Any], params: Any
+    ) -> dict[str, Any]:
+        wanted = await self._upstream_tasks.wanted(client, context, getattr(params, "name", None))
+        with session.calling(context) as relay:
+
+            async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
+                caller = caller_of(context, relay)
+                return settled(await client.exchange(method, sent, caller, timeout=seconds_for(method)))
+
+            method = context.call.method.name
+            return await through_task(ask, method, params_of(context, params), wanted, relay)
+
+
+def _is_task(context: Context[Any]) -> bool:
+    return context.call.task is not None and context.call.task.is_detached
+
+
+class _Leaving:
+    """A watcher that forgets a connection."""
+
+    def __init__(self, forget: Callable[[], object]) -> None:
+        self._forget = forget
+
+    def roots_changed(self) -> None:
+        pass
+
+    def told(self, event: Told) -> None:
+        pass
+
+    def left(self) -> None:
+        self._forget()

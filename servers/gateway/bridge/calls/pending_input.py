@@ -1,0 +1,144 @@
+"""A call at the server behind a bridge that goes on while its client is away to answer a question.
+
+    first round ──▶ the call, a task of its own ──▶ the server asks ──▶ the round ends with its questions
+                        │ parked: nobody waits for it
+    next round  ──▶ taken up: the answers reach the server ──▶ the result, or more questions
+
+So a client without sessions uses a server with them. Progress and log messages reach the round that is there at the
+time, and a question that comes between two rounds is asked by the next one.
+"""
+
+import secrets
+from typing import Any
+
+from shared.errors import InputRequired, InternalError, InvalidParams, PeerError
+from shared.expiry import ExpiryQueue
+from shared.protocol.session.questions import MAX_ROUNDS
+from shared.server.dispatch.context import Context
+
+from ..forwarding import GONE
+from .upstream_call import UpstreamCall
+from .visiting import VISIT_SECONDS, Visiting
+
+__all__ = ["AWAY_SECONDS", "PARKED_MOST", "PARKED_SECONDS", "Parking"]
+
+PARKED_SECONDS = 300.0
+"""How long a call waits for its client to come back."""
+AWAY_SECONDS = 20.0
+"""The same while other calls wait for the session that it has."""
+PARKED_MOST = 1_000
+"""Calls that wait for their clients at a time."""
+GATHER_SECONDS = 0.02
+"""How long questions are waited for that go together with a first one: servers send them one after the other."""
+
+
+class Parking:
+    """The calls whose clients are away. It ends by `close`."""
+
+    def __init__(
+        self,
+        *,
+        seconds: float = PARKED_SECONDS,
+        away_seconds: float = AWAY_SECONDS,
+        most: int = PARKED_MOST,
+        gather_seconds: float = GATHER_SECONDS,
+        visit_seconds: float = VISIT_SECONDS,
+    ) -> None:
+        self.visiting = Visiting(visit_seconds)
+        """The visits that their servers want first."""
+        self.away_seconds = away_seconds
+        """How long a client may be away while others wait for its session."""
+        self._calls: dict[str, UpstreamCall] = {}
+        self._gather_seconds = gather_seconds
+        self._most = most
+        self._clocks = ExpiryQueue(seconds, self._expired)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    async def take_up(self, context: Context[Any]) -> UpstreamCall | None:
+        """The call that a round goes on with, which has its answers now; None where it is to be made.
+
+        Raises InvalidParams where that call is gone, or somebody else's, and for answers that don't fit; and what
+        `Visiting.over` does.
+        """
+        carried = context.call.round.carried
+        if carried is None or not context.call.method.multi_round or await self.visiting.over(context):
+            return None
+        id_ = str(carried.get("parked")) if isinstance(carried, dict) else ""
+        call = self._calls.get(id_)
+        if call is None or call.owner != context.owner:
+            raise InvalidParams(GONE)
+        self._forget(id_)
+        try:
+            call.answered(context.call.round.answers)
+        except InvalidParams:
+            call.stop()
+            raise
+        return call
+
+    async def round(self, context: Context[Any], call: UpstreamCall) -> dict[str, Any]:
+        """The result of `call`, as far as this round of its client's comes. Where it ends with questions the call is
+        parked, and wherever else it fails it is stopped.
+
+        Raises InputRequired with the questions, InvalidParams where there were too many rounds, InternalError where
+        too many calls are parked, MissingCapability, and the error that the call ends with.
+        """
+        goes_on = False
+        try:
+            # What has become a task waits for the answers, and goes on with them.
+            while questions := await call.attend(context, self._gather_seconds):
+                call.answered(await self._pass_on(questions, context, call))
+            return call.result()
+        except PeerError as error:
+            await self.visiting.ask(context, error)
+            raise
+        except InputRequired:
+            goes_on = True
+            raise
+        finally:
+            if not goes_on:
+                call.stop()
+
+    async def _pass_on(
+        self, questions: dict[str, tuple[str, dict[str, Any]]], context: Context[Any], call: UpstreamCall
+    ) -> dict[str, Any]:
+        """Ends the round with `questions`; the answers to them, where the call is a task."""
+        if context.call.round.number >= MAX_ROUNDS:
+            raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
+        if len(self._calls) >= self._most:
+            raise InternalError(f"{self._most} calls wait for their clients, the most there may be")
+        id_ = secrets.token_urlsafe(16)
+        try:
+            return await context.pass_on(questions, {"parked": id_})
+        except InputRequired:
+            self._calls[id_] = call
+            self._clocks.start(id_)
+            raise
+
+    def away(self, call: UpstreamCall | None) -> float | None:
+        """For how many seconds the client of `call` is away; None where it is not parked."""
+        id_ = self._id_of(call)
+        return None if id_ is None else self._clocks.waited(id_)
+
+    def give_up(self, call: UpstreamCall | None) -> None:
+        """Stops `call`, if it is parked: its client is told that it came too late."""
+        if (id_ := self._id_of(call)) is not None:
+            self._clocks.stop(id_)
+            self._expired(id_)
+
+    def close(self) -> None:
+        """Stops all that are parked."""
+        for id_ in tuple(self._calls):
+            self._expired(id_)
+        self._clocks.close()
+
+    def _id_of(self, call: UpstreamCall | None) -> str | None:
+        return next((id_ for id_, one in self._calls.items() if one is call), None)
+
+    def _forget(self, id: str) -> None:
+        self._clocks.stop(id)
+        self._calls.pop(id, None)
+
+    def _expired(self, id: str) -> None:
+        self._calls.pop(id).stop()

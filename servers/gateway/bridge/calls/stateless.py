@@ -1,0 +1,115 @@
+"""A stateless server behind the bridge: one connection for all clients, each of whose requests says who makes it."""
+
+import secrets
+from dataclasses import replace
+from typing import Any
+
+from shared.client.tasks.following import Questions, TaskState, Way, follow, read_state
+from shared.errors import InvalidParams
+from shared.protocol.session.client_events import InputWanted, Notified
+from shared.protocol.session.questions import MAX_ROUNDS
+from shared.protocol.wire.jsonrpc import Gap
+from shared.server.dispatch.context import Context
+
+from ..base import Base
+from ..forwarding import GONE, caller_of, params_of, settled
+from ..tasks import has_tasks, nobody, seconds_for
+from .call_relay import CallRelay, newest_of_one
+
+__all__ = ["StatelessPlace"]
+
+_Requests = dict[str, tuple[str, dict[str, Any]]]
+
+
+class StatelessPlace:
+    """Makes the requests of all clients, of either era."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+        self._calls: list[CallRelay] = []
+        base.listen(self._heard)
+
+    async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
+        """The server's result. What it asks is asked of the client, which ends the call where that is stateless.
+
+        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and what `Context.pass_on` does.
+        """
+        sent, round_ = params_of(context, params), context.call.round
+        if isinstance(round_.carried, dict) and "task" in round_.carried:
+            return await self._followed(context, round_.carried["task"], None)
+        inputs = _inputs(round_.answers, _state_in(round_.carried))
+        for _ in range(MAX_ROUNDS):
+            result = await self._round(context, {**sent, **inputs})
+            if not isinstance(result, InputWanted):
+                if result.get("resultType") != "task":
+                    return result
+                task = read_state("tools/call", result)
+                return await self._followed(context, task.id, task)
+            requests = _with_ids(result.requests) if context.peer.lasts else result.requests
+            inputs = _inputs(await context.pass_on(requests, {"state": result.state}), result.state)
+        raise InvalidParams(f"this request was not settled in {MAX_ROUNDS} rounds")
+
+    async def _round(self, context: Context[Any], params: dict[str, Any]) -> dict[str, Any] | InputWanted:
+        relay = CallRelay(context, self._base.heard)
+        self._calls.append(relay)
+        try:
+            tasks = has_tasks(self._base.description, stateless=True)
+            caller = caller_of(context, relay, tasks=tasks)
+            return await self._base.client.exchange(context.call.method.name, params, caller, timeout=None)
+        finally:
+            self._calls.remove(relay)
+
+    async def _followed(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
+        """The result of a task of the server's, of which a round before has told, or `first` does. Where the client
+        has no tasks and no sessions, each question ends a round, and the task goes on."""
+        relay, answers = CallRelay(context, self._base.heard), context.call.round.answers
+
+        async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+            caller = replace(caller_of(context, relay, tasks=True), wants_progress=False)
+            return settled(await self._base.client.exchange(method, params, caller, timeout=seconds_for(method)))
+
+        async def answer(questions: Questions) -> dict[str, dict[str, Any]]:
+            asked = dict(questions)
+            return await context.pass_on(_with_ids(asked) if context.peer.lasts else asked, {"task": id})
+
+        self._calls.append(relay)
+        try:
+            await relay.became_task()
+            if first is None and answers:
+                await ask("tasks/update", {"taskId": id, "inputResponses": answers})
+            return await follow(id, Way(ask, nobody, on_task=relay.said, answer_all=answer), first)
+        finally:
+            self._calls.remove(relay)
+
+    def _heard(self, notice: Notified | Gap) -> None:
+        # On a pipe nothing tells which request a log message is about.
+        if isinstance(notice, Notified) and notice.method == "notifications/message":
+            relay = newest_of_one(self._calls)
+            if relay is not None:
+                relay.heard(notice)
+
+
+def _state_in(carried: Any) -> str | None:
+    """The server's own state in what the round before has left. Raises InvalidParams where that was at the server as
+    it was before, which had sessions."""
+    if carried is None:
+        return None
+    if "state" not in carried:
+        raise InvalidParams(GONE)
+    state: str | None = carried["state"]
+    return state
+
+
+def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
+    """What a round has besides the params of its request: the client's answers, and the server's own state."""
+    inputs: dict[str, Any] = {"inputResponses": answers} if answers else {}
+    return inputs if state is None else {**inputs, "requestState": state}
+
+
+def _with_ids(requests: _Requests) -> _Requests:
+    """What the server asks; a visit with an id, which clients with sessions are to be told."""
+    return {key: (method, _with_id(params)) for key, (method, params) in requests.items()}
+
+
+def _with_id(params: dict[str, Any]) -> dict[str, Any]:
+    return {"elicitationId": secrets.token_urlsafe(16), **params} if params.get("mode") == "url" else params

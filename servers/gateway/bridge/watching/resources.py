@@ -1,0 +1,216 @@
+"""What the bridge itself watches at the server for its clients: each resource once, however many want it.
+
+hold ──▶ (the first one of a URI) ──▶ asked for at the server ──▶ held ──▶ (nobody is left) ──▶ taken back
+                                                                   └──▶ asked for again, on a new connection
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+import anyio
+
+from shared.client.client import Client
+from shared.client.connection.subscription import Change, change_of
+from shared.concurrency import Crew
+from shared.errors import McpError, PeerError
+from shared.protocol.session.client_events import Notified
+from shared.protocol.wire.jsonrpc import Gap
+from shared.server.dispatch.changes import Changes
+
+from ..base import Base
+from .listen_streams import Listening
+
+__all__ = ["Asking", "Watching", "covering", "key_of"]
+
+AT_ONCE = 32
+"""Requests to subscribe that wait for their answers at a time."""
+MAX_LEVELS = 256
+"""Slashes in a URI that are looked at: a hostile one has thousands."""
+HEARING_SECONDS = 2.0
+"""How long clients wait at the beginning until the bridge hears of changes."""
+FAREWELL_SECONDS = 5.0
+"""Time for the server to take back what it was asked to tell; who gave it up waits for that."""
+
+
+class Asking(Protocol):
+    """How one connection is asked to tell of resources."""
+
+    client: Client
+
+    async def add(self, uri: str) -> bool:
+        """Has the server tell of `uri`; False where it does not. Raises PeerError, ConnectionError and
+        TimeoutError."""
+
+    async def remove(self, uri: str) -> None:
+        """Takes that back; whatever comes of it."""
+
+
+class _Subscribing:
+    """`Asking` of a server with sessions: a request for each resource."""
+
+    def __init__(self, client: Client, seconds: float) -> None:
+        self.client = client
+        self._seconds = seconds
+        self._places = anyio.Semaphore(AT_ONCE)
+
+    async def add(self, uri: str) -> bool:
+        async with self._places:
+            await self.client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
+        return True
+
+    async def remove(self, uri: str) -> None:
+        with suppress(McpError, OSError):
+            await self.client.request("resources/unsubscribe", {"uri": uri}, timeout=FAREWELL_SECONDS)
+
+
+class Watching:
+    """The resources that are watched over the connection of the bridge. Their changes, and those of the lists, are
+    told to all who want to know."""
+
+    def __init__(self, base: Base, changes: Changes, tasks: Crew, seconds: float) -> None:
+        """An answer to a request is waited for `seconds`."""
+        self._base = base
+        self._changes = changes
+        self._tasks = tasks
+        self._seconds = seconds
+        self.asking: Asking | None = None
+        """How the newest connection is asked, once it was."""
+        self.hears = anyio.Event()
+        """Set when changes of the lists are heard of, or will not be."""
+        self._is_served = False
+        self._held: set[str] = set()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """What is asked about one URI is asked in its order."""
+
+    async def begin(self) -> None:
+        """Clients come from now on. It waits a moment, so that whatever changes is told to them."""
+        with anyio.move_on_after(HEARING_SECONDS):
+            await self.hears.wait()
+        self._is_served = True
+
+    async def hold(self, uri: str) -> bool:
+        """Has the server tell of `uri`, if it does not do so already; False where it does not. Raises PeerError,
+        ConnectionError and TimeoutError, and RpcError while it is down."""
+        async with self._turn(uri):
+            if uri not in self._held:
+                # Who waits here can't be cancelled.
+                with anyio.fail_after(self._seconds):
+                    is_told = await self._current().add(uri)
+                if not is_told:
+                    return False
+                self._held.add(uri)
+        return True
+
+    async def release(self, uri: str) -> None:
+        """Takes that back, where nobody wants it any more: `changes` knows."""
+        async with self._turn(uri):
+            if uri in self._held and not self._changes.is_held(key_of(uri)):
+                self._held.discard(uri)
+                if self.asking is not None and self._base.up:
+                    await self.asking.remove(uri)
+
+    def turned(self) -> None:
+        """The connection came up, or went down: the lists may be others now."""
+        if self._base.up:
+            self._tasks.start(self._again())
+        if self._base.up and self._base.stateless:
+            self._tasks.start(self._hear_lists(self._base.client))
+        else:
+            self._hear_now()
+
+    def heard(self, notice: Notified | Gap) -> None:
+        """Takes what the server tells that belongs to no request. The streams of one without sessions are heard by
+        themselves."""
+        if self._base.stateless:
+            return
+        change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
+        if change is not None:
+            self._tell(change)
+
+    def _turn(self, uri: str) -> asyncio.Lock:
+        lock = self._turns.get(uri)
+        if lock is None:
+            lock = self._turns[uri] = asyncio.Lock()
+        return lock
+
+    def _current(self) -> Asking:
+        client = self._base.client
+        if self.asking is None or self.asking.client is not client:
+            if self._base.stateless:
+                self.asking = Listening(client, self._tasks, self._tell)
+            else:
+                self.asking = _Subscribing(client, self._seconds)
+        return self.asking
+
+    async def _again(self) -> None:
+        """Asks for everything anew, and says that it may have changed meanwhile."""
+        async with anyio.create_task_group() as tasks:
+            for uri in tuple(self._held):
+                tasks.start_soon(self._ask_again, uri)
+
+    async def _ask_again(self, uri: str) -> None:
+        async with self._turn(uri):
+            if uri in self._held:
+                # What is refused now is asked for on the next connection; who reads it learns why.
+                with suppress(McpError, OSError):
+                    await self._current().add(uri)
+        self._changes.resource(key_of(uri))
+
+    async def _hear_lists(self, client: Client) -> None:
+        # A server that refuses has nothing to tell.
+        with suppress(PeerError, OSError):
+            async with client.changes() as changes:
+                # What changed before that was told to nobody.
+                self._hear_now()
+                async for change in changes:
+                    self._tell(change)
+            return
+        self._hear_now()
+
+    def _hear_now(self) -> None:
+        self.hears.set()
+        if self._is_served:
+            self._tell_lists()
+
+    def _tell_lists(self) -> None:
+        for told in (self._changes.tools, self._changes.prompts, self._changes.resources):
+            told()
+
+    def _tell(self, change: Change) -> None:
+        match change.kind:
+            case "resource" if change.uri is not None:
+                for uri in covering(change.uri, self._held.__contains__):
+                    self._changes.resource(key_of(uri), None if uri == change.uri else change.uri)
+            case "missed":
+                for uri in tuple(self._held):
+                    self._changes.resource(key_of(uri))
+                self._tell_lists()
+            case "tools":
+                self._changes.tools()
+            case "prompts":
+                self._changes.prompts()
+            case "resources":
+                self._changes.resources()
+
+
+def key_of(uri: str) -> str:
+    """The key under which changes of what all clients share are told."""
+    return f"all {uri}"
+
+
+def covering(uri: str, is_held: Callable[[str], bool]) -> Iterator[str]:
+    """Of the URIs that are held: `uri`, and those that it is a part of (2025-11-25, Resources, Subscriptions), in so
+    many levels at most as anybody uses."""
+    if is_held(uri):
+        yield uri
+    at = uri.find("/")
+    for _ in range(MAX_LEVELS):
+        if at < 0:
+            return
+        for whole in (uri[:at], uri[: at + 1]):
+            if whole != uri and is_held(whole):
+                yield whole
+        at = uri.find("/", at + 1)

@@ -1,0 +1,70 @@
+"""The pages of MCP Apps at several servers, each under a URI that is no other's.
+
+    db:   ui://sqlite/result                 ui://db__sqlite/result
+    logs: ui://sqlite/result           ──▶   ui://logs__sqlite/result
+    web:  ui://fetch/page                    ui://fetch/page
+
+What several have gets their names before it, as their tools do: a host may keep a page under its URI, and each page
+asks its own server for more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shared.client.group.names import SEPARATOR
+from shared.protocol.identity import declared
+
+from .part import Part
+
+__all__ = ["own_page", "page_of", "shared_pages", "with_page", "with_uri"]
+
+_SCHEME = "ui://"
+_FLAT = "ui/resourceUri"
+
+
+def page_of(tool: Mapping[str, Any]) -> str | None:
+    """The URI of the page that a tool of a list names; None where it names none."""
+    for path in (("_meta", "ui", "resourceUri"), ("_meta", _FLAT)):
+        uri = declared(tool, path)
+        if isinstance(uri, str) and uri.startswith(_SCHEME):
+            return uri
+    return None
+
+
+def shared_pages(lists: Iterable[Iterable[Mapping[str, Any]]]) -> set[str]:
+    """The URIs that tools of several of these lists name."""
+    seen: set[str] = set()
+    shared: set[str] = set()
+    for tools in lists:
+        own = {uri for tool in tools if (uri := page_of(tool)) is not None}
+        shared |= seen & own
+        seen |= own
+    return shared
+
+
+def with_page(tool: Mapping[str, Any], part: Part, uri: str) -> dict[str, Any]:
+    """A tool of `part` whose page at `uri` has the name of its server before that."""
+    full = f"{_SCHEME}{part.name}{SEPARATOR}{uri.removeprefix(_SCHEME)}"
+    meta = dict(tool["_meta"])
+    if declared(meta, ("ui", "resourceUri")) == uri:
+        meta["ui"] = {**meta["ui"], "resourceUri": full}
+    if meta.get(_FLAT) == uri:
+        meta[_FLAT] = full
+    return {**tool, "_meta": meta}
+
+
+def own_page(parts: Sequence[Part], uri: str) -> tuple[Part, str] | None:
+    """Whose page it is that has the name of its server in its URI, and its own one; None for any other URI."""
+    name, separator, rest = uri.removeprefix(_SCHEME).partition(SEPARATOR)
+    if not uri.startswith(_SCHEME) or not separator:
+        return None
+    return next(((part, _SCHEME + rest) for part in parts if part.name == name), None)
+
+
+def with_uri(result: dict[str, Any], own: str, uri: str) -> dict[str, Any]:
+    """The result of a read at `own` as that of one at `uri`."""
+    contents = result.get("contents")
+    if not isinstance(contents, list):
+        return result
+    told = [{**one, "uri": uri} if isinstance(one, dict) and one.get("uri") == own else one for one in contents]
+    return {**result, "contents": told}

@@ -1,0 +1,42 @@
+"""What keeps the servers that are joined from working as their users expect, as long as it lasts."""
+
+from collections.abc import Iterator, MutableMapping, Sequence
+
+from shared.protocol.identity import LogMessage
+
+from .part import Part
+
+__all__ = ["Standing"]
+
+
+class Standing(MutableMapping[str, LogMessage]):
+    """The conditions of all servers that are open now, and our own. Only ours can be changed."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._own: dict[str, LogMessage] = {}
+
+    def __getitem__(self, key: str) -> LogMessage:
+        return self._all()[key]
+
+    def __setitem__(self, key: str, message: LogMessage) -> None:
+        self._own[key] = message
+
+    def __delitem__(self, key: str) -> None:
+        del self._own[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, LogMessage]:
+        running = [(part.name, part.running) for part in self._parts]
+        theirs = {
+            f"{name} {key}": message
+            for name, one in running
+            if one is not None
+            for key, message in one.conditions.standing.items()
+        }
+        return {**theirs, **self._own}

@@ -1,0 +1,87 @@
+"""What several servers are as one: the capabilities of all of them, and their instructions as far as these fit."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.protocol.identity import LOG_LEVELS, Identity, Span
+from shared.protocol.types.client import LogLevel
+from shared.server.server import MAX_INSTRUCTIONS
+
+from .part import Part
+
+__all__ = ["capabilities_of", "instructions_of", "log_level_of", "spans_of"]
+
+_CHANGING: dict[str, Any] = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}}
+_CHANGING["resources"] = {"listChanged": True}
+_ANYTHING: dict[str, Any] = {
+    **_CHANGING,
+    "resources": {"subscribe": True, "listChanged": True},
+    "completions": {},
+    "logging": {},
+}
+"""What a server may have that is not open."""
+_CUT = " …"
+
+
+def capabilities_of(parts: Sequence[Part]) -> dict[str, Any]:
+    """What one of them at least can do. Their lists may change, as servers come and go."""
+    united: dict[str, Any] = {}
+    for part in parts:
+        running = part.running
+        united = _united(united, _ANYTHING if running is None else running.identity.capabilities)
+    return {name: {**value, **_CHANGING.get(name, {})} for name, value in united.items() if isinstance(value, dict)}
+
+
+def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
+    """Whom a capability is declared to: all whom one of its servers tells of it."""
+    spans: dict[tuple[str, ...], Span] = {}
+    for identity in _identities(parts):
+        for path, span in identity.spans.items():
+            spans[path] = span if path not in spans else spans[path].united(span)
+    return spans
+
+
+def log_level_of(parts: Sequence[Part]) -> LogLevel | None:
+    """The mildest level that the clients of one of them get who never asked for one."""
+    levels = [identity.log_level for identity in _identities(parts) if identity.log_level is not None]
+    return min(levels, key=LOG_LEVELS.index, default=None)
+
+
+def instructions_of(parts: Sequence[Part]) -> str | None:
+    """The instructions of all, each below the name of its server, in 2,048 bytes. Short ones stay whole as long as
+    long ones can be cut."""
+    texts = {part.name: part.running.identity.instructions for part in parts if part.running is not None}
+    given = {name: text.strip() for name, text in texts.items() if text and text.strip()}
+    heads = {name: f"## {name}\n" for name in given}
+    left = MAX_INSTRUCTIONS - sum(len(head.encode()) + 2 for head in heads.values())
+    shown: dict[str, str] = {}
+    for number, name in enumerate(sorted(given, key=lambda name: len(given[name].encode()))):
+        shown[name] = _cut(given[name], left // (len(given) - number))
+        left -= len(shown[name].encode())
+    return "\n\n".join(heads[name] + shown[name] for name in given if shown[name]) or None
+
+
+def _identities(parts: Sequence[Part]) -> list[Identity]:
+    return [part.running.identity for part in parts if part.running is not None]
+
+
+def _united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    united = {**first, **second}
+    for name in first.keys() & second.keys():
+        before, after = first[name], second[name]
+        if isinstance(before, dict) and isinstance(after, dict):
+            united[name] = _united(before, after)
+        elif isinstance(before, bool) and isinstance(after, bool):
+            united[name] = before or after
+        else:
+            united[name] = before
+    return united
+
+
+def _cut(text: str, most: int) -> str:
+    """As much of `text` as fits into so many bytes, whole words of it."""
+    data = text.encode()
+    if len(data) <= most:
+        return text
+    kept = data[: max(most - len(_CUT.encode()), 0)].decode(errors="ignore").rsplit(maxsplit=1)
+    return kept[0] + _CUT if len(kept) > 1 else ""

@@ -1,0 +1,96 @@
+"""Methods that are not the protocol's: each goes to the server that what it names belongs to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from shared.errors import InvalidParams, MethodNotFound
+from shared.protocol.methods import OTHERWISE, PROTOCOLS_OWN, Method
+from shared.protocol.types.base import first_fault
+from shared.protocol.types.tools import ListParams
+from shared.server.dispatch.context import Context
+from shared.server.running import Running
+
+from .directory import Directory
+from .list_cache import PROMPTS, TOOLS
+from .owners import Owners
+from .paging import Pages
+from .part import Part, absent
+
+__all__ = ["Foreign", "rows_of"]
+
+
+def rows_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
+    """The rows of all methods that one of them has besides those of `own`, which are answered here."""
+    ours = {row.name for row in own}
+    rows: dict[str, Method] = {}
+    for part in parts:
+        for row in part.running.features.methods if part.running is not None else ():
+            if row.name not in PROTOCOLS_OWN and row.name not in ours:
+                rows.setdefault(row.name, replace(row, handler=OTHERWISE))
+    return list(rows.values())
+
+
+ToolsOf = Callable[[Context[Any]], Directory]
+"""Where the tools stand as the client of a call is told them."""
+
+
+class Foreign:
+    """Hands on what no method of the protocol is."""
+
+    def __init__(self, parts: Sequence[Part], directory: Directory, owners: Owners, tools_of: ToolsOf) -> None:
+        self._parts = parts
+        self._directory = directory
+        self._owners = owners
+        self._tools_of = tools_of
+
+    async def handle(self, running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        """A list goes on from server to server; what names a resource, a prompt or a tool goes to the owner of that,
+        and anything else to the first server that has the method.
+
+        Raises MethodNotFound where none has it, InvalidParams for params that don't fit, and as `Part.hand_on` does.
+        """
+        name = context.call.method.name
+        serving = [(part, row) for part in self._parts if (row := part.row(context, name)) is not None]
+        if not serving:
+            raise MethodNotFound(f"method not found: {name[:100]}{absent(self._parts)}")
+        raw = context.call.raw
+        part, row = serving[0]
+        # Whoever came before its server did knows nothing of the row.
+        context.call.method = replace(row, is_stream=context.call.method.is_stream)
+        if isinstance(uri := raw.get("uri"), str):
+            return await self._at_owner(context, name, uri)
+        if issubclass(row.params, ListParams):
+            pages = Pages(self._parts, _nothing)
+            cursor = _validated(row, raw).cursor
+            return await pages.page(context, name, cursor, size=running.page_size, signer=running.signer)
+        if isinstance(called := raw.get("name"), str):
+            tools = self._tools_of(context)
+            place = self._directory.known(PROMPTS, called, context) or tools.known(TOOLS, called, context)
+            if place is not None and (own_row := place.part.row(context, name)) is not None:
+                return await place.part.hand_on(context, own_row, _validated(own_row, {**raw, "name": place.own}))
+        return await part.hand_on(context, row, _validated(row, raw))
+
+    async def _at_owner(self, context: Context[Any], name: str, uri: str) -> dict[str, Any]:
+        async def attempt(part: Part) -> dict[str, Any]:
+            row = part.row(context, name)
+            if row is None:
+                raise MethodNotFound(f"method not found: {name[:100]}")
+            return await part.hand_on(context, row, _validated(row, context.call.raw))
+
+        return await self._owners.first(
+            context, uri, attempt, serving=lambda part: part.row(context, name) is not None
+        )
+
+
+def _validated(row: Method, raw: dict[str, Any]) -> Any:
+    try:
+        return row.params.model_validate(raw)
+    except ValidationError as error:
+        raise InvalidParams(first_fault(error)) from None
+
+
+def _nothing(part: Part, page: dict[str, Any]) -> None:
+    """Nothing is learned from such a page."""

@@ -1,0 +1,216 @@
+"""`gateway`: one server that is several of this process, ours or bridges to those of others.
+
+    server = gateway([files, web], prefix="auto")
+    async with server.open() as running: ...
+
+Each call goes on to the server that it is about with the context it came with. So nothing of it is copied or
+translated here, and what the server tells or asks meanwhile reaches that client alone.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from pydantic import BaseModel
+
+from shared.client.group.names import check_server_name
+from shared.errors import InvalidParams, McpError, UnknownTool
+from shared.extensions.tasks import tasks
+from shared.extensions.tasks.runner import ToolTasks
+from shared.protocol.methods import REQUESTS, SET_LEVEL
+from shared.protocol.types.base import Implementation
+from shared.protocol.types.client import SetLevelParams
+from shared.protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
+from shared.protocol.types.resources import ReadResourceParams
+from shared.protocol.types.tools import CallToolParams, ListParams
+from shared.server.completion import completion
+from shared.server.dispatch.context import Context
+from shared.server.extension import Extension
+from shared.server.features import Handler
+from shared.server.running import Opening, Running
+from shared.server.server import Server
+from shared.version import __version__
+
+from .apps import own_page, with_uri
+from .conditions import Standing
+from .directory import Place, Prefix
+from .joined import Joined
+from .list_cache import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
+from .part import Member, Part, absent
+
+__all__ = ["JoinedSettings", "gateway"]
+
+
+class JoinedSettings(BaseModel):
+    """Whom one run serves. What the members keep apart has to be apart here, too: so each of their principals has a
+    run to itself."""
+
+    principals: str = ""
+    """The name of those whom it serves; empty for everybody else."""
+
+
+def gateway(
+    members: Sequence[Member], *, prefix: Prefix = "auto", implementation: Implementation | None = None
+) -> Server[Joined]:
+    """The server that all `members` are together; it opens none of them. Names of tools and prompts have that of
+    their server before them where several have the same, or `always`; `implementation` is what it calls itself.
+
+    Raises ValueError for two members of one name, and for a name that none can have.
+    """
+    names = [check_server_name(member.name) for member in members]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two servers have the same name: {', '.join(names)}")
+    server = Server[Joined](
+        implementation or Implementation(name="mcp-server-bundle", version=__version__),
+        settings=JoinedSettings,
+        extensions=[_handing_on(), tasks(support=_task_support)],
+    )
+    server.log_level = None
+
+    @server.lifespan
+    async def open_joined(opening: Opening) -> AsyncIterator[Joined]:
+        joined = Joined(opening, members, prefix)
+        opening.conditions.standing = Standing(joined.parts)
+        async with joined.living():
+            yield joined
+
+    server.on_subscribe(_subscribe)
+    server.on_unsubscribe(_unsubscribe)
+    server.on_wanted(_want)
+    return server
+
+
+def _handing_on() -> Extension[Joined]:
+    """Every method of the protocol, and all others, handled by the server that it is about."""
+    rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
+    handlers: dict[str, Handler] = {
+        "tools/list": _listing(TOOLS),
+        "tools/call": _call_tool,
+        "resources/list": _list_resources,
+        "resources/templates/list": _listing(TEMPLATES),
+        "resources/read": _read_resource,
+        "prompts/list": _listing(PROMPTS),
+        "prompts/get": _get_prompt,
+        "completion/complete": _complete,
+        SET_LEVEL.name: _set_level,
+    }
+    return Extension("joined", methods=[rows[name] for name in handlers], handlers=handlers, otherwise=_handle_other)
+
+
+def _listing(kind: Kind) -> Handler:
+    async def list_all(running: Running[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
+        directory = context.state.tools_of(context) if kind is TOOLS else context.state.directory
+        return await directory.page(kind, context, params.cursor)
+
+    return list_all
+
+
+async def _list_resources(running: Running[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
+    await running.changes.want_resources()
+    name, size, signer = context.call.method.name, running.page_size, running.signer
+    return await context.state.resources.page(context, name, params.cursor, size=size, signer=signer)
+
+
+async def _call_tool(running: Running[Any], context: Context[Joined], params: CallToolParams) -> dict[str, Any]:
+    directory = context.state.tools_of(context)
+    place = directory.known(TOOLS, params.name, context)
+    if place is not None:
+        try:
+            return await _at(place, context, params)
+        except UnknownTool:
+            if not directory.is_stale(TOOLS):
+                raise
+    # The list may have changed since the client was told it.
+    found = await directory.look_up(TOOLS, params.name, context)
+    if found is None or found == place:
+        raise UnknownTool(f"unknown tool: {params.name[:100]}{absent(context.state.parts)}")
+    return await _at(found, context, params)
+
+
+async def _task_support(running: Running[Any], context: Context[Joined], name: str) -> ToolTasks:
+    directory = context.state.tools_of(context)
+    if not any(part.has_tasks for part in context.state.parts):
+        return None
+    place = directory.known(TOOLS, name, context) or await directory.look_up(TOOLS, name, context)
+    return None if place is None else await place.part.task_support(context, place.own, place.task)
+
+
+async def _get_prompt(running: Running[Any], context: Context[Joined], params: GetPromptParams) -> dict[str, Any]:
+    return await _at(await _prompt(context, params.name), context, params)
+
+
+async def _prompt(context: Context[Joined], name: str) -> Place:
+    directory = context.state.directory
+    place = directory.known(PROMPTS, name, context) or await directory.look_up(PROMPTS, name, context)
+    if place is None:
+        raise InvalidParams(f"unknown prompt: {name[:100]}{absent(context.state.parts)}")
+    return place
+
+
+async def _at(place: Place, context: Context[Joined], params: Any) -> dict[str, Any]:
+    if params.name != place.own:
+        params = params.model_copy(update={"name": place.own})
+    return await place.part.hand_on(context, context.call.method, params)
+
+
+async def _read_resource(
+    running: Running[Any], context: Context[Joined], params: ReadResourceParams
+) -> dict[str, Any]:
+    async def read(part: Part) -> dict[str, Any]:
+        return await part.hand_on(context, context.call.method, params)
+
+    page = own_page(context.state.parts, params.uri)
+    if page is None:
+        return await context.state.owners.first(context, params.uri, read)
+    part, own = page
+    result = await part.hand_on(context, context.call.method, params.model_copy(update={"uri": own}))
+    return with_uri(result, own, params.uri)
+
+
+async def _complete(running: Running[Any], context: Context[Joined], params: CompleteParams) -> dict[str, Any]:
+    part: Part | None
+    if isinstance(params.ref, PromptReference):
+        place = await _prompt(context, params.ref.name)
+        part = place.part
+        params = params.model_copy(update={"ref": params.ref.model_copy(update={"name": place.own})})
+    else:
+        part = await context.state.owners.of_template(context, params.ref.uri)
+        if part is None:
+            raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}{absent(context.state.parts)}")
+    row = part.row(context, "completion/complete")
+    return completion([], 0) if row is None else await part.ask(context, row, params)
+
+
+async def _set_level(running: Running[Any], context: Context[Joined], params: SetLevelParams) -> dict[str, Any]:
+    session = context.link.session
+    session.set_log_level(params.level)
+    for message in running.conditions.standing.values():
+        session.log(context.call, message.level, message.data, message.logger)
+
+    async def tell(part: Part) -> None:
+        # A server that can't be told says no more of it than one that has no levels.
+        with anyio.move_on_after(LISTING_SECONDS), suppress(McpError):
+            await part.hand_on(context, context.call.method, params)
+
+    async with anyio.create_task_group() as tasks:
+        for part in context.state.parts:
+            if part.running is not None and SET_LEVEL.name in part.running.handlers:
+                tasks.start_soon(tell, part)
+    return {}
+
+
+async def _handle_other(running: Running[Any], context: Context[Joined], params: Any) -> dict[str, Any]:
+    return await context.state.foreign.handle(running, context, params)
+
+
+async def _subscribe(context: Context[Joined], uri: str) -> str:
+    return await context.state.subscriptions.begin(context, uri)
+
+
+async def _unsubscribe(running: Running[Joined], key: str) -> None:
+    await running.state.subscriptions.end(key)
+
+
+async def _want(running: Running[Joined]) -> None:
+    await running.state.want_resources()

@@ -1,0 +1,95 @@
+"""Lists that are too long to be kept: the pages of one server after those of another."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+
+from shared.errors import InputRequired, McpError, MethodNotFound
+from shared.protocol.methods import Method
+from shared.protocol.pagination import cursor_at, position_of
+from shared.protocol.signing import Signer
+from shared.protocol.types.tools import ListParams
+from shared.server.dispatch.context import Context
+
+from .list_cache import LISTING_SECONDS, cursor_in, fresh_ms_of
+from .part import Part
+
+__all__ = ["Pages"]
+
+Saw = Callable[[Part, dict[str, Any]], None]
+
+
+class Pages:
+    """The lists of several servers, one after the other. `saw` is told whose each page is, and may mend that."""
+
+    def __init__(self, parts: Sequence[Part], saw: Saw) -> None:
+        self._parts = parts
+        self._saw = saw
+
+    async def page(
+        self, context: Context[Any], method: str, cursor: str | None, *, size: int, signer: Signer
+    ) -> dict[str, Any]:
+        """A page of the list: what the server gives that is next, and those behind it as long as there is room for
+        `size` entries. One that does not list is left out.
+
+        Raises InvalidParams for a cursor that was not issued for this list, MethodNotFound where nobody has it, and
+        where nobody lists anything what the last one has raised.
+        """
+        listed = context.peer.own_list(method)
+        name, theirs = position_of(cursor, name=listed, signer=signer) or ("", None)
+        left = self._from(name, context, method)
+        result: dict[str, Any] | None = None
+        failure: McpError = MethodNotFound(f"method not found: {method[:100]}")
+        while left and _length(result) < size:
+            part, row = left.pop(0)
+            try:
+                page = await self._ask(context, part, row, theirs if part.name == name else None)
+            except McpError as error:
+                failure = error
+                continue
+            self._saw(part, page)
+            following = cursor_in(page)
+            page.pop("nextCursor", None)
+            result = page if result is None else _joined(result, page)
+            if following:
+                return {**result, "nextCursor": cursor_at([part.name, following], name=listed, signer=signer)}
+        if result is None:
+            raise failure
+        if left:
+            result["nextCursor"] = cursor_at([left[0][0].name, None], name=listed, signer=signer)
+        return result
+
+    def _from(self, name: str, context: Context[Any], method: str) -> list[tuple[Part, Method]]:
+        """Who has the list, from the server called `name` on."""
+        names = [part.name for part in self._parts]
+        later = self._parts[names.index(name) if name in names else 0 :]
+        rows = [(part, part.row(context, method)) for part in later]
+        return [(part, row) for part, row in rows if row is not None]
+
+    async def _ask(self, context: Context[Any], part: Part, row: Method, cursor: str | None) -> dict[str, Any]:
+        """A copy of the page. Raises McpError."""
+        try:
+            with anyio.fail_after(LISTING_SECONDS):
+                return dict(await part.ask(context, row, ListParams(cursor=cursor)))
+        except TimeoutError:
+            raise part.late() from None
+        except InputRequired:
+            raise part.refusal(row.name) from None
+
+
+def _length(result: dict[str, Any] | None) -> int:
+    return max((len(value) for value in (result or {}).values() if isinstance(value, list)), default=0)
+
+
+def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    joined = {**second, **first}
+    for name, value in second.items():
+        before = first.get(name)
+        if isinstance(value, list) and isinstance(before, list):
+            joined[name] = before + value
+    if "ttlMs" in first or "ttlMs" in second:
+        joined["ttlMs"] = min(fresh_ms_of(first), fresh_ms_of(second))
+    if first.get("cacheScope") != second.get("cacheScope"):
+        joined["cacheScope"] = "private"
+    return joined

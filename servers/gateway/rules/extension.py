@@ -1,0 +1,164 @@
+"""`rules`: the extension that has a server keep to what its operator says, whoever answers its methods.
+
+    bridge(upstream, extensions=[rules(Rules(deny=("delete_*",), seconds=60), pins=Pins(path), name="github")])
+
+A tool that is denied does not exist: it is not listed, and a call of it is answered as any unknown name. Pages of a
+list are those of the server without what is taken out.
+"""
+
+import logging
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+from shared.errors import McpError, RpcError, ToolError, UnknownTool
+from shared.protocol.methods import REQUESTS, Method
+from shared.protocol.types.tools import CallToolParams, ListParams
+from shared.server.dispatch.context import Context
+from shared.server.extension import Extension
+from shared.server.features import Handler
+from shared.server.results import within_bytes, without_view
+from shared.server.running import Running
+
+from .guard import Guard, Listing, Tools
+from .names import Rules
+from .pins import Pins
+
+__all__ = ["rules"]
+
+log = logging.getLogger("shared.gateway")
+
+_LIST, _CALL = "tools/list", "tools/call"
+_OF_TASKS = "tasks/"
+_LIST_ROW = next(row for row in REQUESTS if row.name == _LIST)
+_EMPTY_PAGES = 20
+"""Pages without anything to show that are followed for one request; then the client asks on."""
+_MOST_PAGES = 1_000
+"""Pages of a list that has no end, before it counts as one."""
+
+
+def rules(of: Rules, *, pins: Pins | None = None, name: str = "server") -> Extension[Any]:
+    """The extension for one server, which its operator calls `name`. With `pins` tools whose definitions are not the
+    pinned ones are withheld. It has to be the last extension that handles tools."""
+    runs = [_Run(of, pins, name)]
+
+    def around(method: Method, handler: Handler) -> Handler:
+        # A run asks this of both methods of tools before its first call: who asks of one again is the next run.
+        if method.name in runs[-1].handlers:
+            runs[-1] = _Run(of, pins, name)
+        return runs[-1].around(method, handler)
+
+    return Extension("rules", around=around)
+
+
+class _Run:
+    """The rules at work in one run of the server."""
+
+    def __init__(self, of: Rules, pins: Pins | None, name: str) -> None:
+        self.handlers: dict[str, Handler] = {}
+        """Who handles the methods of tools within the rules."""
+        self._name = name
+        self._rules = of
+        self._has_warned = False
+        self._guard = None if pins is None else Guard(name, of, pins)
+
+    def around(self, method: Method, handler: Handler) -> Handler:
+        """Who handles `method` instead."""
+        if method.name in (_LIST, _CALL):
+            self.handlers[method.name] = handler
+        # What is told of a task is within its limits already, which were those of its call.
+        if method.is_stream or method.built_in or method.name.startswith(_OF_TASKS):
+            return handler
+        if self._rules.concern_tools or self._guard is not None:
+            own: dict[str, Handler] = {_LIST: self._list, _CALL: self._call}
+            handler = own.get(method.name, handler)
+        if self._rules.seconds is not None or self._rules.result_bytes is not None:
+            handler = _limited(handler, method, self._rules.seconds, self._rules.result_bytes)
+        return handler
+
+    async def _list(self, running: Running[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+        if self._guard is not None:
+            await self._guard.begin(running, context.link, self._listing(running, context))
+        result = await self._page(running, context, params)
+        for _ in range(_EMPTY_PAGES):
+            cursor = result.get("nextCursor")
+            if result["tools"] or cursor is None:
+                break
+            result = await self._page(running, context, params.model_copy(update={"cursor": cursor}))
+        return result
+
+    async def _page(self, running: Running[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+        version = 0 if self._guard is None else self._guard.version
+        result = await self.handlers[_LIST](running, context, params)
+        return {**result, "tools": self._shown(_tools_of(result), version)}
+
+    def _shown(self, tools: Tools, version: int) -> Tools:
+        taken = next((tool["name"] for tool in tools if self._rules.takes(tool["name"])), None)
+        if taken is not None and not self._has_warned:
+            self._has_warned = True
+            log.warning("%s: its own tool %s is withheld: another one was renamed to that", self._name, taken)
+        tools = [tool for tool in tools if self._rules.shown(tool["name"]) is not None]
+        if self._guard is not None:
+            tools = self._guard.passed(tools, version)
+        return [tool for tool in map(self._rules.applied, tools) if tool is not None]
+
+    async def _call(self, running: Running[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
+        name = self._rules.meant(params.name)
+        if name is None:
+            raise UnknownTool(f"unknown tool: {params.name[:100]}")
+        # A later round goes on with a call that was let pass.
+        if self._guard is not None and context.call.round.number == 1:
+            listing = self._listing(running, context)
+            await self._guard.begin(running, context.link, listing)
+            await self._guard.check(name, params.name, context.link, listing)
+        result: dict[str, Any] = await self.handlers[_CALL](
+            running, context, params.model_copy(update={"name": name})
+        )
+        return result
+
+    def _listing(self, running: Running[Any], context: Context[Any]) -> Listing:
+        """Lists all tools in the session that the call of `context` has."""
+
+        async def list_all() -> Tools:
+            tools: Tools = []
+            cursor: str | None = None
+            for _ in range(_MOST_PAGES):
+                params = ListParams(cursor=cursor)
+                inner = replace(context, call=context.call.inner(_LIST_ROW, params))
+                result = await self.handlers[_LIST](running, inner, params)
+                tools += _tools_of(result)
+                before, cursor = cursor, result.get("nextCursor")
+                if cursor is None or cursor == before:
+                    break
+            return tools
+
+        return list_all
+
+
+def _tools_of(result: dict[str, Any]) -> Tools:
+    """The tools of a page that have names."""
+    tools = result.get("tools")
+    listed = tools if isinstance(tools, list) else []
+    return [tool for tool in listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+
+
+def _limited(handler: Handler, method: Method, seconds: float | None, most: int | None) -> Handler:
+    """`handler` in the limits of time and size."""
+    refused: Callable[[ToolError], McpError] = _as_error if method.name != _CALL else lambda error: error
+
+    async def handle(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        with nullcontext() if seconds is None else context.link.calls.within(context.call, seconds):
+            result: dict[str, Any] = await handler(running, context, params)
+        if most is None:
+            return result
+        try:
+            return within_bytes(without_view(result, most), most)
+        except ToolError as error:
+            raise refused(error) from None
+
+    return handle
+
+
+def _as_error(error: ToolError) -> McpError:
+    return RpcError(str(error))

@@ -1,0 +1,169 @@
+"""`Guard`: the tools of one run of a server, held against their pins.
+
+What a client is shown is compared entry by entry. A tool that is called is known from a list already, or else all are
+listed first, in the session that the call will take. After a start, and after a change that the server tells of,
+nothing is known.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+from shared.errors import ToolError, UnknownTool
+from shared.protocol.identity import LogMessage
+from shared.protocol.session.events import Change
+from shared.server.dispatch.connection import Connection
+from shared.server.running import Running
+from shared.text import join_lines
+
+from .names import Rules
+from .pins import Pins, digest_of
+
+__all__ = ["Guard"]
+
+log = logging.getLogger("shared.gateway")
+
+_CONDITION = "pins"
+_TRIES = 3
+"""How often the tools are listed where they change meanwhile; then the last list counts."""
+_TOLD = 1_000
+"""Tools that are remembered as told of; a server may have ever new ones."""
+_NAMED = 5
+"""Tools that a message names."""
+
+Tools = list[dict[str, Any]]
+Listing = Callable[[], Awaitable[Tools]]
+"""Lists all tools as the server has them, in the session of a call."""
+
+
+class Guard:
+    """What is known of the tools of one run. It listens to the changes of that run, and is for its event loop."""
+
+    def __init__(self, name: str, rules: Rules, pins: Pins) -> None:
+        """`name` is the server's, as its operator calls it."""
+        self.version = 0
+        """How often the tools have changed: who lists them says what it was before."""
+        self._name = name
+        self._rules = rules
+        self._pins = pins
+        self._running: Running[Any] | None = None
+        self._fitting: set[str] = set()
+        self._withheld: dict[str, str] = {}
+        """By the name of a tool its digest, which is not the pinned one."""
+        self._is_complete = False
+        self._told: dict[str, str] = {}
+        """The digests with which tools were said to be withheld."""
+        self._turns: dict[Connection, anyio.Lock] = {}
+        """One of the calls of a connection lists the tools for all of them; none waits for another connection, whose
+        session may hang."""
+
+    def changed(self, change: Change) -> None:
+        """The tools may all be others now."""
+        if change.what == "tools":
+            self.version += 1
+            self._fitting, self._withheld, self._is_complete = set(), {}, False
+
+    def announce(self, message: LogMessage) -> None:
+        """Concerns no tool."""
+
+    async def begin(self, running: Running[Any], link: Connection, listing: Listing) -> None:
+        """Has all tools pinned when they are first seen, and takes in what was accepted since. `link` is the
+        connection of the call. Raises what `listing` does."""
+        if self._running is None:
+            self._running = running
+            running.changes.join(self)
+        if self._pins.refresh():
+            running.changes.tools()
+        if self._pins.is_new:
+            async with self._turn(link):
+                await self._see(listing)
+
+    def passed(self, tools: Tools, version: int) -> Tools:
+        """Those of a page of tools, of that `version`, whose definitions are the pinned ones."""
+        digests = [(tool["name"], digest_of(tool)) for tool in tools]
+        wrong = {name: digest for name, digest in digests if digest != self._pins.digest(name)}
+        if version == self.version:
+            names = {tool["name"] for tool in tools}
+            self._fitting = (self._fitting | names) - wrong.keys()
+            self._withheld = {name: one for name, one in self._withheld.items() if name not in names} | wrong
+        self._tell(wrong)
+        return [tool for tool in tools if tool["name"] not in wrong]
+
+    async def check(self, name: str, shown: str, link: Connection, listing: Listing) -> None:
+        """Raises ToolError where the server's tool `name`, which the client knows as `shown`, is withheld, and
+        UnknownTool where the server lists no such tool. Where that is not known all tools are listed for the call on
+        `link`, which raises what `listing` does."""
+        if not self._knows(name):
+            async with self._turn(link):
+                await self._list(name, listing)
+        if name in self._withheld:
+            is_pinned = self._pins.digest(name) is not None
+            raise ToolError(
+                f"the definition of {shown[:100]} {'changed since it was pinned' if is_pinned else 'is not pinned'}; "
+                f"its operator can accept it with: mcp-server-bundle pin {self._name} --accept"
+            )
+        if name not in self._fitting:
+            raise UnknownTool(f"unknown tool: {shown[:100]}")
+
+    @asynccontextmanager
+    async def _turn(self, link: Connection) -> AsyncIterator[None]:
+        lock = self._turns.setdefault(link, anyio.Lock())
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.locked():
+                self._turns.pop(link, None)
+
+    def _knows(self, name: str) -> bool:
+        if name in self._fitting or name in self._withheld:
+            return True
+        # What is pinned and was not listed may be listed in another session.
+        return self._is_complete and self._pins.digest(name) is None
+
+    async def _list(self, name: str, listing: Listing) -> None:
+        tools: Tools = []
+        for _ in range(_TRIES):
+            if self._knows(name):
+                return
+            version, tools = self.version, await listing()
+            if version == self.version:
+                break
+        self.passed([tool for tool in tools if self._rules.shown(tool["name"]) is not None], self.version)
+        self._is_complete = True
+
+    async def _see(self, listing: Listing) -> None:
+        if self._pins.is_new:
+            self._pin(await listing())
+
+    def _pin(self, tools: Tools) -> None:
+        # Somebody else may have been faster, and a server that is not ready may have none yet.
+        if not tools or not self._pins.is_new:
+            return
+        try:
+            self._pins.record(tools)
+        except OSError as error:
+            text = "%s: its tools are pinned as long as this runs, for %s can't be written: %s"
+            log.warning(text, self._name, self._pins.path, error.strerror)
+        else:
+            log.info("%s: %d tools are pinned in %s", self._name, len(tools), self._pins.path)
+
+    def _tell(self, wrong: dict[str, str]) -> None:
+        """Tells the operator and the clients what is withheld, once."""
+        fresh = [name for name, digest in wrong.items() if self._told.get(name) != digest]
+        told = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
+        self._told = dict(list(told.items())[-_TOLD:])
+        if fresh:
+            log.warning("%s; accept with: mcp-server-bundle pin %s --accept", self._said(fresh), self._name)
+        if self._running is not None and self._told:
+            self._running.conditions.begin(_CONDITION, "warning", self._said(list(self._told)))
+        elif self._running is not None:
+            self._running.conditions.end(_CONDITION)
+
+    def _said(self, names: list[str]) -> str:
+        shown = ", ".join(join_lines(name)[:100] for name in names[:_NAMED])
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f"{self._name}: withheld, because their definitions are not the pinned ones: {shown}{more}"

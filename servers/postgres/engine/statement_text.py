@@ -1,0 +1,279 @@
+"""Statements as text: their words, their parameters, and whether they may be run to read.
+
+PostgreSQL itself keeps a statement that reads from changing anything, by the transaction that it runs in. The text is
+looked at for what acts beside a transaction. It is cut as PostgreSQL cuts it (section 4.1 of the manual), with
+`standard_conforming_strings` on, which each connection has.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from servers.common.sql.errors import SqlError
+from servers.postgres.engine.denied_functions import find_reason
+
+CURSORED = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
+"""The first words of queries, whose rows a cursor can give."""
+
+_READS = CURSORED | {"EXPLAIN", "SHOW"}
+_KINDS = _READS | frozenset(
+    (
+        *("ALTER", "ANALYZE", "CALL", "CLUSTER", "COMMENT", "CREATE", "DELETE", "DO", "DROP", "GRANT", "INSERT"),
+        *("MERGE", "REFRESH", "REINDEX", "REVOKE", "SET", "TRUNCATE", "UPDATE", "VACUUM"),
+    )
+)
+_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+_MAIN = CURSORED - {"WITH"}
+_EXPLAINED = CURSORED | _CHANGES | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
+_MOST = 1_000_000
+"""Characters of a statement."""
+_LONGEST = 100
+"""Characters of a word that are repeated in an error."""
+# Every repetition is possessive: what was matched once is never tried in another way, so time grows with the text.
+_TOKEN = re.compile(
+    r"""(?P<space>(?:\s++|--[^\n\r]*+)++)
+    |(?P<comment>/\*)
+    |(?P<string>(?P<escapes>[eE])?'(?(escapes)(?:[^'\\]++|\\.|'')*+|(?:[^']++|'')*+)(?P<closed>')?)
+    |(?P<unicode>[uU]&"(?:[^"]++|"")*+"?)
+    |(?P<quoted>"(?:[^"]++|"")*+(?P<ended>")?)
+    |(?P<dollar>\$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+)?\$)
+    |(?P<word>[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*+)
+    |(?P<parameter>\$\d++)
+    |(?P<number>\.?\d[\d_.]*+(?:[eE][+-]?\d++)?+)
+    |(?P<cast>::|:=)
+    |(?P<named>:[A-Za-z_]\w*+)
+    |(?P<end>;)
+    |(?P<symbol>\(++|[)\[\]{},=<>*+%^~!@\#&|?]++|.)""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+# A string goes on after white space that holds the end of a line, and knows escapes if its beginning does.
+_CONTINUED = re.compile(
+    r"""(?:[\ \t\f\v]|--[^\n\r]*+(?=[\n\r]))*+[\n\r](?:\s++|--[^\n\r]*+[\n\r])*+
+    '(?:[^'\\]++|\\.|'')*+(?P<closed>')?""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+
+
+class Token(NamedTuple):
+    """A part of a statement."""
+
+    kind: str
+    """word, quoted, unicode (U&"), string, parameter ($1), named (:name), number, cast, end (;) or symbol."""
+    start: int
+    end: int
+
+
+class Statement:
+    """The text of one statement, cut into tokens. Raises SqlError `bad_statement` where it can't be."""
+
+    def __init__(self, sql: str) -> None:
+        if len(sql) > _MOST:
+            raise SqlError("too_large", f"the statement has more than {_MOST:,} characters")
+        self.sql = sql
+        self.tokens = [*_cut(sql)]
+        while self.tokens and self.tokens[-1].kind == "end":
+            self.tokens.pop()
+        if any(token.kind == "end" for token in self.tokens):
+            raise SqlError("bad_statement", "there is more than one statement", "Run them one by one.")
+        if not self.tokens:
+            raise SqlError("bad_statement", "there is no statement")
+
+    @property
+    def body(self) -> str:
+        """The text without what follows its last token: comments, and a semicolon."""
+        return self.sql[: self.tokens[-1].end]
+
+    @property
+    def first_word(self) -> str:
+        """The first word, in capitals, whatever parentheses stand before it; empty where it is none."""
+        for token in self.tokens:
+            if self.sql[token.start] != "(":
+                return self.text(token).upper() if token.kind == "word" else ""
+        return ""
+
+    def text(self, token: Token) -> str:
+        """The token as it is written."""
+        return self.sql[token.start : token.end]
+
+    def find_calls(self) -> Iterator[str]:
+        """The names before an opening parenthesis, without their schemas, as PostgreSQL folds them: of functions, and
+        of what only looks like one."""
+        for token, after in zip(self.tokens, self.tokens[1:], strict=False):
+            if token.kind in ("word", "quoted") and self.sql[after.start] == "(":
+                text = self.text(token)
+                yield text.lower() if token.kind == "word" else text[1:-1].replace('""', '"')
+
+    @property
+    def explained(self) -> str:
+        """The first word of the statement that EXPLAIN is about, in capitals."""
+        words = (self.text(token).upper() for token in self.tokens if token.kind == "word")
+        return next((word for word in words if word in _EXPLAINED), "")
+
+    def find_change(self) -> str | None:
+        """The word by which a part of a query changes rows or makes a table; None where it only reads."""
+        for before, token, after in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False):
+            word = self.text(token).upper() if token.kind == "word" else ""
+            # As a name, INTO stands after AS or a dot only, and the others never between a parenthesis and a word.
+            if word == "INTO" and self.text(before).upper() not in ("AS", "."):
+                return word
+            if word in _CHANGES and self.sql[before.end - 1] == "(" and after.kind in ("word", "quoted"):
+                return word
+        return self._find_main_change()
+
+    def _find_main_change(self) -> str | None:
+        """The word that the statement itself begins with after WITH, where that changes rows."""
+        depth = 0
+        for token, after in zip(self.tokens, self.tokens[1:], strict=False):
+            text = self.text(token).upper()
+            if token.kind == "symbol":
+                depth += text.count("(") - text.count(")")
+            elif depth or token.kind != "word" or self.text(after).upper() == "AS":
+                continue
+            elif text in _CHANGES and after.kind in ("word", "quoted"):
+                return text
+            elif text in _MAIN:
+                return None
+        return None
+
+
+def check_reads(sql: str) -> Statement:
+    """The statement, which may be run to read. Raises SqlError: `refused` for what may not, with the reason."""
+    statement = Statement(sql)
+    word = statement.first_word
+    if word not in _READS:
+        shown = f"it begins with {word[:_LONGEST]}" if word else "it begins with no word"
+        raise _refuse(shown, "Statements that read begin with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW.")
+    if word == "EXPLAIN" and statement.explained not in CURSORED:
+        raise _refuse("what it explains changes the database", "Use explain_query.")
+    if any(token.kind == "unicode" for token in statement.tokens):
+        raise _refuse('it has a name of the form U&"…"', 'Write the name between plain quotes: "…".')
+    for name in statement.find_calls():
+        if (act := find_reason(name)) is not None:
+            raise _refuse(f"{name}() {act}", "Do without it.")
+    if (change := statement.find_change()) is not None:
+        raise _refuse(f"its {change} changes the database", "A statement that reads has no such part.")
+    return statement
+
+
+def _refuse(why: str, suggestion: str) -> SqlError:
+    return SqlError("refused", f"the statement is not allowed: {why}", suggestion)
+
+
+def kind_of(sql: str) -> str:
+    """The first word of a statement, "OTHER" where it is none that begins one."""
+    try:
+        first = next((token for token in _cut(sql) if sql[token.start] != "("), None)
+    except SqlError:
+        return "OTHER"
+    word = "" if first is None else sql[first.start : first.end].upper()
+    return word if word in _KINDS else "OTHER"
+
+
+def find_name(sql: str, position: int) -> str | None:
+    """The name that begins at that character, without what qualifies it, as PostgreSQL folds it; None where there is
+    none. It is what an error at this place may complain of."""
+    name, end = None, position
+    try:
+        for token in _cut(sql):
+            if token.start < position:
+                continue
+            text = sql[token.start : token.end]
+            if token.start != end or (text != "." and token.kind not in ("word", "quoted")):
+                break
+            if text != ".":
+                name = text.lower() if token.kind == "word" else text[1:-1].replace('""', '"')
+            end = token.end
+    except SqlError:
+        return None
+    return name
+
+
+def find_parameters(sql: str) -> list[str]:
+    """The parameters of a canned query as they are written in it, `:name` or `$1`, each once."""
+    found = (sql[token.start : token.end] for token in _cut(sql) if token.kind in ("named", "parameter"))
+    return [*dict.fromkeys(found)]
+
+
+def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """The statement with `$1`, … in the place of each `:name`, and the values for them in that order.
+
+    Raises SqlError `bad_parameters` where a value is missing, or has no place.
+    """
+    numbers: dict[str, int] = {}
+    parts: list[str] = []
+    at = 0
+    for token in _cut(sql):
+        if token.kind != "named":
+            continue
+        name = sql[token.start + 1 : token.end]
+        number = numbers.setdefault(name, len(numbers) + 1)
+        parts += [sql[at : token.start], f"${number}"]
+        at = token.end
+    given = {name.removeprefix(":"): value for name, value in values.items()}
+    _require_same(numbers.keys(), given.keys())
+    return "".join((*parts, sql[at:])), [given[name] for name in numbers]
+
+
+def _require_same(names: Any, given: Any) -> None:
+    if missing := sorted(names - given):
+        raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_LONGEST]}")
+    if odd := sorted(given - names):
+        raise SqlError("bad_parameters", f"the statement has no :{odd[0][:_LONGEST]}")
+
+
+def _cut(sql: str) -> Iterator[Token]:
+    """The tokens, without white space and comments. Raises SqlError `bad_statement` where one has no end."""
+    at = 0
+    while at < len(sql):
+        found = _TOKEN.match(sql, at)
+        if found is None or found.lastgroup is None:
+            return
+        kind, end = found.lastgroup, found.end()
+        if kind in _LONG:
+            end = _LONG[kind](sql, found)
+        if kind not in ("space", "comment"):
+            yield Token("string" if kind == "dollar" else kind, at, end)
+        at = end
+
+
+def _end_comment(sql: str, found: re.Match[str]) -> int:
+    depth, end = 1, found.end()
+    while depth:
+        mark = _COMMENT_MARK.search(sql, end)
+        if mark is None:
+            raise _unended("a comment")
+        depth += 1 if mark[0] == "/*" else -1
+        end = mark.end()
+    return end
+
+
+def _end_string(sql: str, found: re.Match[str]) -> int:
+    part: re.Match[str] | None = found
+    end = found.end()
+    while part is not None:
+        if part["closed"] is None:
+            raise _unended("a string")
+        end = part.end()
+        part = _CONTINUED.match(sql, end) if found["escapes"] else None
+    return end
+
+
+def _end_dollars(sql: str, found: re.Match[str]) -> int:
+    end = sql.find(found[0], found.end())
+    if end < 0:
+        raise _unended("a string")
+    return end + len(found[0])
+
+
+def _end_quoted(_: str, found: re.Match[str]) -> int:
+    if found["ended"] is None:
+        raise _unended("a name in quotes")
+    return found.end()
+
+
+_LONG = {"comment": _end_comment, "string": _end_string, "dollar": _end_dollars, "quoted": _end_quoted}
+
+
+def _unended(what: str) -> SqlError:
+    return SqlError("bad_statement", f"{what} in the statement has no end")

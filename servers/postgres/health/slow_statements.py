@@ -1,0 +1,65 @@
+"""The statements that take the most time, as the extension pg_stat_statements has counted them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from servers.common.sql.texts import shorten
+from servers.postgres.engine.link import Ask
+from servers.postgres.health.lines import format_share
+from shared.text import join_lines
+
+_ROWS = 10
+"""Statements of each list."""
+_TEXT = 300
+"""Characters of a statement."""
+_MISSING = (
+    "pg_stat_statements is not installed in this database. The operator can add it to shared_preload_libraries, "
+    "restart the server, and run CREATE EXTENSION pg_stat_statements here."
+)
+_NOT_LOADED = "pg_stat_statements is installed, but not in shared_preload_libraries, so it counts nothing."
+_HIDDEN = "Statements of other roles are hidden from this one: the operator can GRANT pg_read_all_stats to it."
+
+_EXTENSION = """
+    SELECT pg_catalog.quote_ident(n.nspname),
+        EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attname = 'total_exec_time'
+            AND a.attrelid = (SELECT c.oid FROM pg_catalog.pg_class AS c
+                WHERE c.relnamespace = n.oid AND c.relname = 'pg_stat_statements')),
+        pg_catalog.current_setting('pg_stat_statements.max', true) IS NOT NULL,
+        pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')
+    FROM pg_catalog.pg_extension AS x JOIN pg_catalog.pg_namespace AS n ON n.oid = x.extnamespace
+    WHERE x.extname = 'pg_stat_statements' AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')"""
+_TOP = """
+    SELECT t.* FROM (
+        SELECT s.queryid, s.query, s.calls, s.rows, {total}::pg_catalog.float8, {mean}::pg_catalog.float8,
+            s.shared_blks_hit, s.shared_blks_read, s.temp_blks_written,
+            ({total} / nullif(pg_catalog.sum({total}) OVER (), 0))::pg_catalog.float8
+        FROM {schema}.pg_stat_statements AS s JOIN pg_catalog.pg_database AS d ON d.oid = s.dbid
+        WHERE d.datname = pg_catalog.current_database() ORDER BY {order} DESC
+    ) AS t WHERE t.queryid IS NOT NULL LIMIT {rows}"""
+
+
+async def list_slow_statements(ask: Ask) -> list[str]:
+    """Those that took the most time together, and those that take the longest each, a line each; or what has to be
+    done so that there are any. Raises SqlError."""
+    found = await ask(_EXTENSION)
+    if not found:
+        return [_MISSING]
+    ((schema, is_new, is_loaded, sees_all),) = found
+    if not is_loaded:
+        return [_NOT_LOADED]
+    columns = ("s.total_exec_time", "s.mean_exec_time") if is_new else ("s.total_time", "s.mean_time")
+    lines: list[str] = [] if sees_all else [_HIDDEN]
+    for title, order in zip(("by the time of all calls", "by the time of one call"), columns, strict=True):
+        question = _TOP.format(total=columns[0], mean=columns[1], schema=schema, order=order, rows=_ROWS)
+        lines += [f"{title}:", *(f"  {line}" for line in _format_rows(await ask(question)))]
+    return lines
+
+
+def _format_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+    for number, query, calls, rows_given, total, mean, hit, read, written, share in rows:
+        spilled = f", {written} temporary pages" if written else ""
+        yield (
+            f"{total:.0f} ms in {calls} calls ({100 * (share or 0):.1f} % of all, {mean:.2f} ms each), "
+            f"{rows_given / max(calls, 1):.1f} rows each, {format_share(hit, hit + read)} from memory{spilled} "
+            f"(queryid {number}): {shorten(join_lines(query), _TEXT)}"
+        )

@@ -1,0 +1,135 @@
+"""What a client answers when its server asks, and what it does when it is told: the functions of `ClientOptions`,
+with models on their side and dictionaries on that of the wire."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from ...errors import InvalidAnswer, InvalidParams
+from ...protocol.session.client_events import Notified
+from ...protocol.types.base import Params, fault_at
+from ...protocol.types.client import ElicitResult, ListRootsResult
+from ...protocol.types.elicitation import ElicitForm, ElicitUrl
+from ...protocol.types.sampling import CreateMessageParams
+from ..options import ClientOptions, Handler, Log, Roots, Sample
+from ..schemas.schema_cost import UnusableSchema
+from ..schemas.schemas import CheckedSchema
+from .url_elicitation import Visits
+
+__all__ = ["Handlers", "completed"]
+
+Asked = TypeVar("Asked", bound=Params)
+
+_log = logging.getLogger("shared.client.handlers")
+
+
+class Handlers:
+    """The handlers of one client."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+        self.visits = Visits()
+        self.answers: dict[str, Handler] = {}
+        """By method, what answers a question."""
+        self._takers: dict[str, Callable[[dict[str, Any]], None]] = {}
+        if options.elicit is not None or options.elicit_url is not None:
+            self.answers["elicitation/create"] = self._elicit
+        if options.sample is not None:
+            self.answers["sampling/createMessage"] = partial(_sampled, options.sample, options.sample_tools)
+        if options.roots is not None:
+            self.answers["roots/list"] = partial(_listed, options.roots)
+        if options.on_log is not None:
+            self._takers["notifications/message"] = partial(_logged, options.on_log)
+        if options.elicit_url is not None:
+            self._takers["notifications/elicitation/complete"] = self._visited
+
+    def take(self, notice: Notified) -> None:
+        """Takes a notification that belongs to no call and no subscription."""
+        taker = self._takers.get(notice.method)
+        if taker is not None:
+            taker(notice.params)
+        elif self._options.on_notification is not None:
+            self._options.on_notification(notice.method, notice.params)
+
+    # Questions
+
+    async def _elicit(self, params: dict[str, Any]) -> dict[str, Any]:
+        mode = params.get("mode", "form")
+        if mode == "form" and self._options.elicit is not None:
+            form = _read("elicitation/create", ElicitForm, params)
+            answer = await self._options.elicit(form)
+            return self._completed(form, answer).to_wire()
+        if mode == "url" and self._options.elicit_url is not None:
+            visit = _read("elicitation/create", ElicitUrl, params)
+            if visit.elicitation_id is not None:
+                self.visits.begin(visit.elicitation_id)
+            answer = await self._options.elicit_url(visit)
+            if answer.action != "accept":
+                self.visits.end(visit.elicitation_id or "")
+            return ElicitResult(action=answer.action).to_wire()
+        raise InvalidParams("this mode of elicitation was not declared")
+
+    def _completed(self, form: ElicitForm, answer: ElicitResult) -> ElicitResult:
+        try:
+            return completed(form, answer)
+        except InvalidAnswer as error:
+            # In the handshake era nobody waits for it: the server is told that we could not answer.
+            _log.error("%s", error)
+            raise
+
+    def _visited(self, params: dict[str, Any]) -> None:
+        # Ids that are unknown or were told already are to be ignored (2025-11-25, Elicitation, URL Mode).
+        id_ = params.get("elicitationId")
+        if isinstance(id_, str) and self.visits.end(id_) and self._options.on_visited is not None:
+            self._options.on_visited(id_)
+
+
+def _read(method: str, model: type[Asked], params: dict[str, Any]) -> Asked:
+    try:
+        return model.model_validate(params)
+    except ValidationError as error:
+        path, fault = fault_at(error, params)
+        raise InvalidParams(f"{method} is wrong at {path}: {fault}") from None
+
+
+async def _sampled(sample: Sample, with_tools: bool, params: dict[str, Any]) -> dict[str, Any]:
+    if not with_tools and ("tools" in params or "toolChoice" in params):
+        raise InvalidParams("sampling with tools was not declared")
+    conversation = _read("sampling/createMessage", CreateMessageParams, params)
+    fault = conversation.fault()
+    if fault is not None:
+        raise InvalidParams(fault)
+    return (await sample(conversation)).to_wire()
+
+
+async def _listed(roots: Roots, _params: dict[str, Any]) -> dict[str, Any]:
+    listed = await roots() if callable(roots) else roots
+    return ListRootsResult(roots=list(listed)).to_wire()
+
+
+def _logged(log: Log, params: dict[str, Any]) -> None:
+    level, logger = params.get("level"), params.get("logger")
+    if isinstance(level, str):
+        log(level, logger if isinstance(logger, str) else None, params.get("data"))
+
+
+def completed(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
+    """`answer` as the server gets it: what an accepted form leaves out has its default (SEP-1034).
+
+    Raises InvalidAnswer where it breaks the schema of the form.
+    """
+    if answer.action != "accept":
+        return ElicitResult(action=answer.action)
+    given = {name: value for name, value in (answer.content or {}).items() if value is not None}
+    content: dict[str, Any] = {**form.defaults(), **given}
+    try:
+        fault = CheckedSchema(form.requested_schema, form=True).fault(content)
+    except UnusableSchema:
+        fault = None  # the server, which made the form, has to look for itself
+    if fault is not None:
+        path, text = fault
+        raise InvalidAnswer(f"the answer to a form is wrong at {'.'.join(path) or 'its top'}: {text}")
+    return ElicitResult(action="accept", content=content)

@@ -1,0 +1,47 @@
+"""Results as models, and lists page by page."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from ...errors import InvalidResult, McpError
+from ...protocol.types.base import Wire, fault_at
+from ...protocol.types.results import ResultPage
+from .raw_calls import MAX_PAGES, Requester
+
+__all__ = ["iter_pages", "read_result"]
+
+Result = TypeVar("Result", bound=Wire)
+Page = TypeVar("Page", bound=ResultPage)
+
+
+def read_result(method: str, model: type[Result], result: dict[str, Any]) -> Result:
+    """The result of `method` as a model. Raises InvalidResult."""
+    try:
+        return model.model_validate(result)
+    except ValidationError as error:
+        path, fault = fault_at(error, result)
+        raise InvalidResult(method, path, fault, result) from None
+
+
+async def iter_pages(
+    request: Requester, method: str, model: type[Page], params: Mapping[str, Any] | None = None
+) -> AsyncIterator[Page]:
+    """Every page of a list; one is asked for when the one before it has been taken.
+
+    Raises what `request` does, InvalidResult, and McpError for a list without end.
+    """
+    asked: set[str] = set()
+    wanted: dict[str, Any] = {**(params or {})}
+    for _ in range(MAX_PAGES):
+        page = read_result(method, model, await request(method, wanted))
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+        if cursor in asked:
+            raise McpError(f"the pages of {method} have no end: a cursor came twice")
+        asked.add(cursor)
+        wanted = {**wanted, "cursor": cursor}
+    raise McpError(f"{method} has more than {MAX_PAGES} pages")

@@ -1,0 +1,207 @@
+"""`Changes`: what changes at a server, as an iterator that lives through lost connections.
+
+    async for change in client.changes(["file:///notes.txt"]):
+        ...
+
+One task keeps the subscription, and puts what it hears where the reader takes it. Who reads slowly finds each change
+once, however often it came; who falls too far behind is told that changes were missed, which stands for all of them.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ...concurrency import Signal
+from ...errors import McpError, PeerError
+from ...protocol.http.retry_after import BUSY
+from .connection import Connection
+from .link import Link
+from .retry import backoff
+from .subscription import Change, Kind, Subscription, subscribed
+
+__all__ = ["Change", "Changes", "Kind", "Pending"]
+
+PENDING = 1_000
+"""Changes that wait for a reader; more of them become one that says so."""
+STEADY_SECONDS = 60.0
+"""A subscription that stood so long is made again at once where it ends."""
+_MISSED = Change("missed")
+
+
+class Pending:
+    """The changes that nobody has taken yet, each of them once."""
+
+    def __init__(self, limit: int = PENDING) -> None:
+        self._limit = limit
+        self._changes: dict[Change, None] = {}
+        self._woken = Signal()
+        self._error: Exception | None = None
+        self._is_over = False
+
+    def put(self, change: Change) -> None:
+        """Adds a change, which wakes the reader."""
+        if _MISSED not in self._changes:
+            if change == _MISSED or (len(self._changes) >= self._limit and change not in self._changes):
+                # It says of everything what each of the others says of one thing.
+                self._changes.clear()
+                change = _MISSED
+            self._changes[change] = None
+        self._woken.wake()
+
+    def end(self, error: Exception | None = None) -> None:
+        """Nothing more will come; `error` is raised once all was taken."""
+        if not self._is_over:
+            self._is_over, self._error = True, error
+            self._woken.wake()
+
+    async def take(self) -> Change | None:
+        """The oldest change; None at the end. Raises the error that it ended with."""
+        while not self._changes:
+            if self._error is not None:
+                raise self._error
+            if self._is_over:
+                return None
+            await self._woken.wait()
+        change = next(iter(self._changes))
+        del self._changes[change]
+        return change
+
+
+class Changes(AsyncIterator[Change]):
+    """Changes of some resources, and of the lists. The server has been asked when the first one is awaited, or when
+    `async with` begins its block; the end of the block, `aclose`, or dropping the iterator takes that back.
+
+    Iterating raises PeerError where the server refuses, TimeoutError where it gives no answer, and ConnectionError
+    where the connection is lost and not to be opened again. It ends with the client.
+    """
+
+    def __init__(self, link: Link, tasks: TaskGroup, uris: Sequence[str], *, lists: bool) -> None:
+        self._keeper = _Keeper(link, tuple(uris), lists)
+        self._link = link
+        self._tasks = tasks
+        self._is_started = False
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The URIs whose changes the server does not tell, as it said in the stateless era; in the handshake era it
+        refuses all of them with an error."""
+        return self._keeper.refused
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Change:
+        self._start()
+        change = await self._keeper.pending.take()
+        if change is None:
+            raise StopAsyncIteration
+        return change
+
+    async def __aenter__(self) -> Self:
+        """Raises what iterating does."""
+        self._start()
+        try:
+            await self._keeper.stands.wait()
+        finally:
+            if not self._keeper.stands.is_set():
+                self._keeper.scope.cancel()
+        if self._keeper.refusal is not None:
+            raise self._keeper.refusal
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Takes the subscription back, and waits until that is done."""
+        self._keeper.scope.cancel()
+        if self._is_started:
+            with anyio.CancelScope(shield=True):
+                await self._keeper.ended.wait()
+
+    def _start(self) -> None:
+        if not self._is_started:
+            self._is_started = True
+            if self._link.lasts:
+                self._tasks.start_soon(self._keeper.run)
+            else:
+                self._keeper.end(ConnectionError("the connection is lost, or the client is closed"))
+
+    def __del__(self) -> None:
+        # A loop that was left by `break` has no other way to say so. The keeper does not know its iterator.
+        if self._is_started:
+            with suppress(RuntimeError):  # the event loop is gone
+                self._keeper.scope.cancel()
+
+
+class _Keeper:
+    """Keeps one subscription, on one connection after another."""
+
+    def __init__(self, link: Link, uris: tuple[str, ...], lists: bool) -> None:
+        self.pending = Pending()
+        self.scope = anyio.CancelScope()
+        self.stands = anyio.Event()
+        """Set when the server has been asked for the first time, and when it never will be."""
+        self.ended = anyio.Event()
+        self.refused: tuple[str, ...] = ()
+        self.refusal: McpError | OSError | None = None
+        """Why it has never stood."""
+        self._link = link
+        self._uris = uris
+        self._lists = lists
+
+    async def run(self) -> None:
+        """Subscribes, and again whenever that ends."""
+        try:
+            with self.scope:
+                await self._keep()
+        except (McpError, OSError) as error:
+            self.end(error)
+        finally:
+            self.end()
+
+    def end(self, error: McpError | OSError | None = None) -> None:
+        """Nothing more will be heard, because of `error` where there is one."""
+        if not self.stands.is_set():
+            self.refusal = error
+        self.pending.end(error)
+        self.ended.set()
+        self.stands.set()
+
+    async def _keep(self) -> None:
+        failed = 0
+        while True:
+            began = anyio.current_time()
+            try:
+                connection = await self._link.current(None)
+                if connection.gone.is_set():
+                    raise ConnectionError("the server ended the connection")
+                await self._once(connection)
+            except (ConnectionError, TimeoutError, PeerError) as error:
+                # What was refused before is refused for good; what stood once is waited for.
+                if not self.stands.is_set() or not self._link.lasts or not _may_pass(error):
+                    raise
+            failed = 1 if anyio.current_time() - began >= STEADY_SECONDS else failed + 1
+            await anyio.sleep(backoff(failed))
+
+    async def _once(self, connection: Connection) -> None:
+        subscription = Subscription(self._uris, self.pending.put, self._lists)
+        async with subscribed(connection, subscription) as ended:
+            self.refused = subscription.refused()
+            if self.stands.is_set():
+                self.pending.put(_MISSED)
+            self.stands.set()
+            await ended()
+        if not self._link.lasts:
+            raise ConnectionError("the server ended the connection")
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether a failure may be over soon: the server is away, or says so of itself."""
+    return not isinstance(error, PeerError) or error.code in BUSY

@@ -1,0 +1,42 @@
+"""Notices a server that is dead without having said so: it is asked for a sign of life where it has been silent.
+
+Calls have their own time limits. Who only listens would wait for ever on a connection that broke without a word, so
+while there are subscriptions, and nothing else is under way, silence is not taken for peace.
+"""
+
+import anyio
+
+from ...errors import PeerError
+from .connection import Connection
+
+__all__ = ["watch_over"]
+
+
+async def watch_over(connection: Connection, seconds: float | None) -> None:
+    """Waits until `connection` is lost. One on which nothing came for `seconds`, and on which a ping is then not
+    answered in as long, is lost; None asks for nothing."""
+    while not connection.gone.is_set():
+        silent = anyio.current_time() - connection.heard
+        if seconds is None or silent < seconds or not _matters(connection):
+            with anyio.move_on_after(None if seconds is None else _wait(seconds, silent)):
+                await connection.gone.wait()
+        else:
+            await _ping(connection, seconds)
+
+
+def _matters(connection: Connection) -> bool:
+    return bool(connection.subscriptions) and not connection.busy
+
+
+def _wait(seconds: float, silent: float) -> float:
+    return seconds - silent if silent < seconds else seconds
+
+
+async def _ping(connection: Connection, seconds: float) -> None:
+    method = "server/discover" if connection.session.stateless else "ping"
+    try:
+        await connection.call(method, {}, seconds=seconds)
+    except PeerError:
+        pass  # it lives
+    except (TimeoutError, ConnectionError):
+        connection.lose(f"the server gave no sign of life in {seconds:g} s")

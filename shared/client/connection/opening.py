@@ -1,0 +1,109 @@
+"""Opens a session: which era the server lives in, and what it says of itself (2026-07-28, Versioning).
+
+With "auto" the stateless era is tried first. Whatever an old server answers, also nothing, leads to the
+handshake; what only a stateless server can answer does not.
+"""
+
+import logging
+import re
+
+import anyio
+
+from ...errors import PeerError
+from ...protocol.session.client import ClientSession, Era
+from ...protocol.session.client_events import InputWanted
+from ...protocol.wire.jsonrpc import Failure, Response
+from ..errors import Unreached
+from ..options import ClientOptions
+from .connection import Connection, result_of
+from .retry import Retries
+
+__all__ = ["OPENING_SECONDS", "open_session"]
+
+_log = logging.getLogger("shared.client.opening")
+
+OPENING_SECONDS = 60.0
+"""How long a server may take to start and answer, where nothing else can be tried."""
+_NAMED = 10
+"""Versions of a server that an error repeats: there will be no more for long."""
+
+
+async def open_session(connection: Connection, options: ClientOptions) -> None:
+    """Opens the session of `connection` as `options.mode` says. A server that is too busy is asked again, up to 4
+    times in all.
+
+    Raises PeerError when the server refuses, TimeoutError when it gives no answer, and ConnectionError when it is
+    gone, answers what can't be used, or shares no version.
+    """
+    retries, failed = Retries(), 0
+    while True:
+        try:
+            return await _open(connection, options)
+        except PeerError as error:
+            failed += 1
+            pause = retries.pause("server/discover", {}, error, failed, OPENING_SECONDS)
+            if pause is None:
+                raise
+        await anyio.sleep(pause)
+
+
+async def _open(connection: Connection, options: ClientOptions) -> None:
+    session = connection.session
+    era = await _discover(connection, options) if session.stateless else Era.HANDSHAKE
+    if era is Era.AGAIN:
+        era = await _discover(connection, options)
+    if era is Era.STATELESS:
+        return
+    with connection.sent(session.initialize()) as waiter:
+        answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
+    if isinstance(answer, Failure) and session.refused(answer):
+        if session.goes_back() and await _discover(connection, options) is Era.STATELESS:
+            return
+        raise _nothing_shared(session, options)
+    if isinstance(answer, InputWanted) or not session.initialized(result_of(answer)):
+        raise _nothing_shared(session, options)
+    connection.flush()
+    if options.log_level is not None and session.server is not None and session.server.can("logging"):
+        await _set_log_level(connection, options.log_level)
+
+
+async def _set_log_level(connection: Connection, level: str) -> None:
+    """Says which log messages are wanted. A server that refuses is used without."""
+    try:
+        await connection.call("logging/setLevel", {"level": level}, seconds=OPENING_SECONDS)
+    except PeerError as error:
+        if error.code > 0:  # an HTTP status: what is wrong is not the level
+            raise
+        _log.warning("the server refuses the log level %s: %s", level, error)
+
+
+async def _discover(connection: Connection, options: ClientOptions) -> Era:
+    """How to go on: the session is open now, or a handshake is to be tried, or this once more."""
+    session = connection.session
+    patience = options.opening_seconds or OPENING_SECONDS
+    seconds = options.probe_seconds if session.may_shake_hands else patience
+    answer: Response | Failure | InputWanted | None = None
+    with connection.sent(session.discover()) as waiter:
+        try:
+            answer = await connection.answer(waiter, seconds)
+        except Unreached:
+            raise
+        except (TimeoutError, ConnectionError):
+            # No answer, or one that can't be used: old servers know neither the method nor what is said with it.
+            if connection.gone.is_set() or not session.may_shake_hands:
+                raise
+    era = session.discovered(answer if isinstance(answer, Response | Failure) else None)
+    if era is Era.NONE or (era is Era.HANDSHAKE and not session.may_shake_hands):
+        if isinstance(answer, Failure) and not session.named:
+            result_of(answer)
+        raise _nothing_shared(session, options)
+    return era
+
+
+def _nothing_shared(session: ClientSession, options: ClientOptions) -> ConnectionError:
+    accepted = options.accepted()
+    ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"{accepted[0]} alone"
+    # What is no date is not repeated: it might say anything.
+    dates = [one for one in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", one)][:_NAMED]
+    theirs = f"the server speaks {', '.join(dates)}" if dates else "the server names none that it speaks"
+    return ConnectionError(f"no protocol version in common: {theirs}, and this client {ours}")

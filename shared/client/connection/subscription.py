@@ -1,0 +1,180 @@
+"""One subscription on one connection: which notifications are its own, and what they say has changed."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import anyio
+
+from ...concurrency import background
+from ...errors import PeerError
+from ...protocol.session.client_events import Notified
+from ...protocol.wire.jsonrpc import Failure
+from .connection import Connection, Waiter, result_of
+from .opening import OPENING_SECONDS
+
+__all__ = ["MAX_URI", "Change", "Kind", "Subscription", "change_of", "subscribed"]
+
+Kind = Literal["resource", "tools", "prompts", "resources", "missed"]
+"""What has changed: one resource; the list of tools, of prompts or of resources; or anything of it, unheard."""
+
+MAX_URI = 8_192
+"""Characters of a URI that has changed: a thousand changes may wait for who reads slowly."""
+FAREWELL_SECONDS = 2.0
+"""Time for the server to take back what it was asked to tell."""
+_LISTS: tuple[Kind, ...] = ("tools", "prompts", "resources")
+_UPDATED = "notifications/resources/updated"
+_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something has changed at the server. With `missed`, anything subscribed to may have."""
+
+    kind: Kind
+    uri: str | None = None
+    """Of the resource; it may be a part of what was subscribed to."""
+
+
+_LIST_CHANGES = {f"notifications/{what}/list_changed": Change(what) for what in _LISTS}
+
+
+def change_of(notice: Notified) -> Change | None:
+    """The change that a notification tells of; None where it is about something else. One of a resource whose URI is
+    too long to be kept says that changes were missed."""
+    if notice.method != _UPDATED:
+        return _LIST_CHANGES.get(notice.method)
+    uri = notice.params.get("uri")
+    if not isinstance(uri, str):
+        return None
+    return Change("resource", uri) if len(uri) <= MAX_URI else Change("missed")
+
+
+@dataclass(eq=False, slots=True)
+class Subscription:
+    """Changes of `uris`, and with `lists` of the lists of tools, prompts and resources, told to `tell`."""
+
+    uris: Sequence[str]
+    tell: Callable[[Change], None]
+    lists: bool = True
+    honoured: dict[str, Any] | None = None
+    """What the server acknowledged, in the stateless era; None before it, and in the handshake era."""
+    acknowledged: anyio.Event = field(default_factory=anyio.Event)
+
+    def filter(self) -> dict[str, Any]:
+        """The `notifications` param of `subscriptions/listen`."""
+        lists = {f"{what}ListChanged": True for what in _LISTS} if self.lists else {}
+        return {**lists, "resourceSubscriptions": list(self.uris)} if self.uris else lists
+
+    def refused(self) -> tuple[str, ...]:
+        """The URIs of which the server has acknowledged that it will not tell."""
+        if self.honoured is None:
+            return ()
+        served = self.honoured.get("resourceSubscriptions")
+        return tuple(uri for uri in self.uris if not isinstance(served, list) or uri not in served)
+
+    def take(self, notice: Notified) -> None:
+        """Takes a notification of its own listen stream."""
+        if notice.method == _ACKNOWLEDGED:
+            honoured = notice.params.get("notifications")
+            self.honoured = honoured if isinstance(honoured, dict) else {}
+            self.acknowledged.set()
+        elif (change := change_of(notice)) is not None:
+            self.tell(change)
+
+    def offer(self, notice: Notified) -> bool:
+        """Takes a notification of the handshake era, which says not whose it is; False where it is none of ours."""
+        change = change_of(notice)
+        if change is None:
+            return False
+        if change.kind != "missed" and not (self.lists if change.uri is None else self._covers(change.uri)):
+            return False
+        self.tell(change)
+        return True
+
+    def missed(self) -> None:
+        """Tells that changes may have been missed."""
+        self.tell(Change("missed"))
+
+    def _covers(self, uri: str) -> bool:
+        """Whether we asked for it, or for something that it is a part of (2025-11-25, Resources)."""
+        return any(uri == one or uri.startswith(one.rstrip("/") + "/") for one in self.uris)
+
+
+@asynccontextmanager
+async def subscribed(
+    connection: Connection, subscription: Subscription
+) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    """Has the server tell of what `subscription` wants as long as the block. What is given waits until nothing more
+    can come, as the server has ended the stream or is gone; then it may raise ConnectionError.
+
+    Raises PeerError where the server refuses, TimeoutError where it gives no answer, and ConnectionError.
+    """
+    open_one = _listening if connection.session.stateless else _subscribing
+    connection.subscriptions.append(subscription)
+    try:
+        async with open_one(connection, subscription) as ended:
+            yield ended
+    finally:
+        connection.subscriptions.remove(subscription)
+
+
+@asynccontextmanager
+async def _listening(
+    connection: Connection, subscription: Subscription
+) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    id_ = connection.session.request("subscriptions/listen", {"notifications": subscription.filter()})
+    with connection.sent(id_, subscription.take) as waiter:
+        waiter.is_stream = True
+        with anyio.move_on_after(OPENING_SECONDS) as patience:
+            await _opened(subscription, waiter)
+        if patience.cancelled_caught:
+            raise TimeoutError(f"the server acknowledged no subscription in {OPENING_SECONDS:g} s")
+        yield waiter.wait
+
+
+async def _opened(subscription: Subscription, waiter: Waiter) -> None:
+    """Waits for the acknowledgement of a listen stream. Raises PeerError or ConnectionError in place of one."""
+
+    async def refused() -> None:
+        answer = await waiter.wait()
+        if isinstance(answer, Failure):
+            result_of(answer)
+        raise ConnectionError("the server ended the stream before it began")
+
+    async with background() as tasks:
+        tasks.start_soon(refused)
+        await subscription.acknowledged.wait()
+
+
+@asynccontextmanager
+async def _subscribing(
+    connection: Connection, subscription: Subscription
+) -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    taken: list[str] = []
+    try:
+        for uri in subscription.uris:
+            await connection.call("resources/subscribe", {"uri": uri}, seconds=OPENING_SECONDS)
+            taken.append(uri)
+        yield connection.gone.wait
+    finally:
+        if not connection.gone.is_set():
+            others = (other for other in connection.subscriptions if other is not subscription)
+            held = {uri for other in others for uri in other.uris}
+            await _unsubscribe(connection, [uri for uri in taken if uri not in held])
+
+
+async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
+    """Takes back what the server was asked to tell. A connection that is closed meanwhile brings no answer."""
+
+    async def stop_at_the_end() -> None:
+        await connection.closed.wait()
+        tasks.cancel_scope.cancel()
+
+    failures = (PeerError, ConnectionError, TimeoutError)
+    with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS), suppress(*failures):
+        async with background() as tasks:
+            tasks.start_soon(stop_at_the_end)
+            for uri in uris:
+                await connection.call("resources/unsubscribe", {"uri": uri}, seconds=None)

@@ -1,0 +1,256 @@
+"""`ClientGroup`: what a host uses that has several servers, each isolated from the others.
+
+    servers = {"files": ["mcp-bundle-filesystem", "."], "web": group_server("https://example.org/mcp", token=token)}
+    async with ClientGroup(servers, permit=ask_the_user) as group:
+        tools = await group.list_tools()
+        result = await group.call_tool("files__read_text_file", {"path": "README.md"})
+
+A server that fails, or takes its time, takes no other along: what the others have is there, and what failed is said
+beside it.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ...concurrency import Entered, background
+from ...errors import McpError
+from ...protocol.types.prompts import GetPromptResult, Prompt
+from ...protocol.types.resources import Resource, ResourceTemplate
+from ...protocol.types.results import ReadResourceResult
+from ...protocol.types.tools import CallToolResult, Tool
+from ..approval import Permit, permit_as
+from ..client import Client
+from ..options import Progress
+from ..tasks.tool_task import StartedTool
+from .listing import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Item, Kind, Listed, Listing
+from .member import GroupServer, Member, ServerStatus, group_server
+from .names import check_server_name, may_be_shortened, own_name, split_name
+
+__all__ = ["ClientGroup", "UnknownServer"]
+
+ENTERING_SECONDS = 30.0
+LISTING_SECONDS = 10.0
+CALL_SECONDS = 60.0
+CLOSING_SECONDS = 10.0
+"""How long the servers have, all together, to end in peace."""
+
+
+class UnknownServer(McpError):
+    """The group has no server of that name, or the name of a tool or prompt names none."""
+
+
+class ClientGroup(Entered):
+    """Several servers by name, of letters, digits and hyphens. Any number of calls may run at once.
+
+    `permit` decides each act of every server, after the one of its own options. With `retry` servers that have failed
+    are tried again, with pauses that grow to 30 seconds; `on_status` hears of all that happens to them, and must
+    neither block nor raise. Entering waits until each is ready or has failed, `entering_seconds` at most; those that
+    take longer may still come.
+    """
+
+    def __init__(
+        self,
+        servers: Mapping[str, GroupServer | str | Sequence[str]] | None = None,
+        *,
+        permit: Permit | None = None,
+        retry: bool = False,
+        on_status: Callable[[ServerStatus], None] | None = None,
+        entering_seconds: float = ENTERING_SECONDS,
+    ) -> None:
+        """Raises ValueError for what is no name of a server."""
+        self._first = {check_server_name(name): server for name, server in (servers or {}).items()}
+        self._permit = permit
+        self._retry = retry
+        self._told = on_status or (lambda status: None)
+        self._entering_seconds = entering_seconds
+        self._members: dict[str, Member] = {}
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def _living(self) -> AsyncIterator[None]:
+        async with background() as tasks:
+            self._tasks = tasks
+            try:
+                await self._settled([self._join(tasks, name, server) for name, server in self._first.items()])
+                yield
+            finally:
+                self._tasks = None
+                await _close(self._members.values())
+
+    # Servers
+
+    @property
+    def statuses(self) -> list[ServerStatus]:
+        """How each server is."""
+        return [member.status for member in self._members.values()]
+
+    def client(self, server: str) -> Client:
+        """The client of a server, for what the group does not do. It is another one after a failure.
+
+        Raises UnknownServer, and ConnectionError where the server is not ready.
+        """
+        return self._member(server).client
+
+    async def add(self, name: str, server: GroupServer | str | Sequence[str]) -> ServerStatus:
+        """Adds a server, and waits as entering does; how it is then.
+
+        Raises ValueError for a name that is taken or that no server can have, and RuntimeError where the group is not
+        entered.
+        """
+        if check_server_name(name) in self._members:
+            raise ValueError(f"there is a server of that name: {name}")
+        if self._tasks is None:
+            raise RuntimeError("enter the group first: async with group")
+        member = self._join(self._tasks, name, server)
+        await self._settled([member])
+        return member.status
+
+    async def remove(self, name: str) -> None:
+        """Closes the client of a server; calls that it has raise ConnectionError. Raises UnknownServer."""
+        member = self._member(name)
+        del self._members[name]
+        await _close([member])
+
+    def _join(self, tasks: TaskGroup, name: str, server: GroupServer | str | Sequence[str]) -> Member:
+        server = server if isinstance(server, GroupServer) else group_server(server)
+        options = replace(server.options, permit=permit_as(name, server.options.permit, self._permit))
+        member = self._members[name] = Member(name, server, options, self._told)
+
+        async def live() -> None:
+            await member.live(retry=self._retry)
+
+        tasks.start_soon(live)
+        return member
+
+    async def _settled(self, members: Iterable[Member]) -> None:
+        with anyio.move_on_after(self._entering_seconds):
+            for member in members:
+                await member.settled.wait()
+
+    def _member(self, name: str) -> Member:
+        if name not in self._members:
+            raise UnknownServer(f"no server {name[:100]!r}; there are: {', '.join(self._members) or 'none'}")
+        return self._members[name]
+
+    # Calls
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        on_progress: Progress | None = None,
+    ) -> CallToolResult:
+        """The result of the tool with a name of `list_tools`. Raises UnknownServer, ConnectionError where the server
+        is not ready, and what `Client.call_tool` does."""
+        member, own = await self._found(name, TOOLS, timeout)
+        return await member.client.call_tool(own, arguments, timeout=timeout, on_progress=on_progress)
+
+    async def start_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
+    ) -> StartedTool:
+        """The tool with a name of `list_tools`, started as by `Client.start_tool`. Raises as `call_tool` does."""
+        member, own = await self._found(name, TOOLS, timeout)
+        return await member.client.start_tool(own, arguments, timeout=timeout)
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
+    ) -> GetPromptResult:
+        """The prompt with a name of `list_prompts`, rendered. Raises as `call_tool` does."""
+        member, own = await self._found(name, PROMPTS, timeout)
+        return await member.client.get_prompt(own, arguments, timeout=timeout)
+
+    async def read_resource(
+        self,
+        server: str,
+        uri: str,
+        *,
+        timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
+    ) -> ReadResourceResult:
+        """The contents of a resource of `server`: the same URI may be something else at another one. Raises as
+        `call_tool` does."""
+        return await self._member(server).client.read_resource(uri, timeout=timeout)
+
+    async def _found(self, name: str, kind: Kind[Any], seconds: float | None) -> tuple[Member, str]:
+        try:
+            server, rest = split_name(name)
+        except ValueError as error:
+            raise UnknownServer(str(error)) from None
+        member = self._member(server)
+        if not may_be_shortened(rest):
+            return member, rest
+        own = own_name(name, member.names.get(kind.capability, ()))
+        if own is None:
+            with anyio.move_on_after(seconds) as patience:
+                await kind.items(member)
+            if patience.cancelled_caught:
+                raise TimeoutError(f"{server} has not told its {kind.what} in {seconds:g} s")
+            own = own_name(name, member.names.get(kind.capability, ()))
+        return member, rest if own is None else own
+
+    # Lists
+
+    async def list_tools(self, *, seconds: float = LISTING_SECONDS) -> Listing[Tool]:
+        """The tools of all servers, as far as they have told them in `seconds`."""
+        return await self._listing(TOOLS, seconds)
+
+    async def list_prompts(self, *, seconds: float = LISTING_SECONDS) -> Listing[Prompt]:
+        """The prompts of all servers, as far as they have told them in `seconds`."""
+        return await self._listing(PROMPTS, seconds)
+
+    async def list_resources(self, *, seconds: float = LISTING_SECONDS) -> Listing[Resource]:
+        """The resources of all servers, as far as they have told them in `seconds`."""
+        return await self._listing(RESOURCES, seconds)
+
+    async def list_resource_templates(self, *, seconds: float = LISTING_SECONDS) -> Listing[ResourceTemplate]:
+        """The resource templates of all servers, as far as they have told them in `seconds`."""
+        return await self._listing(TEMPLATES, seconds)
+
+    async def _listing(self, kind: Kind[Item], seconds: float) -> Listing[Item]:
+        found: dict[str, list[Listed[Item]]] = {}
+        failures: dict[str, Exception] = {}
+
+        async def ask(name: str, member: Member) -> None:
+            failures[name] = TimeoutError(f"{name} has not told its {kind.what} in {seconds:g} s")
+            with anyio.move_on_after(seconds):
+                try:
+                    found[name] = [kind.listed(name, item) for item in await kind.items(member)]
+                    del failures[name]
+                except (McpError, OSError) as error:
+                    failures[name] = error
+
+        members = dict(self._members)
+        async with anyio.create_task_group() as tasks:
+            for name, member in members.items():
+                tasks.start_soon(ask, name, member)
+        items = [one for name in members for one in found.get(name, ())]
+        return Listing(items, {name: failures[name] for name in members if name in failures})
+
+
+async def _close(members: Iterable[Member]) -> None:
+    """Has all of them leave at once, and stops those that take too long."""
+    members = list(members)
+    with anyio.CancelScope(shield=True):
+        for member in members:
+            member.leave()
+        with anyio.move_on_after(CLOSING_SECONDS):
+            for member in members:
+                await member.left.wait()
+        for member in members:
+            member.cancel()
+        for member in members:
+            await member.left.wait()

@@ -1,0 +1,127 @@
+"""One server of a group: its life in a task of its own, in which it fails without the others.
+
+connecting ──▶ ready ──▶ failed ──▶ (after a pause, where that is asked for) ──▶ connecting
+     └──▶ failed              └──▶ closed
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import anyio
+
+from ...concurrency import first_error, first_of
+from ..client import Client
+from ..connect import connect
+from ..connection.restart import Pauses
+from ..options import ClientOptions
+
+__all__ = ["GroupServer", "Member", "ServerState", "ServerStatus", "group_server"]
+
+ServerState = Literal["connecting", "ready", "failed", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupServer:
+    """How a server is reached, with options of its own: its handlers for one, which hear of no other server."""
+
+    connect: Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
+    options: ClientOptions = field(default_factory=ClientOptions)
+
+
+def group_server(target: str | Sequence[str], options: ClientOptions | None = None, **how: Any) -> GroupServer:
+    """The server at a URL, or the one that a command starts. `how` is that of `connect`."""
+    return GroupServer(partial(connect, target, **how), options or ClientOptions())
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """How a server of a group is."""
+
+    name: str
+    state: ServerState
+    error: Exception | None = None
+    """Why it has failed; while it is tried again, why it did the last time."""
+
+    @property
+    def reason(self) -> str:
+        """The error in words; empty where there is none."""
+        return "" if self.error is None else str(self.error) or type(self.error).__name__
+
+
+class Member:
+    """A server in a group. `told` hears of each new status."""
+
+    def __init__(
+        self, name: str, server: GroupServer, options: ClientOptions, told: Callable[[ServerStatus], None]
+    ) -> None:
+        self.status = ServerStatus(name, "connecting")
+        self.settled = anyio.Event()
+        """Set when it is ready, has failed, or is closed, the first time."""
+        self.left = anyio.Event()
+        """Set when nothing of it is left."""
+        self.names: dict[str, tuple[str, ...]] = {}
+        """What it has listed last, by what that is."""
+        self._connect = partial(server.connect, options)
+        self._told = told
+        self._client: Client | None = None
+        self._leaving = anyio.Event()
+        self._scope = anyio.CancelScope()
+
+    @property
+    def client(self) -> Client:
+        """Its client. Raises ConnectionError where it is not ready."""
+        if self._client is None:
+            status = self.status
+            raise ConnectionError(f"{status.name} is {status.state}{status.reason and ': ' + status.reason}")
+        return self._client
+
+    async def live(self, *, retry: bool) -> None:
+        """Has a client of it until it is to leave; with `retry` it is tried again for as long as that takes."""
+        try:
+            with self._scope:
+                await self._live_on(retry)
+        finally:  # the group waits for it, also where who has the group is cancelled
+            self.left.set()
+            self._tell("closed")
+
+    def leave(self) -> None:
+        """Has it close its client; nobody waits for one that is not ready."""
+        self._leaving.set()
+        if self._client is None:
+            self._scope.cancel()
+
+    def cancel(self) -> None:
+        """Ends the closing, too."""
+        self._scope.cancel()
+
+    async def _live_on(self, retry: bool) -> None:
+        pauses = Pauses()
+        while not self._leaving.is_set():
+            pauses.started(anyio.current_time())
+            await self._live_once()
+            with anyio.move_on_after(pauses.left(anyio.current_time()) if retry else None):
+                await self._leaving.wait()
+
+    async def _live_once(self) -> None:
+        self._tell("connecting", self.status.error)
+        try:
+            async with self._connect() as self._client:
+                self._tell("ready")
+                await first_of(self._leaving.wait, self._client.ended)
+            if not self._leaving.is_set():
+                raise ConnectionError("the server ended the connection")
+        except Exception as error:
+            if not self._leaving.is_set():
+                failure = first_error(error)
+                self._tell("failed", failure if isinstance(failure, Exception) else error)
+        finally:
+            self._client = None
+
+    def _tell(self, state: ServerState, error: Exception | None = None) -> None:
+        self.status = ServerStatus(self.status.name, state, error)
+        if state != "connecting":
+            self.settled.set()
+        self._told(self.status)

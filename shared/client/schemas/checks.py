@@ -1,0 +1,94 @@
+"""What the listed tools of one server promise, and whether calls and results keep to it."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import InvalidArguments, InvalidResult
+from ...protocol.types.tools import Tool
+from ...text import escape
+from .schema_cost import UnusableSchema
+from .schemas import CheckedSchema, load_library
+
+__all__ = ["ToolChecks"]
+
+MAX_TOOLS = 5_000
+"""Tools that are remembered; the oldest are forgotten."""
+
+_log = logging.getLogger("shared.client.checks")
+
+
+@dataclass(slots=True)
+class _Promise:
+    """A schema, made ready when it is first needed; `checked` stays None for one that can't be used."""
+
+    schema: dict[str, Any]
+    checked: CheckedSchema | None = None
+    is_ready: bool = False
+
+    def fault(self, value: object, tool: str) -> tuple[list[str], str] | None:
+        try:
+            if not self.is_ready:
+                self.is_ready = True
+                self.checked = CheckedSchema(self.schema)
+            return None if self.checked is None else self.checked.fault(value)
+        except UnusableSchema as error:
+            _log.info("of the tool %s something goes unchecked: %s", escape(tool[:100]), escape(str(error)))
+            return None
+
+
+class ToolChecks:
+    """The schemas of the tools that were listed. Results are checked, and `arguments` where it is asked for.
+
+    Raises ModuleNotFoundError where they are asked for without the extra `client`; results are then not checked.
+    """
+
+    def __init__(self, *, arguments: bool) -> None:
+        if arguments:
+            load_library()
+        self.arguments = arguments
+        self._inputs: dict[str, _Promise] = {}
+        self._outputs: dict[str, _Promise] = {}
+
+    def learn(self, tools: Iterable[Tool]) -> None:
+        """Takes what a list says of its tools."""
+        for tool in tools:
+            _note(self._outputs, tool.name, tool.output_schema)
+            if self.arguments:
+                _note(self._inputs, tool.name, tool.input_schema)
+
+    def lacks(self, tool: str) -> bool:
+        """Whether the list has to be read before the arguments of the `tool` can be checked."""
+        return self.arguments and tool not in self._inputs
+
+    def check_arguments(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Raises InvalidArguments where they break the schema of the `tool`."""
+        promise = self._inputs.get(tool)
+        fault = None if promise is None else promise.fault(arguments, tool)
+        if fault is not None:
+            path, text = fault
+            raise InvalidArguments(f"the arguments of {tool} are wrong at {'.'.join(path) or 'their top'}: {text}")
+
+    def check_result(self, tool: str, result: dict[str, Any]) -> None:
+        """Raises InvalidResult where the result of the `tool` breaks its output schema. A failure need not keep to it
+        (2025-11-25, Tools, Output Schema)."""
+        promise = self._outputs.get(tool)
+        if promise is None or result.get("isError"):
+            return
+        if "structuredContent" not in result:
+            raise InvalidResult("tools/call", "structuredContent", f"{tool} has an output schema", result)
+        fault = promise.fault(result["structuredContent"], tool)
+        if fault is not None:
+            path, text = fault
+            raise InvalidResult("tools/call", ".".join(["structuredContent", *path]), text, result)
+
+
+def _note(promises: dict[str, _Promise], tool: str, schema: dict[str, Any] | None) -> None:
+    known = promises.get(tool)
+    if schema is None:
+        promises.pop(tool, None)
+    elif known is None or known.schema != schema:
+        promises[tool] = _Promise(schema)
+        if len(promises) > MAX_TOOLS:
+            del promises[next(iter(promises))]

@@ -1,0 +1,1 @@
+"""The skills of a server, for a host."""

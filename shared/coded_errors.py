@@ -1,0 +1,83 @@
+"""What goes wrong in the domain of a server, with a stable code.
+
+`os_errors` is the only place where an `OSError` becomes one of these: the text comes from the table below or from
+the error number, never from the error's own message, because that may name a resolved path the caller must not learn
+about.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .text import quoted
+
+__all__ = ["CodedError", "PathError", "from_os_error", "os_errors"]
+
+_RETRY = "Try again."
+_BY_ERRNO: dict[int, tuple[str, str, str]] = {
+    errno.ENOENT: ("not_found", "does not exist", "List the parent directory to see what is there."),
+    errno.ENOTDIR: ("not_a_directory", "a component of the path is not a directory", ""),
+    errno.EISDIR: ("not_a_file", "is a directory", ""),
+    errno.EEXIST: ("already_exists", "already exists", "Choose another name."),
+    errno.ENOTEMPTY: ("already_exists", "already exists", "Choose another name."),
+    errno.EACCES: ("permission_denied", "the operating system denies access", ""),
+    errno.EPERM: ("permission_denied", "the operating system denies access", ""),
+    errno.EROFS: ("read_only", "is on a read-only file system", ""),
+    errno.ENAMETOOLONG: ("bad_path", "a name in the path is too long", ""),
+    errno.EINVAL: ("bad_path", "the operating system refuses this path", ""),
+    errno.EILSEQ: ("bad_path", "the file system cannot hold this name", ""),
+    errno.ELOOP: ("changed", "was replaced while it was opened", _RETRY),
+    errno.ENXIO: ("special_file", "is not a regular file", ""),
+    errno.ENODEV: ("special_file", "is not a regular file", ""),
+    errno.EXDEV: ("cross_device", "source and destination are on different file systems", ""),
+    errno.ENOSPC: ("no_space", "the disk is full", ""),
+    errno.EMFILE: ("io_error", "too many files are open", _RETRY),
+    errno.ENFILE: ("io_error", "too many files are open", _RETRY),
+}
+
+
+class CodedError(Exception):
+    """A refusal or failure: `code` for programs, which stays the same, `reason` and `suggestion` for readers."""
+
+    def __init__(self, code: str, reason: str, suggestion: str = "") -> None:
+        self.code = code
+        self.reason = reason
+        self.suggestion = suggestion
+        super().__init__(code, reason, suggestion)
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.suggestion}" if self.suggestion else self.reason
+
+
+class PathError(CodedError):
+    """A refusal or failure about a path, or none.
+
+    `path` is the path as the caller wrote it, never a resolved one.
+    """
+
+    def __init__(self, code: str, path: str, reason: str, suggestion: str = "") -> None:
+        super().__init__(code, reason, suggestion)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{quoted(self.path)}: {super().__str__()}" if self.path else super().__str__()
+
+
+def from_os_error(path: str, error: OSError) -> PathError:
+    """The `PathError` for `error`, speaking of `path` as the caller wrote it."""
+    number = error.errno or 0
+    known = _BY_ERRNO.get(number)
+    if known is None:
+        return PathError("io_error", path, os.strerror(number) if number else "input/output failed")
+    code, reason, suggestion = known
+    return PathError(code, path, reason, suggestion)
+
+
+@contextmanager
+def os_errors(path: str) -> Iterator[None]:
+    """Turn every `OSError` of the block into a `PathError` about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise from_os_error(path, error) from None

@@ -1,1 +1,0 @@
-"""Files beneath directories that were allowed, and nothing outside them: the only place that knows descriptors."""

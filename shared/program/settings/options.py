@@ -1,0 +1,251 @@
+"""A pydantic model as command-line options, environment variables, and keys of a file.
+
+Each field becomes `--its-name` and `PREFIX_ITS_NAME`. The command line wins over the environment, and that over the
+file. A field marked `positional()` takes the arguments that have no name. From the environment a switch takes `1`,
+`true`, `yes` or `on`; a list of paths is separated as `PATH` is, any other list by commas. Bad values end the program
+with one clear line and exit code 2.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from ...text import nearest
+from ..messages import exit_with_error
+from .command_line import CommandLine, Spelling, read_command_line, spellings
+
+__all__ = [
+    "Group",
+    "OptionParser",
+    "Words",
+    "Written",
+    "expand_home",
+    "extra_of",
+    "flag_of",
+    "is_secret",
+    "option",
+    "option_spellings",
+    "paths_after",
+    "positional",
+    "positional_field",
+    "read_options",
+    "secret",
+    "split_list",
+    "variable_of",
+]
+
+Model = TypeVar("Model", bound=BaseModel)
+Words = Mapping[str, str | list[str]]
+"""What a command line says of each field: the last value, or all of a field that takes several."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_HELP, _VERSION = "-h", "--version"
+
+
+class Written(NamedTuple):
+    """A value that stands in a file, and where it does: `FILE: key`."""
+
+    value: Any
+    source: str
+
+
+class Group(NamedTuple):
+    """Fields that stand together in the help, under a title; their variables begin with the prefix. Without a title
+    they are the program's own, and without a prefix no variable sets them."""
+
+    fields: Mapping[str, FieldInfo]
+    title: str | None = None
+    prefix: str | None = None
+
+
+class OptionParser:
+    """Reads the options of a program. Raises SystemExit with code 2, after one line on stderr, for what is none of
+    them."""
+
+    def __init__(
+        self,
+        program: str,
+        groups: Sequence[Group],
+        description: str | None = None,
+        epilog: str = "",
+        usage: str | None = None,
+    ) -> None:
+        """`usage` is what the help says that the program is called with, where this is not plain from its fields."""
+        self.program = program
+        self.groups = groups
+        self.description = description
+        self.epilog = epilog
+        self.usage = usage
+        self.version: str | None = None
+        """What `--version` prints; without it there is no such option."""
+        self._fields = {name: field for group in groups for name, field in group.fields.items()}
+        self._unnamed = positional_field(self._fields)
+
+    def read(self, arguments: Sequence[str] | None) -> Words:
+        """What is given, by field. Ends the program where an option is unknown, has no value, or asks for help."""
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        options = option_spellings(self._fields)
+        known = {**options, _HELP: Spelling(_HELP, "1"), "--help": Spelling(_HELP, "1")}
+        if self.version is not None:
+            known[_VERSION] = Spelling(_VERSION, "1")
+        line = read_command_line(words, known)
+        self._end_early(words, line, options)
+        found: dict[str, str | list[str]] = {}
+        for name, value, *_ in line.given:
+            field = name or self._unnamed
+            if field is None:
+                continue
+            if get_origin(self._fields[field].annotation) is list:
+                found[field] = [*found.get(field, []), value]
+            else:
+                found[field] = value
+        return found
+
+    def format_help(self) -> str:
+        """The help, as wide as the terminal."""
+        from .help import help_text
+
+        return help_text(self)
+
+    def _end_early(self, words: Sequence[str], line: CommandLine, options: Mapping[str, Spelling]) -> None:
+        """Ends the program with what the line asks for, or with the first thing that is wrong."""
+        asked = [(one.first, one.name) for one in line.given if one.name in (_HELP, _VERSION)]
+        wrong = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
+        for _, what in sorted([*asked, *wrong])[:1]:
+            if what == _HELP:
+                _print(self.format_help())
+            if what == _VERSION:
+                _print(f"{self.version}\n")
+            exit_with_error(self.program, f"{what}; see --help")
+        unknown = [fault.word for fault in line.faults]
+        if self._unnamed is None:
+            unknown += [one.word for one in line.given if one.name is None]
+        if unknown:
+            first = words[min(unknown)].removeprefix("--").partition("=")[0]
+            close = nearest(first, [option.removeprefix("--") for option in options], 0.75)
+            advice = "; see --help" if close is None else f"; did you mean --{close}?"
+            listed = " ".join(words[number] for number in sorted(unknown))
+            exit_with_error(self.program, f"unrecognized arguments: {listed}{advice}")
+
+
+def _print(text: str) -> NoReturn:
+    sys.stdout.write(text)
+    sys.exit(0)
+
+
+def positional(description: str, metavar: str, *, required: bool = False) -> Any:
+    """A field that takes the arguments without a name; there may be one such field. Where it is `required`, a form
+    asks for it; the settings themselves have to refuse what lacks it."""
+    extra: dict[str, Any] = {"positional": metavar, "required": required}
+    return Field(default=[], description=description, json_schema_extra=extra)
+
+
+def option(default: Any, description: str, metavar: str, *, paths_after: str | None = None) -> Any:
+    """A field whose value the help calls `metavar`. Where a text has a path in it, `paths_after` is what ends the
+    name before it, nothing where it comes first."""
+    extra: dict[str, Any] = {"metavar": metavar, "paths_after": paths_after}
+    return Field(default=default, description=description, json_schema_extra=extra)
+
+
+def secret(default: Any, description: str) -> Any:
+    """A field for a secret, which no command line sets, because that would show it to every process."""
+    return Field(default=default, description=description, json_schema_extra={"secret": True})
+
+
+def is_secret(field: FieldInfo) -> bool:
+    """Whether the field is a secret."""
+    return bool(extra_of(field).get("secret"))
+
+
+def paths_after(field: FieldInfo) -> str | None:
+    """What a path in a value of the field follows: nothing where the value is a path, by its type or by `paths_after`
+    in `json_schema_extra`, which may be as well what ends a name before it. None where there is no path."""
+    return "" if Path in (field.annotation, *get_args(field.annotation)) else extra_of(field).get("paths_after")
+
+
+def expand_home(path: str | Path) -> Path:
+    """The path with the directory that its `~` stands for; as it is written where nobody has such a home."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 (pathlib raises there)
+
+
+def positional_field(fields: Mapping[str, FieldInfo]) -> str | None:
+    """The field that takes the arguments without a name."""
+    return next((name for name, field in fields.items() if "positional" in extra_of(field)), None)
+
+
+def option_spellings(fields: Mapping[str, FieldInfo]) -> dict[str, Spelling]:
+    """How the options of these fields can be written on a command line."""
+    found: dict[str, Spelling] = {}
+    for name, field in fields.items():
+        if not is_secret(field) and "positional" not in extra_of(field):
+            choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+            found |= spellings(name, flag_of(name), is_switch=field.annotation is bool, choices=choices)
+    return found
+
+
+def flag_of(name: str) -> str:
+    """The option of a field."""
+    return "--" + name.replace("_", "-")
+
+
+def variable_of(name: str, prefix: str) -> str:
+    """The environment variable of a field."""
+    return f"{prefix}_{name}".upper()
+
+
+def read_options(
+    model: type[Model],
+    given: Words,
+    environment: Mapping[str, str] = _NOTHING,
+    prefix: str = "",
+    file: Mapping[str, Written] = _NOTHING,
+) -> Model:
+    """The model filled from the command line, else the environment, else the file, else its defaults.
+
+    Raises ValueError with one line that names the option, the variable or the key, and what is wrong with it.
+    """
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        variable = variable_of(name, prefix)
+        sources[name] = extra_of(field).get("positional") or flag_of(name)
+        if name in given:
+            values[name] = given[name]
+        elif environment.get(variable):
+            values[name] = _from_environment(environment[variable], field)
+            sources[name] = variable
+        elif name in file:
+            values[name], sources[name] = file[name]
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ValueError(_explained(error, sources)) from None
+
+
+def split_list(value: str, separator: str) -> list[str]:
+    """The values of a list in an environment variable."""
+    return [part.strip() for part in value.split(separator) if part.strip()]
+
+
+def extra_of(field: FieldInfo) -> dict[str, Any]:
+    """What the field says besides its type: `json_schema_extra`."""
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _from_environment(value: str, field: FieldInfo) -> Any:
+    if get_origin(field.annotation) is not list:
+        return value
+    return split_list(value, os.pathsep if get_args(field.annotation) == (Path,) else ",")
+
+
+def _explained(error: ValidationError, sources: Mapping[str, str]) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    reason = first["msg"].removeprefix("Value error, ")
+    source = sources.get(str(first["loc"][0])) if first["loc"] else None
+    return reason if source is None else f"{source}: {reason}"

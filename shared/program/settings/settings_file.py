@@ -1,0 +1,105 @@
+"""A file of settings: the options of a server under their own names, in TOML.
+
+    allow-write = true
+    roots = ["src", "~/notes"]
+    port = 8080
+
+A name may be written with `-` or with `_`. Paths begin at the directory of the file, so that it means the same
+wherever the program is started. This module is loaded only where there is such a file.
+"""
+
+import os
+import stat
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic.fields import FieldInfo
+
+from ...text import nearest
+from .options import Written, is_secret, paths_after
+
+__all__ = ["SettingsFile", "placed", "read_settings_file", "read_text", "settings_in"]
+
+
+class SettingsFile(NamedTuple):
+    """What stands in a file of settings, by field; `exposed` names a secret that others on this machine can read."""
+
+    options: dict[str, Written]
+    exposed: str | None
+
+
+def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsFile:
+    """Reads values of `fields` from `path`.
+
+    Raises ValueError, in one line, for a file that can't be read, is no TOML, or has a key that is no option. Whether
+    the values are fit is for the model to say, whose fields these are.
+    """
+    text, exposed = read_text(path)
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: is not valid TOML: {error}") from None
+    options = settings_in(content, fields, path)
+    secret = next((found.source for name, found in options.items() if is_secret(fields[name])), None)
+    return SettingsFile(options, secret if exposed else None)
+
+
+def settings_in(
+    content: Mapping[str, Any], fields: Mapping[str, FieldInfo], path: Path, within: str = ""
+) -> dict[str, Written]:
+    """The values of `fields` in what was read from the file at `path`, by field; `within` is what the keys follow,
+    such as "servers.fetch.". Raises ValueError, in one line, for a key that is no option."""
+    options: dict[str, Written] = {}
+    for key, value in content.items():
+        name = key.replace("-", "_")
+        if name not in fields:
+            raise ValueError(f"{path}: there is no option {within + key!r}{_nearest(name, fields)}")
+        if name in options:
+            raise ValueError(f"{path}: {within}{key} is given twice")
+        source = f"{path}: {within}{key}"
+        options[name] = Written(placed(value, fields[name], path.absolute().parent, source), source)
+    return options
+
+
+def read_text(path: Path) -> tuple[str, bool]:
+    """What stands in a file, and whether others than its owner may read it. Raises ValueError, in one line."""
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.read().decode()
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: is not UTF-8") from None
+    return text, os.name == "posix" and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = nearest(name, known)
+    return f"; did you mean {close.replace('_', '-')!r}?" if close else ""
+
+
+def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
+    """The value of a field, its paths made absolute from `directory` where it has some.
+
+    Raises ValueError, which names `source`, for the home directory of nobody.
+    """
+    before = paths_after(field)
+    if before is None:
+        return value
+    if isinstance(value, list):
+        # No list in it: it would be refused anyway, and in YAML it may contain itself.
+        return [one if isinstance(one, list) else placed(one, field, directory, source) for one in value]
+    if not isinstance(value, str):
+        return value
+    start = value.find(before) + len(before)
+    path = value[start:]
+    # What names no file, such as "", ":rw" or ":memory:", must not come to name one.
+    if not path.partition(":")[0]:
+        return value
+    try:
+        return value[:start] + str(directory / Path(path).expanduser())
+    except RuntimeError:
+        raise ValueError(f"{source}: nobody has the home directory of {path!r}") from None

@@ -1,0 +1,129 @@
+"""The tables in a file of settings that say who may do what. No option of a command line could hold them.
+
+    [scopes]
+    write_file = "files:write"
+    "resource:log" = ["files:read", "files:logs"]
+
+    [principal."alice@example.org"]
+    scopes = ["filesystem:read"]
+    roots = ["alice"]
+
+A principal's entry has `scopes`, the most that it can have, and in place of options of the server what lies within
+what these say. `[principal."*"]` is for all that have none of their own. In a configuration of several servers the
+same stands with each of them, and `principal` with nothing but `scopes` beside all of them.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
+
+from ...auth.policy import Entitlement, Rules, read_scopes
+from .options import Written, read_options
+from .settings_file import settings_in
+
+__all__ = ["TABLES", "Narrowable", "read_rules"]
+
+_KEY = re.compile(r"[A-Za-z0-9_.-]{1,128}|resource:.+|prompt:.+", re.DOTALL)
+
+
+class _Tables(BaseModel):
+    scopes: Any = Field(None, description="the scopes that tools, resources and prompts need")
+    principal: Any = Field(None, description="what single principals may do")
+
+
+TABLES: Mapping[str, FieldInfo] = _Tables.model_fields
+"""The keys of the tables."""
+
+
+@runtime_checkable
+class Narrowable(Protocol):
+    """Settings that can be others for a principal, within their own."""
+
+    narrowing: ClassVar[type[BaseModel]]
+    """What can be said of a principal."""
+
+    def narrowed(self, narrowing: Any) -> BaseModel:
+        """The settings for who has this `narrowing`. Raises ValueError for what these do not allow themselves."""
+
+
+def read_rules(
+    written: Mapping[str, Written],
+    path: Path,
+    settings: BaseModel | None,
+    common: Written | None = None,
+    within: str = "",
+) -> Rules:
+    """The rules that the tables among `written` are, which stand in the file at `path`, for a server with these
+    `settings`, if any. `common` is the table of principals for several servers; `within` is what the keys follow.
+
+    Raises ValueError, in one line, for what is wrong.
+    """
+    scopes = _table(written.get("scopes"))
+    principals = _table(written.get("principal"))
+    own = {
+        name: _entitlement(_mapping(entry, place), path, settings, f'{within}principal."{name}".')
+        for name, (entry, place) in principals.items()
+    }
+    limits = {
+        name: _entitlement(_mapping(*one), path, None, f'principal."{name}".') for name, one in _table(common).items()
+    }
+    return Rules({key: _needed(key, *one) for key, one in scopes.items()}, _united(own, limits))
+
+
+def _table(written: Written | None) -> dict[str, tuple[Any, str]]:
+    """What stands in a table, by its keys, and where."""
+    if written is None:
+        return {}
+    content = _mapping(written.value, written.source)
+    return {key: (value, f'{written.source}."{key}"') for key, value in content.items()}
+
+
+def _mapping(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(key, str) and key for key in value):
+        raise ValueError(f"{place}: has to be a table of names and values")
+    return value
+
+
+def _needed(key: str, value: Any, place: str) -> frozenset[str]:
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"{place}: is neither the name of a tool, nor resource:SCHEME, nor prompt:NAME")
+    return _scopes(value, place)
+
+
+def _scopes(value: Any, place: str) -> frozenset[str]:
+    try:
+        return read_scopes(value)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _entitlement(content: dict[str, Any], path: Path, settings: object, within: str) -> Entitlement:
+    whole = settings if isinstance(settings, Narrowable) else None
+    fields = {} if whole is None else whole.narrowing.model_fields
+    found = settings_in(content, {"scopes": TABLES["scopes"], **fields}, path, within)
+    scopes = found.pop("scopes", None)
+    ceilings = () if scopes is None else (_scopes(*scopes),)
+    if not found or whole is None:
+        return Entitlement(ceilings)
+    narrowing = read_options(whole.narrowing, {}, file=found)
+    try:
+        return Entitlement(ceilings, whole.narrowed(narrowing))
+    except ValueError as error:
+        raise ValueError(f"{path}: {within.removesuffix('.')}: {error}") from None
+
+
+def _united(own: Mapping[str, Entitlement], common: Mapping[str, Entitlement]) -> dict[str, Entitlement]:
+    """What holds where a server says one thing, and all of them together another: both."""
+    united: dict[str, Entitlement] = {}
+    for name in {**common, **own}:
+        mine, ours = (_for(name, entries) for entries in (own, common))
+        united[name] = Entitlement((*mine.ceilings, *ours.ceilings), mine.settings)
+    return united
+
+
+def _for(name: str, entries: Mapping[str, Entitlement]) -> Entitlement:
+    return entries.get(name) or entries.get("*") or Entitlement()

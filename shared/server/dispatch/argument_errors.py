@@ -1,0 +1,72 @@
+"""What is wrong with arguments, told to whoever sent them: which argument, of which object, and what it may be."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...text import nearest
+
+__all__ = ["describe"]
+
+Schema = dict[str, Any]
+
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
+
+
+def describe(error: ValidationError, schema: Schema) -> str:
+    """What is wrong, one clause per argument, without the values themselves; `schema` is what they had to fit, whose
+    root is an object."""
+    errors = error.errors(include_url=False, include_input=False, include_context=False)
+    # The members of a union may have the same to say.
+    return "; ".join(dict.fromkeys(_clause(one["type"], one["loc"], one["msg"], schema) for one in errors))
+
+
+def _clause(kind: str, location: Sequence[int | str], message: str, schema: Schema) -> str:
+    unknown = kind in _UNKNOWN
+    path, found = _follow(location[:-1] if unknown else location, schema)
+    if unknown:
+        message = _unknown(str(location[-1]), [name for one in found for name in one.get("properties", ())])
+    return f"{'.'.join(path)}: {message}" if path else message
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    close = nearest(name, known)
+    if close is not None:
+        return f"unknown argument {name!r}, did you mean {close!r}?"
+    there_are = f"there are: {', '.join(known)}" if known else "it takes none"
+    return f"unknown argument {name!r} ({there_are})"
+
+
+def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], list[Schema]]:
+    """The way to what `location` names, as a reader would write it, and the schemas that this may have."""
+    path: list[str] = []
+    nodes = [schema]
+    for part in location:
+        members = [member for node in nodes for member in _members(node, str(part))]
+        # pydantic puts the member that was tried between a union and what is wrong.
+        if not members:
+            path.append(str(part))
+        inner = members or [one for node in nodes for one in _inside(node, part)]
+        nodes = [_resolved(one, schema) for one in inner]
+    return path, nodes
+
+
+def _members(node: Schema, tried: str) -> list[Schema]:
+    """The member of a union that is called `tried`; all of them where they have no such names."""
+    members: list[Schema] = node.get("anyOf") or node.get("oneOf") or []
+    reference = node.get("discriminator", {}).get("mapping", {}).get(tried, f"#/$defs/{tried}")
+    return [one for one in members if one.get("$ref") == reference] or members
+
+
+def _inside(node: Schema, part: int | str) -> list[Schema]:
+    if isinstance(part, int):
+        several = [*node.get("prefixItems", ())[part : part + 1], node.get("items")]
+    else:
+        several = [node.get("properties", {}).get(part), node.get("additionalProperties")]
+    return [one for one in several if isinstance(one, dict)][:1]
+
+
+def _resolved(node: Schema, schema: Schema) -> Schema:
+    reference = node.get("$ref")
+    return schema["$defs"][reference.removeprefix("#/$defs/")] if reference else node

@@ -1,0 +1,336 @@
+"""What a handler may do besides returning a value: report, ask the client, announce changes."""
+
+import secrets
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ...concurrency import Signal
+from ...errors import DeclarationError, InvalidParams, MissingCapability, PeerError, ToolError
+from ...protocol.identity import Peer
+from ...protocol.records import record
+from ...protocol.session.events import Call
+from ...protocol.session.questions import (
+    Question,
+    elicit_form,
+    elicit_url,
+    end_round,
+    list_roots,
+    question_of,
+    read_answer,
+    sample,
+)
+from ...protocol.signing import digest
+from ...protocol.types.client import CreateMessageResult, ElicitResult, LogLevel, Root
+from ...protocol.wire.jsonrpc import Failure, RequestId, Response
+from ..functions import JsonSchema
+from .argument_errors import describe
+from .call_task import CallTask
+from .changes import Changes
+from .limits import CallLimits
+from .thread_limiter import Turns
+
+if TYPE_CHECKING:
+    from ..running import Running
+    from .connection import Connection
+
+__all__ = ["Answer", "Answers", "Context", "form_schema"]
+
+State = TypeVar("State")
+Form = TypeVar("Form", bound=BaseModel)
+
+_CANNOT_CONFIRM = (
+    "cannot_confirm: this server asks the user before it changes anything, and this client can't be asked. "
+    "It takes a client with elicitation of forms, or the operator to start the server without --confirm."
+)
+_NONE = Failure(None, -32603, "the client ended its stream")
+"""Stands for the answer of a client that will not answer any more."""
+
+
+class Answers:
+    """What the client answers to the questions of one connection, kept until somebody asks for it."""
+
+    __slots__ = ("_by_id", "_come", "is_finished")
+
+    def __init__(self) -> None:
+        self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections are ever asked
+        self._come: Signal | None = None
+        self.is_finished = False
+        """Whether the client will answer nothing more."""
+
+    def expect(self, ids: Iterable[int]) -> None:
+        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
+        self._by_id = {**(self._by_id or {}), **dict.fromkeys(ids)}
+
+    def forget(self, ids: Collection[int]) -> None:
+        """No longer."""
+        self._by_id = {id_: answer for id_, answer in (self._by_id or {}).items() if id_ not in ids} or None
+
+    def settle(self, id: RequestId, answer: Response | Failure) -> None:
+        """Takes an answer in, if it is expected."""
+        if self._by_id is not None and id in self._by_id:
+            self._by_id[id] = answer
+            self._wake()
+
+    def finish(self) -> None:
+        """The client will answer nothing more."""
+        self.is_finished = True
+        self._wake()
+
+    async def wait(self, id: int) -> Response | Failure:
+        """Waits for the answer to our request `id`, which is expected."""
+        while (answer := (self._by_id or {})[id]) is None:
+            if self.is_finished:
+                return _NONE
+            self._come = self._come or Signal()
+            await self._come.wait()
+        return answer
+
+    def _wake(self) -> None:
+        if self._come is not None:
+            self._come.wake()
+
+
+@record
+class Answer(Generic[Form]):
+    """What the user did with a form; `data` is there when it was accepted."""
+
+    action: Literal["accept", "decline", "cancel"]
+    data: Form | None = None
+
+
+class _Agreement(BaseModel):
+    """Nothing to fill in: to accept it is to agree."""
+
+
+@record
+class Context(Generic[State]):
+    """One call's view of its server and its client."""
+
+    call: Call
+    link: "Connection"
+    """The connection. It and the call are for the handlers of this package, not for authors."""
+    running: "Running[Any]"
+    state: State
+    """What the server's lifespan yielded."""
+    budget: CallLimits
+    """What the call may cost."""
+
+    @property
+    def id(self) -> RequestId:
+        """The client's name for the call, as long as it is not over."""
+        return self.call.id
+
+    @property
+    def peer(self) -> Peer:
+        """Who calls. Its version is nobody's business but the protocol's."""
+        return self.call.peer
+
+    @property
+    def may_be_task(self) -> bool:
+        """Whether the call is a task, or becomes one where it lasts: it may then take all the seconds of `budget`."""
+        return self.call.task is not None
+
+    @property
+    def settings(self) -> Any:
+        """What the operator has set: an instance of the server's model."""
+        return self.running.settings
+
+    @property
+    def changes(self) -> Changes:
+        """Where changes are told."""
+        return self.running.changes
+
+    @property
+    def owner(self) -> str:
+        """To whom belongs what is kept for later calls: whom the transport authenticated, else the session; of a
+        request that stands for itself all that come from its address. Empty where nobody else is."""
+        return self.call.peer.owner or self.link.client
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tells the client how far the call is, if it asked; `progress` must grow from one report to the next. Of a
+        task it becomes what its status says."""
+        if self.call.task is not None:
+            await self.call.task.report(progress, total, message)
+        self.link.session.progress(self.call, progress, total, message)
+        await self._flush()
+
+    async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
+        """Sends the client a log message, if it wants that level. Never put secrets in `data`."""
+        self.link.session.log(self.call, level, data, logger)
+        await self._flush()
+
+    def wants_log(self, level: LogLevel) -> bool:
+        """Whether the client is sent messages of that level: for what takes work to find out."""
+        return self.link.session.wants_log(self.call, level)
+
+    def turn(self, of: Turns | None = None, *, brief: bool = False) -> AbstractAsyncContextManager[None]:
+        """Waits until it is this client's turn for work in a thread, or for what `of` is about, which it then has.
+
+        The time counts against the budget of the call. Work is `brief` where it is bounded to less than a second, and
+        then waits for no other; what takes a millisecond at most needs no turn.
+        """
+        turns = self.running.brief_turns if brief else self.running.turns
+        return (of or turns).take(self.link.client)
+
+    async def close_stream(self, retry_ms: int = 1_000) -> None:
+        """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.
+
+        For long calls over HTTP, which then hold no connection. Does nothing where the protocol has no such thing:
+        on other transports, in versions before 2025-11-25, and without sessions.
+        """
+        self.link.session.pause(self.call, retry_ms)
+        await self._flush()
+
+    async def _flush(self) -> None:
+        # Of a call that is answered nothing is sent: it waits for no peer that is slow, or gone.
+        if not self.call.is_over:
+            await self.link.flush()
+
+    async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
+        """Asks the user to fill in a form; `key` names the question within this call.
+
+        Waits for the answer where the protocol allows it, or where the call has become a task, else ends the call
+        and finds the answer when the client calls again: so **ask before you act**. Raises MissingCapability where
+        the client has no forms.
+        """
+        schema = form_schema(form)
+        answer: ElicitResult = (await self.inputs({key: elicit_form(message, schema)}))[key]
+        if answer.action != "accept":
+            return Answer(answer.action)
+        try:
+            return Answer("accept", form.model_validate(answer.content or {}))
+        except ValidationError as error:
+            raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error, schema)}") from None
+
+    async def confirm(self, message: str, *unsaid: object) -> None:
+        """Has the user agree to what `message` says will be done. Raises ToolError where the user does not agree, or
+        can't be asked. **Confirm before you act**, and check afterwards that things are still as they were said to
+        be.
+
+        `unsaid` is what else makes out the act, such as the version of a file that is replaced and what is put there:
+        consent to one is none to another, also where the call comes again with the answer. It counts by its `repr`.
+        """
+        key = digest(repr((message, unsaid)))[:16]
+        try:
+            answer = await self.ask(f"confirm {key}", message, _Agreement)
+        except MissingCapability:
+            raise ToolError(_CANNOT_CONFIRM) from None
+        if answer.action != "accept":
+            raise ToolError("declined: the user did not agree; nothing was changed")
+
+    async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
+        """Asks the user to open `url`. Acceptance says that it was opened, not that anything was done there."""
+        question = elicit_url(message, url, secrets.token_urlsafe(16))
+        result: ElicitResult = (await self.inputs({key: question}))[key]
+        return result
+
+    async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
+        """Has the client's model complete a conversation; `params` as in `sampling/createMessage`."""
+        result: CreateMessageResult = (await self.inputs({key: sample(params)}))[key]
+        return result
+
+    async def roots(self, key: str = "roots") -> list[Root]:
+        """The directories the user works in. They guide; they never permit."""
+        return list((await self.inputs({key: list_roots()}))[key].roots)
+
+    async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
+        """Asks several questions at once; the answers as models, by key. Raises like `ask`, and PeerError
+        where the client answers with an error."""
+        if (task := self._task) is not None:
+            answers = await task.ask(questions)
+            return {key: read_answer(question, answers[key]) for key, question in questions.items()}
+        async with self._asked(questions) as asked:
+            return {key: await self._settled(questions[key], one) for key, one in asked.items()}
+
+    @property
+    def _task(self) -> CallTask | None:
+        """What stands for the client, where the call has become a task."""
+        task: CallTask | None = self.call.task
+        return task if task is not None and task.is_detached else None
+
+    async def _settled(self, question: Question, asked: Any) -> Any:
+        if not isinstance(asked, int):
+            return asked
+        answer = await self._answer(asked)
+        if isinstance(answer, Failure):
+            raise PeerError(f"the client refused {question.method}", code=-32603)
+        return read_answer(question, answer.result)
+
+    async def _answer(self, asked: int) -> Response | Failure:
+        await self.link.flush()
+        with self.link.calls.paused(self.call):
+            return await self.link.answers.wait(asked)
+
+    async def pass_on(self, requests: Mapping[str, tuple[str, dict[str, Any]]], carried: Any) -> dict[str, Any]:
+        """Asks what another server has asked, by key the method and params; the answers as they came.
+
+        Waits for them where the protocol allows it, else ends the call: its next round has them in
+        `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises like `inputs`, and
+        RpcError with the error that the client answers with.
+        """
+        questions = {key: question_of(*request) for key, request in requests.items()}
+        if (task := self._task) is not None:
+            return await task.ask(questions)
+        if not self.peer.lasts:
+            raise end_round(questions, self.peer, carried)
+        async with self._asked(questions) as asked:
+            answers = {key: await self._answer(id_) for key, id_ in asked.items()}
+        for answer in answers.values():
+            if isinstance(answer, Failure):
+                raise PeerError(answer.message, code=answer.code, data=answer.data)
+        return {key: answer.result for key, answer in answers.items() if isinstance(answer, Response)}
+
+    @asynccontextmanager
+    async def _asked(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
+        """As long as the block the client is asked; by key the id of each question, or the answer it has brought."""
+        session = self.link.session
+        asked = session.ask(self.call, questions)
+        sent = [one for one in asked.values() if isinstance(one, int)]
+        self.link.answers.expect(sent)
+        try:
+            yield asked
+        finally:
+            self.link.answers.forget(sent)
+            for id_ in sent:
+                session.withdraw(id_, "no longer needed")
+            if sent:
+                self.link.soon()  # the call may be over, and nothing else of it leave
+
+
+# A pydantic model as the flat form that elicitation allows (2025-11-25, Elicitation, Requested Schema)
+
+_KINDS = ("string", "number", "integer", "boolean")
+_FORMATS = (None, "email", "uri", "date", "date-time")
+_TEXT = {"format", "minLength", "maxLength", "enum", "enumNames", "oneOf"}
+_NUMBER = {"minimum", "maximum"}
+_SEVERAL = {"items", "minItems", "maxItems"}
+_KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _SEVERAL
+
+
+@lru_cache(1_000)
+def form_schema(form: type[BaseModel]) -> dict[str, Any]:
+    """The schema of `form`, which nobody may change. Raises DeclarationError for fields that no form can show: they
+    must be strings, numbers, booleans, or choices of strings, one or several, and bounds must be inclusive."""
+    schema = form.model_json_schema(schema_generator=JsonSchema)
+    fields = {name: _field(form, name, field) for name, field in schema.get("properties", {}).items()}
+    made: dict[str, Any] = {"type": "object", "properties": fields}
+    if schema.get("required"):
+        made["required"] = schema["required"]
+    return made
+
+
+def _field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:
+    if "const" in field:
+        field = {"type": "string", "enum": [field.pop("const")], **field}
+    items = field.get("items", {})
+    several = field.get("type") == "array" and ("enum" in items or "anyOf" in items)
+    if field.get("type") not in _KINDS and not several:
+        raise DeclarationError(f"{form.__name__}.{name}: a form holds strings, numbers, booleans and choices only")
+    strange = sorted(field.keys() - _KEYWORDS)
+    if strange or field.get("format") not in _FORMATS:
+        raise DeclarationError(f"{form.__name__}.{name}: no form shows {', '.join(strange) or field['format']!r}")
+    return field

@@ -1,0 +1,266 @@
+"""One function per method of the protocol that needs the application, and CORE, the extension that they are.
+
+Each takes the running server, the call's context and its validated params, and returns a result of the newest
+version. The pages of lists that don't depend on who asks are kept in `Listings`.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ...concurrency import background
+from ...errors import InvalidParams, ResourceNotFound
+from ...protocol.methods import REQUESTS
+from ...protocol.pagination import cursor_at, page, position_of
+from ...protocol.session.subscriptions import LISTS, Listen
+from ...protocol.shaping import CachedResult
+from ...protocol.signing import Signer
+from ...protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
+from ...protocol.types.resources import (
+    CONDITIONAL_READS,
+    ListenParams,
+    ReadResourceParams,
+    SubscriptionFilter,
+    UriParams,
+)
+from ...protocol.types.tools import ListParams
+from ..completion import completion
+from ..extension import Capability, Extension, Follow
+from ..tools import call_tool
+from .conditional_reads import held_etag, tagged
+from .context import Context
+
+if TYPE_CHECKING:
+    from ..running import Running
+
+__all__ = [
+    "CORE",
+    "FRESH_MS",
+    "Listings",
+    "complete",
+    "get_prompt",
+    "list_prompts",
+    "list_resources",
+    "list_templates",
+    "list_tools",
+    "listen",
+    "read_resource",
+    "subscribe",
+    "unsubscribe",
+]
+
+
+FRESH_MS = 60_000
+"""Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
+
+_Entries = list[dict[str, Any]]
+_NOTHING: tuple[_Entries | None, CachedResult] = (None, CachedResult({}))
+
+
+class Listings:
+    """The pages of the lists that are the same for every caller: each is made once, for as long as the entries on
+    offer stay the same ones. These are compared each time, so nobody has to say that something changed. There are as
+    many pages as cursors were issued."""
+
+    def __init__(self) -> None:
+        self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}
+
+    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, signer: Signer) -> CachedResult:
+        """The page of the list `what` that begins at `cursor`, as a result that anyone may cache.
+
+        Raises InvalidParams for a cursor that was not issued for this list.
+        """
+        made_of, made = self._pages.get((what, cursor, size), _NOTHING)
+        if made_of == entries:
+            return made
+        shown, following = page(entries, cursor, name=what, size=size, signer=signer)
+        result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
+        if following is not None:
+            result["nextCursor"] = following
+        made = CachedResult(result)
+        self._pages[what, cursor, size] = list(entries), made
+        return made
+
+
+def _listing(running: "Running[Any]", what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
+    return running.listings.page(what, items, params.cursor, size=running.page_size, signer=running.signer)
+
+
+async def list_tools(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`tools/list`: the same for every caller, so it may be cached by anyone."""
+    return _listing(running, "tools", running.features.tools.listed(running.settings), params)
+
+
+async def list_resources(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`resources/list`."""
+    await running.changes.want_resources()
+    name, size = context.peer.own_list("resources"), running.page_size
+    start = position_of(params.cursor, name=name, signer=running.signer)
+    # One more than is shown, to know whether there is a next page.
+    found = await running.features.resources.page(context, start, size + 1)
+    following = cursor_at(start + size, name=name, signer=running.signer) if len(found) > size else None
+    more = {} if following is None else {"nextCursor": following}
+    return {"resources": [one.to_wire() for one in found[:size]], **more}
+
+
+async def list_templates(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`resources/templates/list`."""
+    return _listing(running, "resourceTemplates", running.features.resources.templates(), params)
+
+
+async def read_resource(running: "Running[Any]", context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
+    """`resources/read`. Raises ResourceNotFound, and InvalidParams for an etag that is none."""
+    held = held_etag(context.peer, params.meta)
+    resource, variables = running.features.resources.match(params.uri)
+    return tagged(await resource.read(context, params.uri, variables), held)
+
+
+async def list_prompts(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+    """`prompts/list`."""
+    source = running.features.prompts.source
+    if source is None:
+        return _listing(running, "prompts", running.features.prompts.listed(), params)
+    name = context.peer.own_list("prompts")
+    at = position_of(params.cursor, name=name, signer=running.signer)
+    shown, following = await running.features.prompts.page(context, source, at, running.page_size)
+    more = {} if following is None else {"nextCursor": cursor_at(following, name=name, signer=running.signer)}
+    return {"prompts": shown, **more}
+
+
+async def get_prompt(running: "Running[Any]", context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
+    """`prompts/get`."""
+    return await running.features.prompts.render(context, params.name, params.arguments)
+
+
+async def complete(running: "Running[Any]", context: Context[Any], params: CompleteParams) -> dict[str, Any]:
+    """`completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
+    features = running.features
+    if isinstance(params.ref, PromptReference):
+        found = await features.prompts.suggest(context, params.ref.name, params.argument, params.context.arguments)
+        if found is not None:
+            return completion(*found)
+    elif not features.resources.knows(params.ref.uri):
+        raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}")
+    return await features.completions.complete(context, params)
+
+
+async def subscribe(running: "Running[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
+    """`resources/subscribe` of the handshake era. Raises ResourceNotFound where the URI is not served."""
+    subscriptions = context.link.session.subscriptions
+    if params.uri in subscriptions.subscribed:
+        return {}
+    if len(subscriptions.subscribed) >= running.limits.subscriptions:
+        raise InvalidParams(f"there are {running.limits.subscriptions} subscriptions, the most there may be")
+    with subscriptions.coming(params.uri) as still_wanted:
+        key = await running.changes.hold(context, params.uri, context.link.client)
+        unheld = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
+    await running.changes.release(unheld, context.link.client)
+    return {}
+
+
+async def unsubscribe(running: "Running[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
+    """`resources/unsubscribe`; fine where there is no such subscription."""
+    unheld = context.link.session.subscriptions.unsubscribe(params.uri)
+    await running.changes.release(unheld, context.link.client)
+    return {}
+
+
+async def listen(running: "Running[Any]", context: Context[Any], params: ListenParams) -> dict[str, Any]:
+    """`subscriptions/listen`: acknowledges what is served, then stays open until either side ends it."""
+    wanted, session = params.notifications, context.link.session
+    if len(wanted.resource_subscriptions) > running.limits.subscriptions:
+        raise InvalidParams(f"a stream may hold {running.limits.subscriptions} resource subscriptions at most")
+    uris: dict[str, str] = {}
+    others: dict[str, object] = {}
+    follows: list[Follow] = []
+    call = context.call
+    for extension in running.extensions:
+        if extension.listens is not None and (served := await extension.listens(running, context, wanted)):
+            others.update(served[0])
+            follows.append(served[1])
+    try:
+        for uri in dict.fromkeys(wanted.resource_subscriptions):
+            with suppress(ResourceNotFound):
+                uris[uri] = await running.changes.hold(context, uri, context.link.client)
+        lists = _wanted_lists(running, wanted)
+        if "resources" in lists:
+            await running.changes.want_resources()
+        session.acknowledge(call, Listen(call.id, lists, uris, others))
+        await context.link.flush()
+        await _until_closing(context, follows)
+        session.end_listen(call)
+    finally:
+        if not call.is_over:
+            session.subscriptions.close(call.id)
+        await running.changes.release(uris.values(), context.link.client)
+    return {}
+
+
+async def _until_closing(context: Context[Any], follows: Sequence[Follow]) -> None:
+    """Tells what comes until the server ends the stream."""
+    if not follows:
+        await context.link.closing()
+        return
+    async with background() as tasks:
+        for follow in follows:
+            tasks.start_soon(follow)
+        await context.link.closing()
+
+
+def _wanted_lists(running: "Running[Any]", wanted: SubscriptionFilter) -> frozenset[str]:
+    asked = {
+        "tools": wanted.tools_list_changed,
+        "prompts": wanted.prompts_list_changed,
+        "resources": wanted.resources_list_changed,
+    }
+    return frozenset(name for name in LISTS if asked[name] and running.identity.has((name, "listChanged")))
+
+
+def _tools(running: "Running[Any]") -> dict[str, Any] | None:
+    return {"listChanged": True} if len(running.features.tools) else None
+
+
+def _resources(running: "Running[Any]") -> dict[str, Any] | None:
+    subscribe = {"subscribe": True} if running.changes.on_subscribe is not None else {}
+    return {**subscribe, "listChanged": True} if len(running.features.resources) else None
+
+
+def _conditional_reads(running: "Running[Any]") -> dict[str, Any] | None:
+    return {} if len(running.features.resources) else None
+
+
+def _prompts(running: "Running[Any]") -> dict[str, Any] | None:
+    prompts = running.features.prompts
+    return {"listChanged": True} if len(prompts) or prompts.source is not None else None
+
+
+def _completions(running: "Running[Any]") -> dict[str, Any] | None:
+    features = running.features
+    return {} if len(features.completions) or features.prompts.source is not None else None
+
+
+CORE = Extension[Any](
+    "core",
+    methods=REQUESTS,
+    handlers={
+        "tools/list": list_tools,
+        "tools/call": call_tool,
+        "resources/list": list_resources,
+        "resources/templates/list": list_templates,
+        "resources/read": read_resource,
+        "resources/subscribe": subscribe,
+        "resources/unsubscribe": unsubscribe,
+        "prompts/list": list_prompts,
+        "prompts/get": get_prompt,
+        "completion/complete": complete,
+        "subscriptions/listen": listen,
+    },
+    declares=(
+        Capability(("tools",), _tools),
+        Capability(("resources",), _resources),
+        Capability(("extensions", CONDITIONAL_READS), _conditional_reads),
+        Capability(("prompts",), _prompts),
+        Capability(("completions",), _completions),
+    ),
+)
+"""The methods of the protocol itself. Those without a handler are answered by the session."""

@@ -1,0 +1,51 @@
+"""What one peer may take of a server, whatever it sends, and what one call may cost."""
+
+from dataclasses import replace
+
+from ...protocol.records import record
+
+__all__ = ["CallLimits", "Limits"]
+
+
+@record
+class Limits:
+    """Caps per connection or HTTP session. Each is an option of every server."""
+
+    concurrent_calls: int = 64
+    """Calls running at once; more wait their turn."""
+    waiting_calls: int = 100_000
+    """Calls that may wait; more are refused."""
+    subscriptions: int = 10_000
+    """Resource subscriptions."""
+    streams: int = 64
+    """Listen streams open at once, together with the results of tasks that are waited for."""
+    waiting_messages: int = 256
+    """Messages not yet taken by a slow peer, before we stop reading what it sends."""
+    roots_seconds: float = 10.0
+    """Time for a client to name its roots, where a server works in these only."""
+    drain_seconds: float = 5.0
+    """Time for calls under way to finish when the peer ends its stream or the server stops."""
+
+
+@record
+class CallLimits:
+    """Caps for one call. The operator sets them; a model's arguments can only tighten them.
+
+    The defaults stay under what hosts accept: results over 1 MB are dropped by Claude Desktop, and calls over
+    60 seconds by its older builds.
+    """
+
+    result_bytes: int = 900_000
+    """The whole result as JSON."""
+    seconds: float = 45.0
+    """Wall time until the call is stopped."""
+    entries: int = 10_000
+    """List entries, rows, matches."""
+
+    def lasting(self, seconds: float) -> "CallLimits":
+        """The same for a call that may last so many `seconds`."""
+        return replace(self, seconds=seconds)
+
+    def entries_within(self, asked: int | None) -> int:
+        """`asked` entries, or the cap where that is less or nothing was asked."""
+        return self.entries if asked is None else min(asked, self.entries)

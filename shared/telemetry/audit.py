@@ -1,0 +1,309 @@
+"""Who has done what: a line of JSON for each request that a handler was asked, and for each that was refused.
+
+What a call was about is a digest of its arguments, or the arguments without their secrets. Where a call is made of
+another one, as by the door to many servers, the innermost is written down, under the name of the server it is of.
+
+Where lines can't be written, on a full disk for one, that is logged once, counted, and work goes on; or, where lines
+are required, they are kept, and no more work is taken on until they are written.
+"""
+
+import asyncio
+import json
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CallTimeout, InputRequired, InternalError, RpcError, ToolError
+from ..protocol.http.rules import Refusal
+from ..protocol.identity import Principal
+from ..protocol.methods import Method
+from ..protocol.records import record
+from ..protocol.session.events import Call
+from ..server.dispatch.context import Context
+from ..server.extension import Extension
+from ..server.features import Handler
+from ..server.running import Running
+from ..tracing.trace_context import current
+from .floods import Floods
+from .trace import redacted
+
+if TYPE_CHECKING:
+    from .audit_file import AuditFile  # what only a log needs that is kept
+
+__all__ = ["Arrival", "Audit", "arrival", "audited"]
+
+log = logging.getLogger("shared.audit")
+
+MOST_WAITING = 10_000
+"""Lines that are kept until they can be written."""
+AGAIN_SECONDS = 0.5
+"""How long after a failure it is tried again."""
+MOST_REFUSED = 1_000
+"""Of these, those that tell of refusals: what was done is more than what was not."""
+_TOO_MANY_REQUESTS = 429
+
+
+@record
+class Arrival:
+    """What is known of the HTTP request that a call came with."""
+
+    address: str
+    session: str | None
+    """A digest of its id: who has that has the session."""
+
+
+arrival: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
+"""That of the request being served, where it came over HTTP and somebody writes down what is done."""
+
+
+@record
+class _Note:
+    """Whether a call within another one was written down."""
+
+    is_written: list[bool]
+
+
+_outer: ContextVar[_Note | None] = ContextVar("outer", default=None)
+
+
+class Audit:
+    """The log of one program, for all its servers."""
+
+    def __init__(
+        self,
+        file: "AuditFile",
+        *,
+        arguments: bool = False,
+        required: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`arguments` are written without their secrets, in place of a digest; `required` lines are kept until they
+        are written."""
+        self.arguments = arguments
+        self.lost = 0
+        """How many lines were not written, and will not be."""
+        self._file = file
+        self._clock = clock
+        self._required = required
+        self._waiting: deque[bytes] = deque()
+        self._fails = False
+        self._again = 0.0
+        self._floods = Floods(self._write_refusal, clock)
+
+    def write(self, entry: dict[str, Any], most: int = MOST_WAITING) -> None:
+        """Writes a line down, after those that wait, which are `most` at most. Never raises."""
+        line = _line({"time": _now(), **entry})
+        if (self._waiting or not self._written(line)) and not self._keep(line, most):
+            self.lost += 1
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether nothing may be done, as lines wait that can't be written."""
+        self._floods.settle()
+        if self._waiting and self._clock() >= self._again:
+            self._catch_up()
+        return bool(self._waiting)
+
+    def refused(self, server: str, refusal: Refusal, principal: Principal | None) -> None:
+        """Writes down that an HTTP request was refused, or a call of a WebSocket. Of a client that does too much, or
+        that nobody knows, one line a second says how often."""
+        about = _about(principal)
+        entry = {**about, "server": server, "outcome": "refused", "status": refusal.status}
+        entry["reason"] = refusal.failure.message
+        if principal is not None and refusal.status != _TOO_MANY_REQUESTS:
+            self._write_refusal(entry)
+        else:
+            client = about.get("principal") or about.get("address")
+            self._floods.add((client, server, refusal.status), entry)
+
+    def close(self) -> None:
+        """Writes what waits, where that can be, and closes the file."""
+        self._floods.settle(everything=True)
+        self._catch_up()
+        if self._waiting:
+            log.error("%d lines of the audit log could not be written", len(self._waiting))
+        self._file.close()
+
+    def _write_refusal(self, entry: dict[str, Any]) -> None:
+        self.write(entry, MOST_REFUSED)
+
+    def _keep(self, line: bytes, most: int) -> bool:
+        if not self._required or len(self._waiting) >= most:
+            return False
+        self._waiting.append(line)
+        return True
+
+    def _catch_up(self) -> None:
+        while self._waiting and self._written(self._waiting[0]):
+            self._waiting.popleft()
+
+    def _written(self, line: bytes) -> bool:
+        try:
+            self._file.write(line)
+        except (OSError, ValueError) as error:
+            self._again = self._clock() + AGAIN_SECONDS
+            if not self._fails:
+                then = "no more work is taken on until it can" if self._required else "work goes on"
+                log.error("the audit log can't be written: %s; %s", error, then)
+            self._fails = True
+            return False
+        if self._fails:
+            log.warning("the audit log is written again; %d lines are lost", self.lost)
+        self._fails = False
+        return True
+
+
+def audited(audit: Audit, server: str) -> Extension[Any]:
+    """The extension that writes down what is done by the server of that name. It is around all others."""
+
+    def around(method: Method, handler: Handler) -> Handler:
+        async def handled(running: Running[Any], context: Context[Any], params: Any) -> Any:
+            if audit.is_blocked:
+                raise InternalError("the audit log can't be written; no work is taken on until it can")
+            return await _Call(audit, server, method, context).run(handler, running, params)
+
+        return handled
+
+    extension = Extension[Any]("audit", around=around)
+    extension.outermost = 2
+    return extension
+
+
+class _Call:
+    """One request that a handler is asked."""
+
+    def __init__(self, audit: Audit, server: str, method: Method, context: Context[Any]) -> None:
+        self._audit = audit
+        self._server = server
+        self._method = method
+        self._context = context
+        self._raw = context.call.raw or {}
+
+    async def run(self, handler: Handler, running: Running[Any], params: Any) -> Any:
+        """What `handler` gives, once it is written down."""
+        outer, note = _outer.get(), _Note([False])
+        token = _outer.set(note)
+        began, result = time.perf_counter(), None
+        try:
+            result = await handler(running, self._context, params)
+            return result
+        finally:
+            _outer.reset(token)
+            error = sys.exc_info()[1] if result is None else None
+            is_over = _is_cancelled(self._context.call)
+            outcome = _outcome_of(result) if error is None else _outcome_of_error(error, is_over=is_over)
+            if not note.is_written[0]:
+                self._write(outcome, time.perf_counter() - began, result)
+            if outer is not None:
+                outer.is_written[0] = True
+
+    def _write(self, outcome: dict[str, Any], seconds: float, result: Any) -> None:
+        call, raw = self._context.call, self._raw
+        about = _about(call.peer.principal)
+        if "session" not in about and call.peer.session is not None:
+            about["session"] = f"#{call.peer.session}"
+        info = call.peer.info or {}
+        arguments = {name: value for name, value in raw.items() if name != "_meta"}
+        self._audit.write(
+            {
+                **about,
+                **({"client": redacted(str(info["name"])[:200])} if info.get("name") else {}),
+                "server": self._server,
+                "method": self._method.name,
+                **_object(self._method.name, arguments),
+                **self._said(arguments),
+                **outcome,
+                "ms": round(seconds * 1_000, 3),
+                "bytes_in": len(_canonical(raw)),
+                "bytes_out": 0 if result is None else len(_canonical(result)),
+            }
+        )
+
+    def _said(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What the call was about."""
+        if self._audit.arguments:
+            hidden = {"taskId", "requestState"} & arguments.keys()
+            shown = {name: "[redacted]" if name in hidden else value for name, value in arguments.items()}
+            return {"arguments": redacted(shown.get("arguments", shown))}
+        return {"arguments_sha256": sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()}
+
+
+def _is_cancelled(call: Call) -> bool:
+    """Whether somebody has given the call up; one that became a task was answered long before it ended."""
+    return call.is_over if call.link is not None else call.outlet is None
+
+
+def _object(method: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What a call names."""
+    name, uri = arguments.get("name"), arguments.get("uri")
+    named: dict[str, Any] = {}
+    if isinstance(name, str):
+        named["prompt" if method.startswith("prompts/") else "tool"] = name[:500]
+    if isinstance(uri, str):
+        named["uri"] = redacted(uri[:2_000])
+    return named
+
+
+def _about(principal: Principal | None) -> dict[str, Any]:
+    """Who asks, as far as that is known."""
+    came = arrival.get()
+    about: dict[str, Any] = {}
+    if principal is not None:
+        about = {"principal": principal.key}
+        if principal.name:
+            about["name"] = principal.name
+        if principal.client is not None:
+            about["token_client"] = principal.client
+    if came is not None:
+        about["address"] = came.address
+        if came.session is not None:
+            about["session"] = came.session
+    if (span := current.get()) is not None:
+        about["trace"] = span.trace_id
+    return about
+
+
+def _outcome_of(result: Any) -> dict[str, Any]:
+    if isinstance(result, dict) and result.get("isError"):
+        return {"outcome": "tool_error"}
+    return {"outcome": "ok"}
+
+
+def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
+    match error:
+        case asyncio.CancelledError():
+            # Nobody has cancelled it where it is still to be answered: its time was up.
+            return {"outcome": "cancelled" if is_over else "timeout"}
+        case CallTimeout():
+            return {"outcome": "timeout"}
+        case InputRequired():
+            return {"outcome": "input_required"}
+        case ToolError():
+            return {"outcome": "tool_error"}
+        case RpcError():
+            return {"outcome": error.kind or "error", "code": error.code}
+        case _:
+            return {"outcome": "error"}
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    try:
+        text = json.dumps(entry, separators=(",", ":"), default=str, allow_nan=False)
+    except ValueError:  # JSON has no such numbers, though Python reads them
+        entry = json.loads(json.dumps(entry, default=str), parse_constant=str)
+        text = json.dumps(entry, separators=(",", ":"))
+    return text.encode() + b"\n"
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,141 @@
+"""Log lines on stderr, which belongs to people: as text, or as JSON for machines that collect them.
+
+A host may give us a stderr that it never reads. Lines are therefore written by a thread of their own, which may
+block for as long as it likes; while it does, a limited number of lines waits and the rest is counted and dropped. So
+logging never holds up the protocol. The thread starts with the first line and does not keep the process alive.
+"""
+
+import logging
+import os
+import threading
+from collections import deque
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic_core import to_json
+
+from ..tracing.trace_context import current
+
+__all__ = ["LogThread", "server_name", "set_up_logging"]
+
+server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
+"""Which of several servers in one process is at work here; lines name it. None where there is only one."""
+
+MAX_WAITING = 10_000
+"""Lines that wait for a stderr that takes none."""
+LAST_WORDS_SECONDS = 0.5
+"""How long the end of the program waits for the last lines to leave."""
+
+
+class LogThread(logging.Handler):
+    """Writes log lines to a file descriptor, without ever waiting for it."""
+
+    def __init__(self, fd: int = 2) -> None:
+        super().__init__()
+        self._fd = fd
+        self._lines: deque[bytes] = deque()
+        self._dropped = 0
+        self._is_writing = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Has the record written soon, or counts it where too many wait already."""
+        line = self._encoded(record)
+        with self._changed:
+            if len(self._lines) < MAX_WAITING:
+                self._lines.append(line)
+            else:
+                self._dropped += 1
+            self._changed.notify_all()
+            # Not alive either in a forked child, where only the thread that forked goes on.
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
+                self._thread.start()
+
+    def flush(self) -> None:
+        """Waits until all lines are written, but not for long. Python calls this when the program ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._lines or self._is_writing), LAST_WORDS_SECONDS)
+
+    def _write_on(self) -> None:
+        while True:
+            line = self._next()
+            try:
+                while line:
+                    # Not by sys.stderr: blocked in there at the end, this thread would hold a lock Python wants.
+                    line = line[os.write(self._fd, line) :]
+            except OSError:
+                continue
+
+    def _next(self) -> bytes:
+        with self._changed:
+            self._is_writing = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._lines)
+            self._is_writing = True
+            dropped, self._dropped = self._dropped, 0
+            line = self._lines.popleft()
+        return self._encoded(_note(dropped)) + line if dropped else line
+
+    def _encoded(self, record: logging.LogRecord) -> bytes:
+        return self.format(record).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _note(dropped: int) -> logging.LogRecord:
+    text = "%d lines were dropped: nobody read stderr"
+    return logging.makeLogRecord({"name": "shared.logs", "levelname": "WARNING", "msg": text, "args": (dropped,)})
+
+
+class _Text(logging.Formatter):
+    def __init__(self, worker: int | None = None) -> None:
+        which = "" if worker is None else f" [worker {worker}]"
+        super().__init__(f"%(asctime)s %(levelname)s %(name)s{which}%(server)s%(trace)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        server = server_name.get()
+        record.server = "" if server is None else f" [{server}]"
+        span = current.get()
+        record.trace = "" if span is None else f" trace_id={span.trace_id} span_id={span.span_id}"
+        return super().format(record)
+
+
+class _Json(logging.Formatter):
+    def __init__(self, worker: int | None = None) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if self._worker is not None:
+            line["worker"] = self._worker
+        server = server_name.get()
+        if server is not None:
+            line["server"] = server
+        span = current.get()
+        if span is not None:
+            line |= {"trace_id": span.trace_id, "span_id": span.span_id}
+        line |= getattr(record, "fields", {})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        # Names of files may hold bytes that are no UTF-8; Python has them as lone surrogates, which JSON can't say.
+        return to_json({key: _sayable(value) for key, value in line.items()}).decode()
+
+
+def _sayable(value: Any) -> Any:
+    return value.encode("utf-8", "backslashreplace") if isinstance(value, str) else value
+
+
+def set_up_logging(level: str, style: str, worker: int | None = None) -> None:
+    """Sends log records of `level` and above, and warnings, to stderr, in the "text" or the "json" style. Where this
+    is one of several processes that serve the same port, `worker` is its number, which each line names."""
+    handler = LogThread()
+    handler.setFormatter(_Json(worker) if style == "json" else _Text(worker))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)

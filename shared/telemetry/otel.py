@@ -1,0 +1,240 @@
+"""Spans and counts to an OpenTelemetry collector, by OTLP over HTTP: the only file that knows the library.
+
+It is loaded where an operator names a collector. Whoever wants spans asks `shared.tracing.spans` for them. The
+library sends by threads of its own, from queues that are bounded: a collector that is slow or gone costs spans, and
+no request waits for it. The variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES,
+OTEL_TRACES_SAMPLER and OTEL_METRIC_EXPORT_INTERVAL.
+"""
+
+import logging
+import os
+import threading
+import time
+from asyncio import CancelledError
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import Token
+from functools import partial
+from types import TracebackType
+from typing import Any
+from uuid import uuid4
+
+from opentelemetry import context as ambient
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.metrics import CallbackOptions, Observation
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import MetricExportResult, MetricsData, PeriodicExportingMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+
+from ..errors import InputRequired, RpcError
+from ..tracing.spans import Attributes, Kind, trace_by
+from ..tracing.trace_context import TraceContext, current
+from .measures import BY, DURATION, MEASURES, Measure
+from .metrics import BUCKETS, Figures, Labels, Metrics
+from .trace import redacted
+
+__all__ = ["Telemetry"]
+
+log = logging.getLogger("shared.otel")
+
+LAST_SECONDS = 3.0
+"""How long the end of the program waits for what is still to be sent."""
+_SCOPE = "mcp-server-bundle"
+_KINDS = {"internal": trace.SpanKind.INTERNAL, "client": trace.SpanKind.CLIENT, "server": trace.SpanKind.SERVER}
+_LONGEST = 500
+"""Characters of the text of an error."""
+
+
+class Telemetry:
+    """What is sent of one program. It ends by `close`."""
+
+    def __init__(self, url: str, service: str, version: str) -> None:
+        """`url` is where the receiver is, without `/v1/traces`. `service` is the name of the program, unless a
+        variable says another. Raises ValueError for variables of the SDK that can't be used."""
+        resource, base = _resource(service, version), url.rstrip("/")
+        outage = _Outage(url)
+        spans = _Spans(outage, endpoint=f"{base}/v1/traces")
+        self._tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._tracers.add_span_processor(BatchSpanProcessor(spans))
+        counts = PeriodicExportingMetricReader(_Counts(outage, endpoint=f"{base}/v1/metrics"))
+        self._meters = MeterProvider([counts], resource, shutdown_on_exit=False)
+        self._meter = self._meters.get_meter(_SCOPE, version)
+        name, text = DURATION
+        self._duration = self._meter.create_histogram(
+            name, "s", text, explicit_bucket_boundaries_advisory=list(BUCKETS)
+        )
+        tracer = self._tracers.get_tracer(_SCOPE, version)
+        trace_by(partial(_Open, tracer))
+
+    def watch(self, metrics: Mapping[str, Metrics], figures: Callable[[], Sequence[Figures]]) -> None:
+        """Sends what `figures`, which is called in a thread, say of the servers, and the time of each answer that is
+        counted in their `metrics`."""
+        for server, counted in metrics.items():
+            counted.on_answered = partial(self._answered, server)
+        for measure in MEASURES:
+            create: Any = (
+                self._meter.create_observable_counter if measure.only_grows else self._meter.create_observable_gauge
+            )
+            create(measure.name, [partial(_observed, measure, figures)], description=measure.text)
+
+    def close(self) -> None:
+        """Sends what is left, within `LAST_SECONDS`."""
+        trace_by(None)
+        # The SDK waits for as long as its receiver does.
+        ends = [threading.Thread(target=one.shutdown, daemon=True) for one in (self._tracers, self._meters)]
+        until = time.monotonic() + LAST_SECONDS
+        for end in ends:
+            end.start()
+        for end in ends:
+            end.join(max(0.0, until - time.monotonic()))
+
+    def _answered(self, server: str, labels: Labels, seconds: float) -> None:
+        self._duration.record(seconds, dict(zip(BY, (server, *labels), strict=True)))
+
+
+def _resource(service: str, version: str) -> Resource:
+    """Who sends; what the operator says by variables counts for more."""
+    said = Resource.create({"service.version": version, "service.instance.id": str(uuid4())})
+    names_it = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    if names_it or os.environ.get("OTEL_SERVICE_NAME"):
+        return said
+    return said.merge(Resource({"service.name": service}))
+
+
+def _observed(
+    measure: Measure, figures: Callable[[], Sequence[Figures]], _options: CallbackOptions
+) -> Iterable[Observation]:
+    for one in figures():
+        for labels, value in measure.samples(one):
+            yield Observation(value, dict(zip(measure.labels, labels, strict=True)))
+
+
+# Spans
+
+
+class _Open:
+    """A span as long as a block."""
+
+    def __init__(self, tracer: trace.Tracer, name: str, attributes: Attributes, kind: Kind) -> None:
+        self._tracer = tracer
+        self._began = name, attributes, kind
+        self._has_failed = False
+        self._span: trace.Span
+        self._tokens: tuple[Token[TraceContext | None], Token[ambient.Context]]
+
+    def __enter__(self) -> "_Open":
+        name, attributes, kind = self._began
+        self._span = self._tracer.start_span(name, _parent(current.get()), _KINDS[kind], dict(attributes))
+        about = self._span.get_span_context()
+        state = about.trace_state.to_header()
+        ids = trace.format_trace_id(about.trace_id), trace.format_span_id(about.span_id)
+        here = TraceContext(*ids, f"{about.trace_flags:02x}", state, is_ours=True)
+        # Instrumented libraries, which know the SDK alone, have their spans within this one.
+        self._tokens = current.set(here), ambient.attach(trace.set_span_in_context(self._span))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        ours, theirs = self._tokens
+        with suppress(ValueError):  # a coroutine that was left behind is closed in the context of nobody
+            current.reset(ours)
+            ambient.detach(theirs)
+        if error is not None and not self._has_failed and not isinstance(error, InputRequired):
+            self.fail(_kind_of(error))
+        self._span.end()
+
+    def note(self, name: str, value: str | int | float | bool) -> None:
+        self._span.set_attribute(name, value)
+
+    def fail(self, kind: str, message: str = "") -> None:
+        self._has_failed = True
+        self._span.set_attribute("error.type", kind)
+        self._span.set_status(trace.StatusCode.ERROR, redacted(message[:_LONGEST]) or None)
+
+
+def _parent(outer: TraceContext | None) -> ambient.Context:
+    """The context in which a span begins that is a part of `outer`."""
+    if outer is None:
+        return ambient.Context()
+    about = trace.SpanContext(
+        int(outer.trace_id, 16),
+        int(outer.span_id, 16),
+        is_remote=not outer.is_ours,
+        trace_flags=trace.TraceFlags(int(outer.flags, 16)),
+        trace_state=trace.TraceState.from_header([outer.state] if outer.state else []),
+    )
+    return trace.set_span_in_context(trace.NonRecordingSpan(about), ambient.Context())
+
+
+def _kind_of(error: BaseException) -> str:
+    """One of few words for what went wrong."""
+    if isinstance(error, CancelledError):
+        return "cancelled"
+    code = getattr(error, "code", None)
+    if isinstance(error, RpcError) or isinstance(code, str):
+        return str(code)
+    return type(error).__qualname__
+
+
+# What can't be delivered
+
+
+class _Outage(logging.Handler):
+    """Hears of each attempt that failed, and has the log say once that nothing is delivered, and once that it is
+    again."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(logging.WARNING)
+        self._url = redacted(url)
+        self._lasts = False
+        exporting = logging.getLogger("opentelemetry.exporter")
+        exporting.handlers, exporting.propagate = [self], False
+        logging.getLogger("opentelemetry.sdk._shared_internal").addFilter(self._is_over)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """An attempt failed."""
+        if not self._lasts:
+            self._lasts = True
+            reason = redacted(record.getMessage()[:_LONGEST])
+            log.warning("%s takes no spans and counts; work goes on without: %s", self._url, reason)
+
+    def delivered(self) -> None:
+        """An attempt did not fail."""
+        if self._lasts:
+            self._lasts = False
+            log.warning("%s takes spans and counts again", self._url)
+
+    def _is_over(self, _record: logging.LogRecord) -> bool:
+        # That the queue is full by now is a consequence.
+        return not self._lasts
+
+
+class _Spans(OTLPSpanExporter):
+    def __init__(self, outage: _Outage, endpoint: str) -> None:
+        super().__init__(endpoint=endpoint)
+        self._outage = outage
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        done = super().export(spans)
+        if done is SpanExportResult.SUCCESS:
+            self._outage.delivered()
+        return done
+
+
+class _Counts(OTLPMetricExporter):
+    def __init__(self, outage: _Outage, endpoint: str) -> None:
+        super().__init__(endpoint=endpoint)
+        self._outage = outage
+
+    def export(
+        self, metrics_data: MetricsData, timeout_millis: float | None = 10_000, **kwargs: Any
+    ) -> MetricExportResult:
+        done = super().export(metrics_data, timeout_millis, **kwargs)
+        if done is MetricExportResult.SUCCESS:
+            self._outage.delivered()
+        return done

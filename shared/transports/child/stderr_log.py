@@ -1,0 +1,67 @@
+"""What a child writes for people, as records of the log: a line each, within limits.
+
+A server may write as much as it likes to its stderr, and that is no failure (2025-11-25, Transports, stdio). It must
+not cost its client's memory, nor drown what others log.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+from ...text import escape
+
+__all__ = ["StderrLog"]
+
+LINE_BYTES = 8_192
+"""What is kept of one line; a traceback's are shorter."""
+LINES_A_SECOND = 100
+"""What is logged of a flood, the rest is counted: more than anybody reads, and little beside a call."""
+
+log = logging.getLogger("shared.transports.process")
+
+
+class StderrLog:
+    """The lines of one child. `name` is written before each."""
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._clock = clock
+        self._line = bytearray()
+        self._is_cut = False
+        self._second = clock()
+        self._lines = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Logs the lines that `chunk` completes."""
+        first, *others = chunk.split(b"\n")
+        self._store(first)
+        for other in others:
+            self._end_line()
+            self._store(other)
+
+    def end(self) -> None:
+        """Logs what has no line end, and how many lines were left out."""
+        if self._line:
+            self._end_line()
+        self._begin_second()
+
+    def _store(self, part: bytes) -> None:
+        room = LINE_BYTES - len(self._line)
+        self._line += part[:room]
+        self._is_cut = self._is_cut or len(part) > room
+
+    def _end_line(self) -> None:
+        if self._clock() - self._second >= 1:
+            self._begin_second()
+        self._lines += 1
+        if self._lines <= LINES_A_SECOND:
+            text = escape(self._line.removesuffix(b"\r").decode("utf-8", "replace").expandtabs(4))
+            log.info("%s: %s%s", self._name, text, " ..." if self._is_cut else "")
+        self._line.clear()
+        self._is_cut = False
+
+    def _begin_second(self) -> None:
+        if self._lines > LINES_A_SECOND:
+            log.info("%s: lines left out: %d", self._name, self._lines - LINES_A_SECOND)
+        self._second = self._clock()
+        self._lines = 0

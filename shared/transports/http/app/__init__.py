@@ -1,0 +1,1 @@
+"""The servers of one listener as an ASGI application: guards, admission, routes, cards and probes."""

@@ -1,0 +1,139 @@
+"""Server cards: what a client may know of a server before it connects, and the catalog that names them (experimental;
+SEP-2127, modelcontextprotocol/experimental-ext-server-card).
+
+Cards are public, as metadata is: they say who a server is and where, never what it offers or who may use it. Nobody
+decides by them whom to trust, and what a server says of itself when it is reached counts for more.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ....protocol.versions import VERSIONS
+from .base_url import BaseUrl
+from .mount import Mount
+
+__all__ = ["CATALOG", "Cards"]
+
+CATALOG = "/.well-known/ai-catalog.json"
+_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+_CARD_TYPE, _CATALOG_TYPE = "application/mcp-server-card+json", "application/ai-catalog+json"
+_HEADERS = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET",
+    "access-control-allow-headers": "Content-Type, If-None-Match",
+    "access-control-expose-headers": "ETag",
+    "cache-control": "public, max-age=3600",
+    "x-content-type-options": "nosniff",
+}
+_MOST = 100
+"""Characters of a description or a title."""
+_TOKEN = {
+    "name": "Authorization",
+    "description": "'Bearer ' and a token, which the operator of the server gives out",
+    "isRequired": True,
+    "isSecret": True,
+}
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class Cards:
+    """The cards of the servers that are mounted, and the catalog of all of them."""
+
+    def __init__(self, mounts: Sequence[Mount], public_url: str | None, *, asks_for_token: bool) -> None:
+        """`asks_for_token` where every client has to be given one by the operator."""
+        self._mounts: Mapping[str, Mount] = {f"{mount.path}/server-card": mount for mount in mounts}
+        self._base = BaseUrl(mounts, public_url)
+        self._headers = {"headers": [_TOKEN]} if asks_for_token else {}
+        self._paths = {place: path for path in (CATALOG, *self._mounts) for place in (path, self._base.prefix + path)}
+        self.paths = frozenset(self._paths)
+        """Where they are: a proxy passes its prefix on, or takes it away."""
+        self._answers = lru_cache(64)(_Answer)
+
+    def routes(self) -> list[Route]:
+        """Where they are, and who answers there."""
+        return [Route(place, partial(self._answer, path), methods=["GET"]) for place, path in self._paths.items()]
+
+    async def _answer(self, path: str, request: Request) -> Response:
+        base, mount = self._base.of(request.headers.get("host")), self._mounts.get(path)
+        if mount is None:
+            answer = self._answers(json.dumps(self._catalog(base)), _CATALOG_TYPE)
+        else:
+            answer = self._answers(json.dumps(self._card(base, mount)), _CARD_TYPE)
+        return answer.to(request)
+
+    def _catalog(self, base: str) -> dict[str, Any]:
+        domain = _domain(base)
+        entries = [
+            {
+                "identifier": f"urn:air:{domain}:mcp:{_name(mount)}",
+                "displayName": _title(mount),
+                "type": _CARD_TYPE,
+                "url": base + path,
+            }
+            for path, mount in self._mounts.items()
+        ]
+        return {"specVersion": "1.0", "entries": entries}
+
+    def _card(self, base: str, mount: Mount) -> dict[str, Any]:
+        implementation = mount.implementation
+        said = implementation.to_wire()
+        remote = {
+            "type": "streamable-http",
+            "url": base + mount.path,
+            "supportedProtocolVersions": [version.date for version in VERSIONS],
+            **self._headers,
+        }
+        return {
+            "$schema": _SCHEMA,
+            "name": f"{'.'.join(reversed(_domain(base).split('.')))}/{_name(mount)}",
+            "version": implementation.version,
+            "description": _cut(implementation.description or _title(mount)),
+            "title": _title(mount),
+            **{field: said[field] for field in ("websiteUrl", "icons") if said.get(field)},
+            "remotes": [remote],
+        }
+
+
+class _Answer:
+    """A document as it is sent, until it is another one."""
+
+    def __init__(self, text: str, media_type: str) -> None:
+        self._body = text.encode()
+        self._etag = f'"{base64.urlsafe_b64encode(sha256(self._body).digest()[:12]).decode()}"'
+        self._headers = {**_HEADERS, "etag": self._etag, "content-type": media_type}
+
+    def to(self, request: Request) -> Response:
+        """The document; 304 for whoever has it (RFC 9110, section 13.1.2)."""
+        known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+        if not known.isdisjoint({"*", self._etag}):
+            return Response(None, 304, self._headers)
+        return Response(self._body, 200, self._headers)
+
+
+def _domain(base: str) -> str:
+    """Whose servers they are; an address belongs to nobody, and its numbers can't be read backwards."""
+    host = urlsplit(base).hostname or ""
+    is_domain = re.fullmatch(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*", host) is not None
+    return host if is_domain else "localhost"
+
+
+def _name(mount: Mount) -> str:
+    return _UNFIT.sub("-", mount.name) or "server"
+
+
+def _title(mount: Mount) -> str:
+    return _cut(mount.implementation.title or mount.name)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1].rstrip()}…"

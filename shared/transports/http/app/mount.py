@@ -1,0 +1,203 @@
+"""One server at a path of an HTTP listener: its endpoint, its life, its readiness and its counts.
+
+A server that was opened already, by whoever runs it alone, is served at once. One of several is opened here, in a
+task of its own, so that whatever becomes of it happens to nobody else: while it starts, and after it failed, its
+endpoint refuses with the reason, and the others serve on. It is opened again then, and serves as if it were new.
+"""
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio import create_task_group
+from pydantic import BaseModel
+
+from ....contracts import Observer, Stores
+from ....errors import Unavailable
+from ....extensions.dialects import DIALECTS
+from ....protocol.http.rules import Refusal, refuse
+from ....protocol.types.base import Implementation
+from ....server.extension import Extension
+from ....server.running import Running
+from ....server.server import Server
+from ....telemetry.audit import Audit, audited
+from ....telemetry.logs import server_name
+from ....telemetry.metrics import Figures, Metrics
+from ....telemetry.readiness import Phase, Readiness, State
+from ....telemetry.supervised import Supervised
+from ..legacy_sse.endpoint import sse_paths
+from ..limits.endpoint_limits import EndpointLimits
+from ..streamable.reply import Http
+from .endpoint import Endpoint
+
+__all__ = ["Mount"]
+
+_LONGEST_VERSION = 100
+"""Characters of what a server says its version is."""
+
+
+class Mount:
+    """One server at its path. It lives from `open` to `close`."""
+
+    def __init__(
+        self,
+        served: Server[Any] | Running[Any],
+        path: str,
+        limits: EndpointLimits,
+        settings: BaseModel | None = None,
+        name: str = "",
+    ) -> None:
+        """A server is opened here, with `settings`, and log lines name it; one that runs is served as it is."""
+        self.server = served.server if isinstance(served, Running) else served
+        self.path = path
+        self.paths = (path, *sse_paths(path))
+        """Where it answers."""
+        self.name = name or self.server.implementation.name
+        self.is_alone = settings is None
+        """Whether it is the whole program, and not one of several."""
+        self.trace: Observer | None = None
+        """Who sees what it receives and sends, where it is opened here."""
+        self.before: Callable[[], Awaitable[None]] | None = None
+        """What is awaited each time before it is opened here."""
+        self.scopes: Callable[[], tuple[Sequence[str], Sequence[str]]] = self._scopes
+        """The scopes that it knows, and those that are worth asking for at first."""
+        self.audit: Audit | None = None
+        """Who writes down what is done."""
+        self.stores: Stores | None = None
+        """What it shares with other replicas, where it is opened here."""
+        self.endpoints: list[tuple[str, int]] = served.endpoints if isinstance(served, Running) else []
+        """The addresses and ports of its listener."""
+        self.endpoint = Endpoint(limits, path)
+        self.readiness = Readiness()
+        self.metrics = Metrics()
+        self.serve = self.endpoint.serve if self.is_alone else self._serve
+        """Serves one request, which has passed the guards."""
+        self.supervised = Supervised(self.name, self._run, alone=self.is_alone)
+        """Its life, which others may watch who offer what it has elsewhere."""
+        self.supervised.watch(self._heard)
+        self._served = served
+        self._settings = settings
+        self.extensions: list[Extension[Any]] = [DIALECTS] if limits.dialects else []
+        """What it is opened with, where it is opened here."""
+        self._is_open = anyio.Event()
+
+    def keep_records(self, audit: Audit) -> None:
+        """Has `audit` write down what is refused here and, where the server is opened here, what it does."""
+        self.audit = audit
+        self.endpoint.audit = partial(audit.refused, self.name)
+        self.extensions.append(audited(audit, self.name))
+
+    @property
+    def running(self) -> Running[Any] | None:
+        """The server while it runs."""
+        return self._served if isinstance(self._served, Running) else self.supervised.running
+
+    @property
+    def implementation(self) -> Implementation:
+        """What the server is. One that stands for another says what that is, as long as it knows."""
+        running = self.running
+        return (self.server if running is None else running.identity).implementation
+
+    async def _serve(self, method: str, http: Http) -> None:
+        server_name.set(self.name)
+        await self.endpoint.serve(method, http)
+
+    async def claim(self, name: str, seconds: float) -> bool:
+        """Whether no replica of the server has claimed that name before, which is claimed for so long from now on.
+        Raises OSError where they can't be asked."""
+        running = self.running
+        if running is None and self.stores is not None:
+            raise Unavailable
+        replica = None if running is None else running.replica
+        return replica is None or await replica.blobs.claim(name, seconds)
+
+    def _scopes(self) -> tuple[Sequence[str], Sequence[str]]:
+        running = self.running
+        asked = () if running is None else (one.scopes for one in running.extensions if one.scopes is not None)
+        return next((scopes(running) for scopes in asked if running is not None), ((), ()))
+
+    async def state(self) -> State:
+        """How the server is now. Takes two seconds at most, and raises nothing."""
+        if not self.is_alone:
+            server_name.set(self.name)
+        return await self.readiness.state()
+
+    def figures(self) -> Figures:
+        """What there is to tell of the server at this moment."""
+        endpoint, running = self.endpoint, self.running
+        replica = None if running is None else running.replica
+        return Figures(
+            server=self.name,
+            metrics=self.metrics,
+            up=self.readiness.phase is Phase.READY and running is not None and running.is_there(),
+            sessions=endpoint.sessions,
+            streams=endpoint.streams,
+            subscriptions=0 if running is None else sum(one.changes.held for one in running.all),
+            refused=endpoint.refused,
+            unwritten=None if self.audit is None else self.audit.lost,
+            limited={} if endpoint.allowances is None else endpoint.allowances.refused,
+            store_up=None if replica is None else replica.reason is None,
+            store_lost=self.metrics.losses,
+            path=self.path,
+            version=self.implementation.version[:_LONGEST_VERSION],
+            state=self.readiness.phase.value,
+        )
+
+    @property
+    def drain_seconds(self) -> float:
+        """How long what is under way may take to finish at the end."""
+        return (self.running or self.server).limits.drain_seconds
+
+    # Its life
+
+    async def open(self) -> None:
+        """Begins to serve; returns at once where the server has yet to be opened."""
+        self.supervised.start()
+        if self.is_alone:
+            await self._is_open.wait()
+
+    async def close(self) -> bool:
+        """Ends what is left of all sessions, and then the server; whether it did end. One that does not in the time
+        of its limits is cancelled, and one that ignores that is left behind."""
+        return await self.supervised.close(self.drain_seconds)
+
+    @asynccontextmanager
+    async def _run(self) -> AsyncIterator[Running[Any]]:
+        """The server and its sessions, as long as one life of it lasts."""
+        async with self._open() as running, create_task_group() as tasks:
+            self.metrics.count(running)
+            self.endpoint.start(running, tasks)
+            yield running
+            tasks.cancel_scope.cancel()
+
+    def _open(self) -> AbstractAsyncContextManager[Running[Any]]:
+        return nullcontext(self._served) if isinstance(self._served, Running) else self._opened(self._served)
+
+    @asynccontextmanager
+    async def _opened(self, server: Server[Any]) -> AsyncIterator[Running[Any]]:
+        if self.before is not None:
+            await self.before()
+        async with server.open(self._settings, extensions=self.extensions, stores=self.stores) as running:
+            running.endpoints, running.trace = self.endpoints, self.trace
+            yield running
+
+    def _heard(self) -> None:
+        """The server was opened, is about to close, or has failed."""
+        server = self.supervised
+        if server.running is not None:
+            self.readiness.served(server.running)
+            self._is_open.set()
+        elif not server.is_leaving:
+            self.endpoint.fail(_failed(server))
+            self.readiness.failed(server.reason)
+        elif self.readiness.phase is not Phase.STOPPED:
+            self.endpoint.stop()
+            self.readiness.stopped()
+
+
+def _failed(server: Supervised) -> Refusal:
+    reason = f"this server has failed: {server.reason}. It is started again; try later"
+    return refuse(503, reason, Retry_After=str(max(1, math.ceil(server.pause))))

@@ -1,0 +1,99 @@
+"""The servers of a listener as protected resources: their URIs, and the metadata that says who issues tokens.
+
+Metadata is public: whoever has no token yet asks for it, and so do pages of any origin. Each path at which a server
+answers has its own, as clients compare the URL that they use with what it says (RFC 9728, section 3.3).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ....protocol.http.protected import WELL_KNOWN, ProtectedResource
+from ....protocol.http.rules import Headers
+from .base_url import BaseUrl
+from .mount import Mount
+
+__all__ = ["Issuers", "Protection"]
+
+_HEADERS = {"access-control-allow-origin": "*", "cache-control": "public, max-age=300"}
+_JOINED = "/mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Issuers:
+    """Whose tokens are taken."""
+
+    urls: tuple[str, ...]
+    public_url: str | None = None
+    """At which clients reach the listener; without it, what their requests name as the host."""
+    proof_algorithms: tuple[str, ...] = ()
+    """With which proofs of possession may be signed (RFC 9449)."""
+    needs_proof: bool = False
+    """Whether all tokens have to be bound to a key."""
+
+
+class Protection:
+    """Whose tokens the servers take that are mounted."""
+
+    def __init__(self, mounts: Sequence[Mount], issuers: Issuers) -> None:
+        self._issuers = issuers
+        self._mounts: Mapping[str, Mount] = {path: mount for mount in mounts for path in mount.paths}
+        alone = mounts[0] if len(mounts) == 1 else None
+        self._root = alone or next((mount for mount in mounts if mount.path == _JOINED), None)
+        self._base = BaseUrl(mounts, issuers.public_url)
+        self._prefix = self._base.prefix
+        self._routes = {path: (one, mount) for one, mount in self._mounts.items() for path in self._places(one)}
+        if self._root is not None:
+            self._routes[WELL_KNOWN] = self._root.path, self._root
+        self.paths = frozenset(self._routes) | {WELL_KNOWN}
+        """Where the metadata is."""
+        self._found = lru_cache(1_024)(self._resource)
+
+    def of(self, path: str, headers: Headers) -> ProtectedResource:
+        """What a request at `path` is for. At a path without a server, tokens of any of them are good."""
+        return self._found(path, self._base.of(headers.get("host")))
+
+    def routes(self) -> list[Route]:
+        """Where the metadata is."""
+        return [Route(path, partial(self._answer, *served), methods=["GET"]) for path, served in self._routes.items()]
+
+    async def _answer(self, path: str, mount: Mount, request: Request) -> Response:
+        base = self._base.of(request.headers.get("host"))
+        return JSONResponse(self._document(base + path, mount), headers=_HEADERS)
+
+    def _document(self, uri: str, mount: Mount) -> dict[str, Any]:
+        """What RFC 9728 has a resource say of itself (section 2)."""
+        issuers = self._issuers
+        supported, _ = mount.scopes()
+        document: dict[str, Any] = {
+            "resource": uri,
+            "authorization_servers": list(issuers.urls),
+            "bearer_methods_supported": ["header"],
+            "resource_name": mount.server.implementation.title or mount.name,
+        }
+        if supported:
+            document["scopes_supported"] = list(supported)
+        if issuers.proof_algorithms:
+            document["dpop_signing_alg_values_supported"] = list(issuers.proof_algorithms)
+        if issuers.needs_proof:
+            document["dpop_bound_access_tokens_required"] = True
+        return document
+
+    def _resource(self, path: str, base: str) -> ProtectedResource:
+        mount = self._mounts.get(path)
+        if mount is None:
+            audiences = frozenset(base + one for one in self._mounts)
+            return ProtectedResource(base, base + WELL_KNOWN, audiences, tuple)
+        # Where HTTP+SSE has several paths, a client has one token for all of them.
+        audiences = frozenset(base + one for one in mount.paths)
+        metadata_url = base.removesuffix(self._prefix) + WELL_KNOWN + self._prefix + path
+        return ProtectedResource(base + path, metadata_url, audiences, lambda: mount.scopes()[1])
+
+    def _places(self, path: str) -> set[str]:
+        """Where the metadata of what is at `path` is asked for: a proxy passes its prefix on, or takes it away."""
+        return {WELL_KNOWN + path, WELL_KNOWN + self._prefix + path}

@@ -1,0 +1,110 @@
+"""What operators and their programs ask an HTTP listener: is it alive, are its servers ready, what have they done,
+and what are they doing.
+
+`/healthz` asks no server anything, so none can hold it up. `/readyz` asks each of them, all at once and not for long;
+who has no token, where one is needed, learns from either the one thing that an orchestrator has to know.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from ....protocol.http.rules import JSON, Refusal, refuse
+from ....protocol.wire.codec import encode
+from ....telemetry.metrics import Figures
+from ....telemetry.readiness import Phase, State, health
+from ....telemetry.siblings import Siblings, Whole
+from ....version import __version__
+from .mount import Mount
+from .state import state_of
+
+__all__ = ["HEALTH", "METRICS", "READY", "STATE", "Probes", "refused"]
+
+HEALTH, READY, METRICS, STATE = "/healthz", "/readyz", "/metrics", "/debug/state"
+_ONLY_WITH_TOKEN = refuse(401, "without a token this is told to this machine alone: the listener needs one")
+
+_UNTOLD = refuse(503, "the other processes can't be asked now; try again in a moment", Retry_After="1")
+
+
+class Probes:
+    """The answers of one listener. Each is told the refusal of whoever has no right to more."""
+
+    def __init__(self, mounts: Sequence[Mount], *, is_exposed: bool, siblings: Siblings | None = None) -> None:
+        """`is_exposed` where nobody needs a token, and others than this machine may reach it; `siblings` where other
+        processes serve the same port."""
+        self._mounts = mounts
+        self._is_exposed = is_exposed
+        self._siblings = siblings
+        self._which = {} if siblings is None else {"worker": siblings.number}
+        if siblings is not None:
+            siblings.figures = self._figures
+
+    async def health(self, _request: Request, refusal: Refusal | None) -> Response:
+        """That the process answers, which one it is of several, and how much it holds open; who the servers are only
+        where there is one."""
+        if refusal is not None:
+            return JSONResponse({"status": "ok"})
+        counts = Counter[str]()
+        for mount in self._mounts:
+            counts.update(sessions=mount.endpoint.sessions, streams=mount.endpoint.streams)
+        running = self._mounts[0].running
+        if self._mounts[0].is_alone and running is not None:
+            return JSONResponse({**health(running, **counts), **self._which})
+        return JSONResponse({"status": "ok", "version": __version__, **counts, **self._which})
+
+    async def ready(self, _request: Request, refusal: Refusal | None) -> Response:
+        """200 where every server can do its work, else 503."""
+        states = await asyncio.gather(*(mount.state() for mount in self._mounts))
+        is_ready = all(state.phase is Phase.READY for state in states)
+        body: dict[str, Any] = {"status": "ready" if is_ready else "not ready"}
+        if refusal is None:
+            body["servers"] = {mount.name: _told(state) for mount, state in zip(self._mounts, states, strict=True)}
+        return JSONResponse(body, 200 if is_ready else 503, {"cache-control": "no-store"})
+
+    async def metrics(self, request: Request, refusal: Refusal | None) -> Response:
+        """What the servers have done, as Prometheus reads it: of all processes that serve the port."""
+        if refusal is not None:
+            return refused(refusal)
+        if find_spec("prometheus_client") is None:
+            return refused(refuse(501, "this needs the extra 'http', which is not installed here"))
+        write = await to_thread.run_sync(_loaded)
+        try:
+            told = self._figures() if self._siblings is None else await self._siblings.all()
+        except TimeoutError:
+            # What this process has counted is less than was told before, and counts don't go down.
+            return refused(_UNTOLD)
+        text, content_type = write(told, request.headers.get("accept", ""))
+        return Response(text, media_type=None, headers={"content-type": content_type})
+
+    async def state(self, _request: Request, refusal: Refusal | None) -> Response:
+        """Who is connected, what runs, and what waits."""
+        refusal = refusal or (_ONLY_WITH_TOKEN if self._is_exposed else None)
+        if refusal is not None:
+            return refused(refusal)
+        return JSONResponse({**self._which, **state_of(self._mounts)}, headers={"cache-control": "no-store"})
+
+    def _figures(self) -> list[Figures]:
+        return [mount.figures() for mount in self._mounts]
+
+
+def refused(refusal: Refusal) -> Response:
+    """A refusal as Starlette sends it."""
+    return Response(encode(refusal.failure), refusal.status, dict(refusal.headers), media_type=JSON)
+
+
+def _told(state: State) -> dict[str, str]:
+    reason = {} if state.reason is None else {"reason": state.reason}
+    return {"status": state.phase.value, **reason}
+
+
+def _loaded() -> Callable[[Sequence[Figures] | Whole, str], tuple[bytes, str]]:
+    # A tenth of a second, during which others are answered.
+    from ....telemetry.prometheus import exposition
+
+    return exposition

@@ -1,0 +1,133 @@
+"""What a listener is doing at this moment, for an operator who has to find out: who is connected, what runs, and what
+waits.
+
+There are no arguments in it, no URIs, no tokens, and of the id of a session a digest only.
+"""
+
+import time
+from asyncio import get_running_loop
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+from ....contracts import Replica
+from ....extensions.tasks.runner import Tasks
+from ....protocol.identity import Peer
+from ....protocol.session.events import Call
+from ....protocol.types.tasks import TASKS
+from ....server.dispatch.changes import MAX_HELD
+from ....server.dispatch.connection import Connection
+from ....server.running import Running
+from ..streamable.session import HttpSession
+from .access_log import session_digest
+from .mount import Mount
+
+__all__ = ["MOST", "state_of"]
+
+MOST = 1_000
+"""Entries of each list; of the rest it is said how many there are."""
+_LONGEST = 200
+"""Characters of what a client calls itself, and of a name."""
+
+One = TypeVar("One")
+
+
+def state_of(mounts: Iterable[Mount]) -> dict[str, Any]:
+    """The state of these servers, as JSON has it. Times are in seconds."""
+    return {"time": round(time.time(), 3), "servers": {mount.name: _server(mount) for mount in mounts}}
+
+
+def _server(mount: Mount) -> dict[str, Any]:
+    running, endpoint = mount.running, mount.endpoint
+    told: dict[str, Any] = {"status": mount.readiness.phase.value}
+    if running is None:
+        return told
+    sessions = {session.connection: session for session in endpoint.http_sessions}
+    links = [link for one in running.all for link in one.changes.listeners if isinstance(link, Connection)]
+    calls = [call for one in running.all for call in one.calls]
+    accounts = {} if endpoint.allowances is None else endpoint.allowances.under_way
+    return {
+        **told,
+        **({} if running.replica is None else {"replica": _replica(running.replica)}),
+        "connections": _listed(links, lambda link: _connection(link, sessions.get(link))),
+        "calls": _listed(calls, lambda call: _call(call, sessions)),
+        "waiting": {
+            "calls": sum(len(link.queue or ()) for link in links),
+            "messages": sum(len(link.session.waiting) for link in links),
+            "turns": sum(one.turns.waiting for one in running.all),
+            "brief_turns": sum(one.brief_turns.waiting for one in running.all),
+        },
+        "clients": _listed(accounts.items(), lambda item: {"client": item[0], "calls": item[1]}),
+        "limits": _limits(mount, running),
+    }
+
+
+def _replica(replica: Replica) -> dict[str, Any]:
+    """Which of those that share a store this one is, and why the others are out of reach."""
+    return {"number": replica.number, "reason": replica.reason}
+
+
+def _limits(mount: Mount, running: Running[Any]) -> dict[str, dict[str, float]]:
+    """How much is used of what there is of it."""
+    tasks = [one.opened[TASKS] for one in running.all if isinstance(one.opened.get(TASKS), Tasks)]
+    subscriptions = sum(one.changes.held for one in running.all)
+    return {
+        "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.most_sessions},
+        "tasks": {"used": sum(len(one.at_work) for one in tasks), "of": running.task_limits.total},
+        "subscriptions": {"used": subscriptions, "of": MAX_HELD},
+    }
+
+
+def _listed(all_of_them: Collection[One], told: Callable[[One], dict[str, Any]]) -> dict[str, Any]:
+    shown = [told(one) for one in islice(all_of_them, MOST)]
+    return {"shown": shown, "more": len(all_of_them) - len(shown)}
+
+
+def _connection(link: Connection, session: HttpSession | None) -> dict[str, Any]:
+    of_session = {}
+    if session is not None:
+        of_session = {
+            "session": session_digest(session.id),
+            "idle_seconds": round(session.idle_seconds, 3),
+            "streams": session.streams,
+        }
+    return {
+        **of_session,
+        **_who(link.session.peer),
+        "principal": None if link.session.principal is None else link.session.principal.key,
+        "address": link.client.rpartition("@")[2],
+        "calls": link.running,
+        "waiting_calls": len(link.queue or ()),
+        "waiting_messages": len(link.session.waiting),
+        "listen_streams": link.streams,
+        "subscriptions": link.session.subscribed,
+    }
+
+
+def _call(call: Call, sessions: dict[Connection, HttpSession]) -> dict[str, Any]:
+    session = None if call.link is None else sessions.get(call.link)
+    name = getattr(call.params, "name", None) or getattr(call.task, "tool", None)
+    return {
+        "method": call.method.name,
+        **({"name": name[:_LONGEST]} if isinstance(name, str) else {}),
+        **({} if session is None else {"session": session_digest(session.id)}),
+        **_who(call.peer),
+        "principal": None if call.peer.principal is None else call.peer.principal.key,
+        "seconds": 0.0 if call.began is None else round(get_running_loop().time() - call.began, 3),
+        # One that became a task belongs to no connection any more.
+        "task": call.link is None,
+    }
+
+
+def _who(peer: Peer | None) -> dict[str, Any]:
+    """What a client says of itself."""
+    if peer is None:
+        return {}
+    info = dict(_texts(peer.info or {}))
+    return {"protocol": peer.speaks, **({"client": info} if info else {})}
+
+
+def _texts(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in ("name", "version"):
+        if name in info:
+            yield name, str(info[name])[:_LONGEST]

@@ -1,0 +1,1 @@
+"""The client side of HTTP: Streamable HTTP, and HTTP+SSE."""

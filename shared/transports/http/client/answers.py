@@ -1,0 +1,81 @@
+"""What a client makes of an HTTP response: a stream of events, a message, or an error with its status."""
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from ....errors import ParseError
+from ....protocol.http.retry_after import BUSY, wait_of
+from ....protocol.http.rules import EVENT_STREAM
+from ....protocol.session.envelope import claims_envelope
+from ....protocol.wire.codec import MAX_MESSAGE, Codec
+from ....protocol.wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
+from .exchange import Reply
+from .pool import FAILURES
+
+__all__ = ["attributed", "drain", "is_stream", "read_answer", "wait_of_reply"]
+
+DRAINED = 65_536
+"""Bytes of a body without meaning that are read, as then its connection can be used again."""
+DRAIN_SECONDS = 1.0
+_TELLING = (401, 403, 405)
+
+
+def is_stream(response: Reply) -> bool:
+    """Whether the server answers with an event stream."""
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return response.status == 200 and media_type == EVENT_STREAM
+
+
+async def read_answer(codec: Codec, response: Reply, request: Request) -> Message:
+    """The message in the body. Where there is none, and where only the status says what is wrong, an error with
+    the HTTP status as its code: not let in, no POSTs here, busy, or a session that is over."""
+    body = await _body(response)
+    if body is None:
+        return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
+    message, status = codec.decode_body(body), response.status
+    said = message.message if isinstance(message, Failure) else response.reason
+    if status in _TELLING or status in BUSY or (status == 404 and not claims_envelope(request.params)):
+        return Failure(request.id, status, f"HTTP {status}: {said}", wait_of_reply(response))
+    if isinstance(message, Response | Failure | Batch):
+        return message
+    if 200 <= status < 300:
+        return Malformed(failure(request.id, ParseError("the body of the HTTP response is no answer")))
+    return Failure(request.id, status, f"HTTP {status}: {said}")
+
+
+async def _body(response: Reply) -> bytes | bytearray | None:
+    """The whole body; None where it is longer than a message may be."""
+    content = response.content
+    first = await content.readany()
+    if content.at_eof():
+        return first
+    body = bytearray(first)
+    while len(body) <= MAX_MESSAGE:
+        if not (chunk := await content.readany()):
+            return body
+        body += chunk
+    return None
+
+
+def wait_of_reply(response: Reply) -> dict[str, float] | None:
+    """How long the server asks to be left alone, as the data of an error."""
+    return wait_of(response.status, response.headers.get("retry-after"), time.time())
+
+
+async def drain(response: Reply) -> None:
+    """Reads a body that nobody wants to its end where that is near: what says no more than "accepted" is short. Where
+    it breaks off, the status has said what there was to say."""
+    left, content = DRAINED, response.content
+    if content.at_eof():
+        return
+    with suppress(*FAILURES, TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while not content.at_eof() and left >= 0:
+                left -= len(await content.readany())
+
+
+def attributed(message: Message, request: Request) -> Message:
+    """An error that names no request is about the one it answers."""
+    return replace(message, id=request.id) if isinstance(message, Failure) and message.id is None else message

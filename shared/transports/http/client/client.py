@@ -1,0 +1,193 @@
+"""A server behind a URL: every message is a POST, and the answer is its body or an event stream (Streamable HTTP).
+
+In the handshake era a GET stream brings what belongs to no request, a stream that breaks is resumed where the
+server gave its events ids, and DELETE ends the session. In the stateless era a request is cancelled by closing
+its stream. An answer that is no message becomes an error whose code is the HTTP status, and a request whose
+connection fails gets `Unanswered`, so that no other request suffers.
+
+One task for each request reads its answer; what it brings goes into one inbox, from which the client takes it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+
+from ....concurrency import Crew
+from ....contracts import Credentials
+from ....protocol.session.envelope import claims_envelope
+from ....protocol.session.events import Outgoing
+from ....protocol.wire.codec import MAX_MESSAGE
+from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, Response, Unanswered
+from ....protocol.wire.sse import EventStream
+from .answers import drain, is_stream
+from .inbox import Inbox
+from .pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, Pool, unanswered
+from .site import Site
+from .streams import Post, Streams
+
+__all__ = ["HttpTransport", "open_http"]
+
+MAX_CALLS = 100
+"""Requests at a time, each of which takes a connection; more wait for their turn. Streams of notifications and our
+answers to questions wait for nobody."""
+FAREWELL_SECONDS = 2.0
+"""Time for what is still being told at the end, and then for the DELETE that ends a session."""
+TELL_SECONDS = 30.0
+"""How long a server may take to accept a message that is no request."""
+_INITIALIZED = "notifications/initialized"
+_LISTEN = "subscriptions/listen"
+
+
+class HttpTransport:
+    """Messages with one endpoint."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._inbox = Inbox()
+        self._asking = Crew(self._inbox.end)
+        self._telling = Crew(self._inbox.end)
+        self._turns = asyncio.Semaphore(MAX_CALLS)
+        self._turns_to_tell = asyncio.Semaphore(MAX_TOLD_AT_ONCE)
+        self._posts: dict[RequestId, Post] = {}
+        self._streams = Streams(site, self._inbox)
+
+    async def receive(self) -> Sequence[Message]:
+        """The next messages, from any stream.
+
+        Raises EndOfStream when the transport is closed, and BrokenResourceError when the session is over, or when its
+        stream of notifications can't be opened again.
+        """
+        return await self._inbox.take()
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Begins a POST for each message. What completes the handshake is waited for: nothing may overtake it.
+
+        Raises BrokenResourceError when that can't be delivered.
+        """
+        for one in outgoing:
+            if isinstance(one.message, Notification) and one.message.method == _INITIALIZED:
+                await self._tell(one.message)
+                self._asking.start(self._listen())
+            else:
+                self._begin(one)
+
+    def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
+        """Begins a POST for each message; False, and none is begun, where one of them has to be waited for, or where
+        the session is over, which its client has yet to see."""
+        if self._inbox.is_over:
+            return False
+        if any(isinstance(one.message, Notification) and one.message.method == _INITIALIZED for one in outgoing):
+            return False
+        for one in outgoing:
+            self._begin(one)
+        return True
+
+    async def aclose(self) -> None:
+        """Ends all streams, and the session where there is one."""
+        with anyio.CancelScope(shield=True):
+            self._inbox.close()
+            await self._telling.finish(FAREWELL_SECONDS)
+            await self._telling.stop()
+            await self._asking.stop()
+            headers = self._site.headers
+            if headers.session_id is None or self._site.is_forgotten:
+                return
+            with suppress(*FAILURES, TimeoutError):
+                async with asyncio.timeout(FAREWELL_SECONDS), self._site.delete() as response:
+                    await drain(response)
+            headers.session_id = None
+
+    # What we say
+
+    def _begin(self, one: Outgoing) -> None:
+        match one.message:
+            case Request() as request:
+                post = self._posts[request.id] = Post(request)
+                post.task = self._asking.start(self._ask(post))
+            case Notification("notifications/cancelled") as message if one.about is not None:
+                self._cancel(one.about, message)
+            case Response() | Failure() if len(self._telling) >= MAX_TOLD:
+                pass
+            case Notification() | Response() | Failure() as message:
+                self._telling.start(self._tell(message))
+
+    def _cancel(self, id: RequestId, message: Notification) -> None:
+        post = self._posts.pop(id, None)
+        if post is None:
+            return
+        if post.is_sent and not claims_envelope(post.request.params):
+            self._telling.start(self._try_to_tell(message))
+        if post.task is not None:
+            post.task.cancel()
+
+    async def _tell(self, message: Notification | Response | Failure) -> None:
+        """Raises BrokenResourceError where it can't be delivered, or the session is over."""
+        try:
+            async with asyncio.timeout(TELL_SECONDS), self._turns_to_tell, self._site.post(message) as response:
+                await drain(response)
+                is_forgotten = self._site.forgets(response)
+        except (*FAILURES, TimeoutError):
+            raise anyio.BrokenResourceError from None
+        if is_forgotten:
+            raise anyio.BrokenResourceError
+
+    async def _try_to_tell(self, message: Notification) -> None:
+        with suppress(anyio.BrokenResourceError):
+            await self._tell(message)
+
+    async def _ask(self, post: Post) -> None:
+        request = post.request
+        lost = Unanswered(request.id, "the stream ended without an answer")
+        try:
+            if request.method == _LISTEN:
+                await self._exchange(post)
+            else:
+                async with self._turns:
+                    await self._exchange(post)
+        except FAILURES as error:
+            lost = unanswered(request.id, error)
+        finally:
+            self._posts.pop(request.id, None)
+        if not post.answered:
+            await self._inbox.put(lost)
+
+    async def _exchange(self, post: Post) -> None:
+        events: EventStream | None = None
+        post.is_sent = True
+        try:
+            async with self._site.post(post.request) as response:
+                if is_stream(response):
+                    events = EventStream(MAX_MESSAGE)
+                    await self._streams.read(response, events, post)
+                else:
+                    await self._streams.take_answer(response, post)
+        except FAILURES:
+            if events is None or not events.last_id:
+                raise
+        if events is not None and events.last_id and not post.answered:
+            await self._streams.follow(events, post)
+
+    async def _listen(self) -> None:
+        """Takes what belongs to no request, as long as the server offers a stream for it."""
+        if await self._streams.follow(EventStream(MAX_MESSAGE), None):
+            # What is under way has an answer of its own, as has what begins meanwhile: who forgot the session says
+            # that it was not done.
+            with anyio.move_on_after(FAREWELL_SECONDS):
+                while under_way := [post.task for post in self._posts.values() if post.task is not None]:
+                    await asyncio.wait(under_way)
+            self._inbox.end(anyio.BrokenResourceError())
+
+
+@asynccontextmanager
+async def open_http(
+    url: str, headers: Mapping[str, str], pool: Pool, credentials: Credentials | None = None
+) -> AsyncIterator[HttpTransport]:
+    """A transport to `url` as long as the block. `headers` go with every request, and so do those of `credentials`.
+    Raises ValueError for no URL."""
+    transport = HttpTransport(Site(url, pool, headers, credentials))
+    try:
+        yield transport
+    finally:
+        await transport.aclose()

@@ -1,0 +1,133 @@
+"""A POST on a connection of the pool, for half the time that a session of aiohttp takes for one.
+
+A session looks anew each time at what is the same for all requests of a client: cookies, redirects, proxies, traces,
+the coding of the URL and of the body. Here the head is made once; connections, and what comes on them, are aiohttp's.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Protocol, Self
+
+import aiohttp
+from aiohttp.connector import Connection
+from yarl import URL
+
+from .pool import HEADER_BYTES, PATIENCE
+
+__all__ = ["Answering", "Direct", "Reply"]
+
+
+class Reply(Protocol):
+    """A response whose headers are there."""
+
+    @property
+    def status(self) -> int:
+        """Of HTTP."""
+
+    @property
+    def reason(self) -> str | None:
+        """What stands behind the status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Their case does not matter."""
+
+    @property
+    def content(self) -> aiohttp.StreamReader:
+        """The body, without its coding."""
+
+    def close(self) -> None:
+        """Ends the connection, so that nothing is sent on it any more. It may be called twice."""
+
+
+Answering = AbstractAsyncContextManager[Reply]
+"""An exchange: it begins and ends with a block, and gives the response as soon as its headers are there."""
+
+
+class Direct:
+    """POSTs to `url` on connections of `session`, with `headers`, in small letters, among those of each."""
+
+    def __init__(self, url: URL, session: aiohttp.ClientSession, headers: Mapping[str, str]) -> None:
+        self._session = session
+        self._place = aiohttp.ClientRequest("POST", url, loop=asyncio.get_running_loop())
+        own = {name.lower(): value for name, value in session.headers.items()}
+        self._fixed = {"host": self._place.headers["host"], **own, **headers}
+        self._line = f"POST {url.raw_path_qs} HTTP/1.1\r\n"
+        self._start = f"{self._line}{_lines(self._fixed)}"
+
+    def post(self, body: bytes, headers: Mapping[str, str]) -> "_Exchange":
+        """Sends a short `body`; its `headers` are visible ASCII and blanks, and stand in place of those of each."""
+        if self._fixed.keys().isdisjoint(headers):
+            start = f"{self._start}{_lines(headers)}"
+        else:
+            start = f"{self._line}{_lines({**self._fixed, **headers})}"
+        head = f"{start}content-length: {len(body)}\r\n\r\n"
+        return _Exchange(self._session, self._place, head.encode("ascii") + body)
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+
+
+class _Exchange:
+    """One request, and its reply as long as the block."""
+
+    def __init__(self, session: aiohttp.ClientSession, place: aiohttp.ClientRequest, data: bytes) -> None:
+        self._session = session
+        self._place = place
+        self._data = data
+        self._connection: Connection | None = None
+        self.status = 0
+        self.reason: str | None = None
+        self.headers: Mapping[str, str] = {}
+        self.content: aiohttp.StreamReader = aiohttp.streams.EMPTY_PAYLOAD
+
+    async def __aenter__(self) -> Self:
+        if self._session.connector is None:
+            raise RuntimeError("the HTTP session is closed")
+        connection = await self._connect(self._session.connector)
+        try:
+            await self._exchange(connection)
+            self._connection = connection
+        finally:
+            if self._connection is None:
+                connection.close()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # A connection whose reply was not read to its end is closed by that.
+        if self._connection is not None:
+            self._connection.release()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    async def _connect(self, connector: aiohttp.BaseConnector) -> Connection:
+        try:
+            connection = await connector.connect(self._place, [], PATIENCE)
+            # A response that came while nobody had asked: taken for the answer to this request, it would leave each
+            # answer to the next one.
+            while connection.protocol:
+                connection.close()
+                connection = await connector.connect(self._place, [], PATIENCE)
+        except TimeoutError as error:
+            raise aiohttp.ConnectionTimeoutError from error
+        return connection
+
+    async def _exchange(self, connection: Connection) -> None:
+        protocol = connection.protocol
+        if protocol is None or protocol.transport is None:
+            raise aiohttp.ServerDisconnectedError
+        protocol.set_response_params(read_until_eof=True, max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES)
+        protocol.transport.write(self._data)
+        while True:
+            message, self.content = await protocol.read()
+            if message.code >= 200 or message.code == 101:
+                break
+        self.status, self.reason, self.headers = message.code, message.reason, message.headers

@@ -1,0 +1,237 @@
+"""A server behind a URL of 2024-11-05: one event stream that brings everything, and POSTs that take it (HTTP+SSE).
+
+    GET url ──▶ event: endpoint, the URL for POSTs ──▶ event: message, again and again
+    POST endpoint ──▶ 202; what it answers comes on the stream
+
+The stream can't be resumed: where it ends, the session does. The endpoint must be of the origin that was asked, or a
+server could have the token, and the requests of its user, sent to another one; nor is any redirect followed.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from io import BytesIO
+
+import aiohttp
+import anyio
+from yarl import URL
+
+from ....concurrency import Crew
+from ....contracts import Credentials
+from ....errors import PeerError
+from ....protocol.http.rules import EVENT_STREAM, JSON
+from ....protocol.session.events import Outgoing
+from ....protocol.wire.codec import MAX_MESSAGE, Codec
+from ....protocol.wire.framing import Oversized, ServerSentEvent
+from ....protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Request, Response
+from ....protocol.wire.sse import EventStream
+from .answers import attributed, drain, is_stream, read_answer, wait_of_reply
+from .authorized import MAX_SENT, Authorized
+from .exchange import Answering
+from .inbox import Inbox
+from .pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, PATIENCE, Pool, parse_url, reason_of, unanswered
+
+__all__ = ["SseTransport", "open_sse"]
+
+ENDPOINT_SECONDS = 30.0
+"""How long a server may take to open the stream, and then to name its endpoint."""
+FAREWELL_SECONDS = 2.0
+"""Time for what is still being told at the end."""
+TELL_SECONDS = 30.0
+"""How long a server may take to accept a message that is no request."""
+
+
+class SseTransport:
+    """Messages with one server, from its `stream` at `url` and to the endpoint that this names."""
+
+    def __init__(
+        self,
+        url: URL,
+        stream: aiohttp.ClientResponse,
+        http: aiohttp.ClientSession,
+        headers: Mapping[str, str],
+        credentials: Credentials | None = None,
+    ) -> None:
+        self._url = url
+        self._stream = stream
+        self._http = http
+        self._headers = {**headers, "content-type": JSON}
+        self._credentials = credentials
+        self._endpoint: URL | None = None
+        self._codec = Codec(is_client=True, line_end=b"")
+        self._events = EventStream(MAX_MESSAGE)
+        self._inbox = Inbox()
+        self._tasks = Crew(self._inbox.end)
+        self._telling = Crew(self._inbox.end)
+        self._turns_to_tell = asyncio.Semaphore(MAX_TOLD_AT_ONCE)
+
+    async def open(self) -> None:
+        """Reads until the endpoint is named, and on from there meanwhile.
+
+        Raises ConnectionError where the stream ends before, or names another origin.
+        """
+        while self._endpoint is None:
+            try:
+                chunk = await self._stream.content.readany()
+            except FAILURES:
+                chunk = b""
+            if not chunk:
+                raise ConnectionError("the event stream ended before it named an endpoint")
+            await self._take(chunk)
+        self._tasks.start(self._read())
+
+    async def receive(self) -> Sequence[Message]:
+        """The next messages. Raises BrokenResourceError when the stream has ended, EndOfStream after `aclose`."""
+        return await self._inbox.take()
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Begins a POST for each message. What completes the handshake is waited for: nothing may overtake it.
+
+        Raises BrokenResourceError when that can't be delivered.
+        """
+        for one in outgoing:
+            match one.message:
+                case Request() as request:
+                    self._tasks.start(self._ask(request))
+                case Notification("notifications/initialized") as message:
+                    await self._tell(message)
+                case Response() | Failure() if len(self._telling) >= MAX_TOLD:
+                    pass
+                case Notification() | Response() | Failure() as message:
+                    self._telling.start(self._tell(message))
+
+    async def aclose(self) -> None:
+        """Ends the stream, and by that the session."""
+        with anyio.CancelScope(shield=True):
+            self._inbox.close()
+            await self._telling.finish(FAREWELL_SECONDS)
+            await self._telling.stop()
+            self._stream.close()
+            await self._tasks.stop()
+
+    async def _tell(self, message: Message) -> None:
+        try:
+            async with asyncio.timeout(TELL_SECONDS), self._turns_to_tell, self._post(message) as response:
+                await drain(response)
+        except (*FAILURES, TimeoutError):
+            raise anyio.BrokenResourceError from None
+
+    def _post(self, message: Message) -> Answering:
+        endpoint, data = self._endpoint or self._url, self._codec.encode(message)
+
+        def send(own: Mapping[str, str]) -> Answering:
+            headers, body = {**self._headers, **own}, BytesIO(data)
+            return self._http.post(endpoint, data=body, headers=headers, allow_redirects=False, timeout=PATIENCE)
+
+        credentials = self._credentials
+        return send({}) if credentials is None else Authorized(credentials, "POST", str(endpoint), send)
+
+    async def _ask(self, request: Request) -> None:
+        """Delivers an error in place of the answer that will not come."""
+        answer: Message
+        try:
+            async with self._post(request) as response:
+                if 200 <= response.status < 300:
+                    await drain(response)
+                    return
+                answer = await read_answer(self._codec, response, request)
+        except FAILURES as error:
+            answer = unanswered(request.id, error)
+        await self._inbox.put(attributed(answer, request))
+
+    async def _read(self) -> None:
+        with suppress(*FAILURES):
+            while chunk := await self._stream.content.readany():
+                await self._take(chunk)
+        self._inbox.end(anyio.BrokenResourceError())
+
+    async def _take(self, chunk: bytes) -> None:
+        for event in self._events.feed(chunk):
+            match event:
+                case Oversized():
+                    await self._inbox.put(Gap())
+                case ServerSentEvent(data, "endpoint") if self._endpoint is None:
+                    self._endpoint = _endpoint(self._url, data)
+                case ServerSentEvent(data, "message"):
+                    await self._inbox.put(self._codec.decode_body(data))
+
+
+def _endpoint(url: URL, named: bytes) -> URL:
+    try:
+        endpoint = url.join(URL(named.decode()))
+        other_origin = endpoint.origin() != url.origin()
+    except ValueError:
+        raise ConnectionError("the server names an endpoint that is no URL") from None
+    if other_origin:
+        raise ConnectionError("the server names an endpoint of another origin")
+    # Who we are is ours to say: as with `url`.
+    return endpoint.with_user(url.user).with_password(url.password)
+
+
+@asynccontextmanager
+async def open_sse(
+    url: str,
+    headers: Mapping[str, str],
+    pool: Pool,
+    credentials: Credentials | None = None,
+    *,
+    seconds: float = ENDPOINT_SECONDS,
+) -> AsyncIterator[SseTransport]:
+    """A transport to `url`, which opens the event stream, as long as the block. `headers` go with every request, and
+    so do those of `credentials`. The server may take `seconds` to open the stream, and as long to name its endpoint;
+    credentials may take longer, as those do for which somebody logs in.
+
+    Raises PeerError where the server has no stream there, with the HTTP status as its code; TimeoutError where it
+    takes too long; and ConnectionError where it is not reached, or its endpoint is not to be used.
+    """
+    async with AsyncExitStack() as stack:
+        place = parse_url(url)
+        stream = await _get(place, headers, pool.session, credentials, seconds)
+        transport = SseTransport(place, stream, pool.session, headers, credentials)
+        stack.push_async_callback(transport.aclose)
+        if credentials is not None:
+            # They count how often they are refused, and so have to hear that they are not.
+            await credentials.answered("GET", str(place), stream.status, stream.headers)
+        async with _soon(seconds):
+            await transport.open()
+        yield transport
+
+
+@asynccontextmanager
+async def _soon(seconds: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise TimeoutError(f"the server named no endpoint in {seconds:g} s") from None
+
+
+async def _get(
+    url: URL,
+    headers: Mapping[str, str],
+    http: aiohttp.ClientSession,
+    credentials: Credentials | None,
+    seconds: float,
+) -> aiohttp.ClientResponse:
+    sent = 0
+    while True:
+        sent += 1
+        own = {} if credentials is None else await credentials.headers("GET", str(url))
+        response = await _sent(url, {**headers, **own, "accept": EVENT_STREAM}, http, seconds)
+        if is_stream(response):
+            return response
+        response.close()
+        status, data = response.status, wait_of_reply(response)
+        again = credentials is not None and await credentials.answered("GET", str(url), status, response.headers)
+        if not again or sent == MAX_SENT:
+            raise PeerError(f"HTTP {status}: no event stream of HTTP+SSE", code=status, data=data)
+
+
+async def _sent(
+    url: URL, headers: Mapping[str, str], http: aiohttp.ClientSession, seconds: float
+) -> aiohttp.ClientResponse:
+    async with _soon(seconds):
+        try:
+            return await http.get(url, headers=headers, allow_redirects=False, timeout=PATIENCE)
+        except FAILURES as error:
+            raise ConnectionError(reason_of(error)) from None

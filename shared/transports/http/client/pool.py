@@ -1,0 +1,155 @@
+"""The connections of a client over HTTP: one pool for each client, kept alive between calls.
+
+Nothing of it outlives the client, no cookie is kept, and no redirect is ever followed: another place is not to have
+the token. The proxy of the environment is looked up once.
+"""
+
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+from yarl import URL
+
+from ....errors import AuthError, LoginRequired
+from ....protocol.wire.jsonrpc import RequestId, Unanswered
+from ....text import escape
+from ....version import __version__
+
+__all__ = [
+    "FAILURES",
+    "HEADER_BYTES",
+    "MAX_TOLD",
+    "MAX_TOLD_AT_ONCE",
+    "PATIENCE",
+    "Pool",
+    "lent_http",
+    "parse_url",
+    "reason_of",
+    "unanswered",
+]
+
+CONNECT_SECONDS = 30.0
+"""For a connection to stand, with TLS."""
+IDLE_SECONDS = 4.0
+"""How long a connection is kept for the next request: servers close theirs after 5 seconds (uvicorn, Node) or
+more, and what is sent on a connection that is being closed may have been carried out, or not."""
+MAX_TOLD_AT_ONCE, MAX_TOLD = 100, 1_000
+"""Messages that are no requests: so many at a time, each of which takes a connection; and with so many on their way
+no more answers, as a server may ask on and on and accept none."""
+PROBE_SECONDS = 30
+"""How long a connection is silent before the system asks whether the other end is still there: a stream that is only
+listened to would not notice that a router on the way has forgotten it."""
+HEADER_BYTES = 32_768
+"""Of one header, and of the first line."""
+
+PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+"""A stream is silent as long as nothing happens; whoever asks has a timeout of his own."""
+FAILURES = (aiohttp.ClientError, HttpProcessingError, OSError, AuthError)
+"""What an exchange over HTTP ends in that could not be carried out, or not as somebody who may have it."""
+_UNREACHED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+
+
+def parse_url(text: str) -> URL:
+    """The URL of a server. Raises ValueError for what is none, or none of HTTP; it does not repeat it."""
+    url = URL(text if text.isprintable() and " " not in text else "")
+    if url.scheme not in ("http", "https") or not url.host or not url.port:
+        raise ValueError("that is no URL of HTTP")
+    return url
+
+
+def _why(error: OSError) -> str:
+    # Of an error of the system asyncio says where it came, and not what it is; names that are not found and TLS have
+    # numbers of their own.
+    own = isinstance(error, socket.gaierror | ssl.SSLError) or not error.errno
+    return error.strerror or str(error) if own else os.strerror(error.errno or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The connections of a client."""
+
+    session: aiohttp.ClientSession
+    is_plain: bool = False
+    """Whether the session does nothing to a request but send it: no proxy, and nothing that somebody has set."""
+
+
+@asynccontextmanager
+async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
+    """The pool of `http`, which stays open; where there is none, one of our own for `url` as long as the block.
+
+    Raises ValueError for a URL that is none, and ConnectionError where the proxy that the environment names can't be
+    used.
+    """
+    if http is not None:
+        yield Pool(http)
+        return
+    proxy = _proxy_of(parse_url(url))
+    # How many calls run at once is bounded where they are made: a stream that is only listened to takes no turn.
+    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_open_socket)
+    async with aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"user-agent": f"mcp-server-bundle/{__version__}", "accept-encoding": "gzip, deflate"},
+        max_line_size=HEADER_BYTES,
+        max_field_size=HEADER_BYTES,
+        proxy=proxy,
+        timeout=PATIENCE,
+    ) as made:
+        yield Pool(made, is_plain=proxy is None)
+
+
+def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A socket that is probed where it is silent (RFC 9293, TCP Keep-Alives)."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):  # each system has some of them
+        if (option := getattr(socket, name, None)) is not None:
+            opened.setsockopt(socket.IPPROTO_TCP, option, PROBE_SECONDS)
+    return opened
+
+
+def _proxy_of(url: URL) -> URL | None:
+    proxies = getproxies()
+    named = proxies.get(url.scheme) or proxies.get("all")
+    if not named or proxy_bypass(f"{url.host}:{url.port}"):
+        return None
+    try:
+        proxy = URL(named if "://" in named else f"http://{named}")
+    except ValueError:
+        proxy = URL()
+    if proxy.scheme not in ("http", "https") or not proxy.host:
+        # The URL of a proxy may hold a password, and is not repeated.
+        raise ConnectionError("the proxy that the environment names can't be used: it is no proxy for HTTP")
+    return proxy
+
+
+def unanswered(id: RequestId, error: Exception) -> Unanswered:
+    """What is said of the request `id`, whose exchange ended in `error`."""
+    if isinstance(error, AuthError):
+        return Unanswered(id, str(error), "no login" if isinstance(error, LoginRequired) else "unauthorized")
+    return Unanswered(id, reason_of(error), "unreached" if isinstance(error, _UNREACHED) else "unknown")
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong, without the URL, whose query may be a secret."""
+    match error:
+        case AuthError():
+            return str(error)
+        case aiohttp.ClientConnectorCertificateError():
+            return f"no connection to {error.host}:{error.port}: its certificate is not accepted"
+        case aiohttp.ClientConnectorError(os_error=OSError() as cause):
+            return f"no connection to {error.host}:{error.port}: {_why(cause)}"
+        case aiohttp.ConnectionTimeoutError():
+            return f"no connection in {CONNECT_SECONDS:g} s"
+        case aiohttp.ServerDisconnectedError():
+            return "the server closed the connection without an answer"
+        case aiohttp.ClientResponseError() | HttpProcessingError():
+            return f"the answer is not proper HTTP: {escape(str(error.message))[:200]}"
+    return f"{type(error).__name__}: {escape(str(error))[:200]}"

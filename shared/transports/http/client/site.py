@@ -1,0 +1,81 @@
+"""One endpoint of Streamable HTTP: the three requests that a client makes of it, each with its headers."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from io import BytesIO
+
+from ....contracts import Credentials
+from ....protocol.http.client_headers import ClientHeaders
+from ....protocol.http.rules import EVENT_STREAM, LAST_EVENT_ID
+from ....protocol.wire.codec import Codec
+from ....protocol.wire.jsonrpc import Failure, Notification, Request, Response
+from ....tracing.trace_context import trace_meta
+from .authorized import Authorized
+from .exchange import Answering, Direct, Reply
+from .pool import PATIENCE, Pool, parse_url
+
+__all__ = ["Site"]
+
+_AT_ONCE = 65_536
+"""Bytes up to which a body is written in one piece, whether or not the server takes it."""
+
+
+class Site:
+    """The endpoint at `url`. `fixed` are headers of every request, with those of the `credentials`."""
+
+    def __init__(
+        self, url: str, pool: Pool, fixed: Mapping[str, str], credentials: Credentials | None = None
+    ) -> None:
+        """Raises ValueError for no URL."""
+        self.headers = ClientHeaders()
+        self.codec = Codec(is_client=True, line_end=b"")
+        self.is_forgotten = False
+        """Whether the server has said that it does not know our session."""
+        self._url = parse_url(url)
+        self._http = pool.session
+        self._fixed = dict(fixed)
+        self._credentials = credentials
+        self._direct = Direct(self._url, self._http, fixed) if pool.is_plain and self._url.user is None else None
+
+    def post(self, message: Request | Notification | Response | Failure) -> Answering:
+        """Brings a message."""
+        data, headers = self.codec.encode(message), self.headers.of_post(message)
+        if isinstance(message, Request) and (trace := trace_meta(message.params)):
+            headers |= trace
+        if self._credentials is None:
+            return self._post(data, headers, {})
+        return self._authorized("POST", self._credentials, partial(self._post, data, headers))
+
+    def get(self, last_id: str | None) -> Answering:
+        """Opens a stream, which begins after the event `last_id` where there is one."""
+        resume = {LAST_EVENT_ID: last_id} if last_id else {}
+        return self._plain("GET", {"accept": EVENT_STREAM, **self.headers.of_session(), **resume})
+
+    def delete(self) -> Answering:
+        """Ends the session."""
+        return self._plain("DELETE", self.headers.of_session())
+
+    def _post(self, data: bytes, headers: Mapping[str, str], own: Mapping[str, str]) -> Answering:
+        if self._direct is not None and len(data) <= _AT_ONCE:
+            return self._direct.post(data, {**headers, **own} if own else headers)
+        sent = {**self._fixed, **headers, **own}
+        return self._http.post(self._url, data=BytesIO(data), headers=sent, allow_redirects=False, timeout=PATIENCE)
+
+    def _plain(self, method: str, headers: Mapping[str, str]) -> Answering:
+        def send(own: Mapping[str, str]) -> Answering:
+            sent = {**self._fixed, **headers, **own}
+            return self._http.request(method, self._url, headers=sent, allow_redirects=False, timeout=PATIENCE)
+
+        return send({}) if self._credentials is None else self._authorized(method, self._credentials, send)
+
+    def _authorized(
+        self, method: str, credentials: Credentials, send: Callable[[Mapping[str, str]], Answering]
+    ) -> Answering:
+        return Authorized(credentials, method, str(self._url), send)
+
+    def forgets(self, response: Reply) -> bool:
+        """Whether `response` says that the server does not know our session, which is noted (2025-11-25, Streamable
+        HTTP, Session Management)."""
+        says_so = response.status == 404 and self.headers.session_id is not None
+        self.is_forgotten |= says_so
+        return says_so

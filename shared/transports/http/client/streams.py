@@ -1,0 +1,152 @@
+"""What a server says over Streamable HTTP: the answer to a request, in the body or on a stream of its own, and the
+streams that are opened again where they end too early.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from ....protocol.http.client_headers import usable_tools
+from ....protocol.http.retry_after import BUSY
+from ....protocol.http.rules import SESSION_ID
+from ....protocol.session.envelope import claims_envelope
+from ....protocol.wire.framing import Oversized
+from ....protocol.wire.jsonrpc import Failure, Gap, Message, Notification, OnStream, Request, Response, Unanswered
+from ....protocol.wire.sse import EventStream
+from ....text import escape
+from .answers import attributed, drain, is_stream, read_answer, wait_of_reply
+from .exchange import Reply
+from .inbox import Inbox
+from .pool import FAILURES
+from .site import Site
+
+__all__ = ["Post", "Streams"]
+
+log = logging.getLogger("shared.transports.http.client")
+
+RETRY_SECONDS = 1.0
+"""Pause before a stream is opened again, where the server named none."""
+SHORTEST_SECONDS = 0.01
+"""The same, where the server wants none."""
+MAX_RETRIES = 5
+"""Attempts in a row to open a stream again before it is given up."""
+
+
+@dataclass(slots=True, eq=False)
+class Post:
+    """A request on its way."""
+
+    request: Request
+    task: asyncio.Task[None] | None = None
+    is_sent: bool = False
+    """Whether the server may know of it."""
+    answered: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Followed:
+    """A stream that is opened by GET, until it has brought the answer to `post` where there is one."""
+
+    events: EventStream
+    post: Post | None
+    has_stood: bool = False
+    is_offered: bool = True
+    failed: int = 0
+    """Attempts in a row."""
+    wait: float = 0.0
+    """Seconds for which the server wants to be left alone."""
+
+    @property
+    def goes_on(self) -> bool:
+        is_answered = self.post is not None and self.post.answered
+        return self.is_offered and self.failed < MAX_RETRIES and not is_answered
+
+    @property
+    def pause(self) -> float:
+        named = self.events.retry
+        return max(self.wait, RETRY_SECONDS if named is None else max(SHORTEST_SECONDS, named / 1000))
+
+
+class Streams:
+    """What `site` says, into `inbox`."""
+
+    def __init__(self, site: Site, inbox: Inbox) -> None:
+        self._site = site
+        self._inbox = inbox
+
+    async def take_answer(self, response: Reply, post: Post) -> None:
+        """Delivers the answer in a body, or that the session is over."""
+        if not claims_envelope(post.request.params) and self._site.forgets(response):
+            post.answered = True
+            await drain(response)
+            await self._inbox.put(Unanswered(post.request.id, "the server has forgotten the session", "session over"))
+            return
+        answer = await read_answer(self._site.codec, response, post.request)
+        await self._deliver(answer, post, response.headers.get(SESSION_ID))
+
+    async def read(self, response: Reply, events: EventStream, post: Post | None) -> None:
+        """Delivers the events of a stream, to its end or to the answer to `post`."""
+        session_id, content = response.headers.get(SESSION_ID), response.content
+        while chunk := await content.readany():
+            for event in events.feed(chunk):
+                # An event without data only tells its id (2025-11-25, Streamable HTTP).
+                if isinstance(event, Oversized):
+                    await self._inbox.put(Gap())
+                elif event.data and event.event == "message":
+                    await self._deliver(self._site.codec.decode_body(event.data), post, session_id)
+            if post is not None and post.answered:
+                await drain(response)
+                return
+
+    async def follow(self, events: EventStream, post: Post | None) -> bool:
+        """Opens a stream, again and again, until it has brought the answer to `post`, is no longer offered, or could
+        not be opened several times in a row. Whether it has stood meanwhile."""
+        followed = _Followed(events, post)
+        if post is not None:
+            await asyncio.sleep(followed.pause)
+        while True:
+            try:
+                await self._get(followed)
+            except FAILURES:
+                followed.failed += 1
+            if not followed.goes_on:
+                return followed.has_stood
+            await asyncio.sleep(followed.pause)
+
+    async def _get(self, followed: _Followed) -> None:
+        events, followed.wait = followed.events, 0.0
+        async with self._site.get(events.last_id) as response:
+            if is_stream(response):
+                if followed.post is None and followed.has_stood and not events.last_id:
+                    await self._inbox.put(Gap())
+                followed.failed, followed.has_stood = 0, True
+                events.restart()
+                await self.read(response, events, followed.post)
+            elif response.status in BUSY:
+                followed.failed += 1
+                followed.wait = (wait_of_reply(response) or {}).get("retryAfter", 0.0)
+            else:
+                followed.is_offered = False
+                if followed.has_stood:  # who has no such stream at all may answer with 404 as well
+                    self._site.forgets(response)
+
+    async def _deliver(self, message: Message, post: Post | None, session_id: str | None) -> None:
+        if post is not None:
+            message = attributed(message, post.request)
+            if isinstance(message, Response | Failure) and message.id == post.request.id:
+                self._site.headers.learn(post.request, message, session_id)
+                post.answered = True
+                if isinstance(message, Response) and post.request.method == "tools/list":
+                    message = _usable(message, post.request)
+            elif isinstance(message, Notification | Request):
+                message = OnStream(message, post.request.id)
+        await self._inbox.put(message)
+
+
+def _usable(answer: Response, request: Request) -> Response:
+    if not claims_envelope(request.params):
+        return answer
+    answer, faults = usable_tools(answer)
+    for fault in faults:
+        log.warning("%s", escape(fault))
+    return answer

@@ -1,0 +1,1 @@
+"""uvicorn's connections with what they lack, and how they end."""

@@ -1,0 +1,245 @@
+"""One stream of HTTP+SSE, which is a session, and the peer that reads it."""
+
+import asyncio
+import logging
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from anyio import CancelScope
+
+from ....concurrency import Signal
+from ....contracts import Post
+from ....errors import InvalidRequest
+from ....protocol.http.rules import (
+    VERSION_HEADER,
+    Headers,
+    Refusal,
+    check_handshake_body,
+    check_version_header,
+    is_stateless,
+    refuse,
+    request_ids,
+)
+from ....protocol.identity import Principal
+from ....protocol.wire.codec import Codec
+from ....protocol.wire.framing import ServerSentEvent
+from ....protocol.wire.jsonrpc import Message, Request, failure
+from ....server.running import Running
+from ..engine.connections import break_off, untaken
+from ..limits.endpoint_limits import SessionLimits
+from ..streamable.reply import Http, Reply, Stage, Watch
+from ..streamable.session import CATCH_UP_SECONDS
+from ..streamable.sessions import logged
+from ..streamable.token_expiry import ending_with_token
+
+__all__ = ["ID", "MESSAGES", "LegacySession", "replica_of"]
+
+log = logging.getLogger("shared.transports.http")
+
+MESSAGES = "messages"
+ID = "session_id"
+"""The last part of the address to POST to, and the parameter in it that names the session."""
+STALL_SECONDS = 2.0
+"""How long a client that is too far behind may take nothing, before it is cut off."""
+_TOO_NEW = "this protocol version is not spoken over HTTP+SSE"
+
+
+class LegacySession:
+    """One stream, and the peer that reads it. It lives from `run` to `close`."""
+
+    __slots__ = (
+        "_behind",
+        "_connection",
+        "_idle",
+        "_limit",
+        "_opened",
+        "_ready",
+        "_receive",
+        "_stalled",
+        "_unsent",
+        "_untaken",
+        "_writing",
+        "client",
+        "codec",
+        "id",
+        "is_ending",
+        "uses",
+    )
+
+    def __init__(self, running: Running[Any], http: Http, limits: SessionLimits, codec: Codec) -> None:
+        """`http` is the GET that opens it; `codec` reads and writes its messages."""
+        loop = asyncio.get_running_loop()
+        self.id = secrets.token_urlsafe(32)
+        if running.replica is not None:
+            self.id = f"{running.replica.number}-{self.id}"
+        self.client = http.client
+        self.uses = -1  # the `initialize` that opens other sessions is a request to this one
+        self.codec = codec
+        self.is_ending = False
+        """Whether it takes nothing more in."""
+        self._limit = limits.stream_bytes
+        self._receive = http.receive
+        self._unsent: list[ServerSentEvent] = []
+        self._behind = 0
+        self._untaken: int | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._ready = Signal()
+        self._writing = CancelScope()
+        self._opened = loop.time()
+        self._idle = loop.call_later(limits.idle_seconds, self._lapse)
+        self._connection = running.connect(http.principal, self._deliver, http.client)
+
+    def is_of(self, principal: Principal | None) -> bool:
+        """Whether it is his, or nobody's in particular."""
+        return _key(self._connection.session.principal) == _key(principal)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether its client has not begun to use it: `initialize` has had no answer, and a dialect needs none."""
+        return self.codec.dialect is None and self._connection.session.version is None
+
+    @property
+    def idle_seconds(self) -> float:
+        """For how long it has been open and not initialized."""
+        return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
+
+    def take(self, headers: Headers, messages: Sequence[Message], principal: Principal | None) -> Refusal | None:
+        """Takes in what a POST of `principal` has brought, whose answer comes on the stream; 400 for what must not
+        reach it."""
+        self._connection.session.principal = principal
+        if self.codec.dialect is None:
+            message, version = messages[0], self._connection.session.version
+            if is_stateless(headers, message):
+                return self._refuse_newest(message)
+            refusal = check_version_header(headers, version) or check_handshake_body(message, version)
+            if refusal is not None:
+                return refusal
+        for message in messages:
+            self._connection.take(message)
+        return None
+
+    def take_passed_on(self, post: Post) -> None:
+        """Takes in what was posted at another replica, which has answered already: who waits for what must not reach
+        it hears of that on the stream."""
+        headers = Headers({} if post.version is None else {VERSION_HEADER: post.version})
+        messages = self.codec.feed_body(post.body)
+        principal, known = post.principal, self._connection.session.principal
+        if principal is not None and known is not None:
+            principal = replace(principal, is_revoked=known.is_revoked)  # which does not travel
+        refusal = self.take(headers, messages, principal)
+        if refusal is not None:
+            for id_ in request_ids(messages[0]):
+                self._put(replace(refusal.failure, id=id_))
+            self._ready.wake()
+
+    def _refuse_newest(self, message: Message) -> Refusal | None:
+        if not isinstance(message, Request):
+            return refuse(400, _TOO_NEW)
+        self._put(failure(message.id, InvalidRequest(_TOO_NEW)))
+        self._ready.wake()
+        return None
+
+    async def run(self, http: Http, pause: float) -> None:
+        """Writes the stream until it ends or its client is gone; after each `pause` in seconds without a message a
+        comment keeps the connection open."""
+        session = self._connection.session
+        with (
+            ending_with_token(http.principal, lambda: session.principal, self.end),
+            Watch(http.receive, http.reply.comment, pause, gone=self.cut),
+            self._writing,
+        ):
+            await self._write(http.reply)
+        if not self.is_ending:
+            log.warning("a stream was cut off: its client is %d bytes behind", self._behind)
+        if http.reply.stage is not Stage.ENDED:
+            break_off(http.receive)
+
+    def cut(self) -> None:
+        """Ends it at once: there is nobody to read, or nothing to serve."""
+        self.is_ending = True
+        self._writing.cancel()
+
+    def end(self, seconds: float = CATCH_UP_SECONDS) -> None:
+        """Ends it when what is due has left, for which the client has so many seconds."""
+        self.is_ending = True
+        self._writing.deadline = _in(seconds)
+        self._ready.wake()
+
+    def _lapse(self) -> None:
+        if self.is_idle:
+            self.end()
+
+    async def finish(self, seconds: float) -> None:
+        """Finishes what is under way, within limits, and ends."""
+        await self._connection.drain()
+        self.end(seconds)
+
+    async def close(self) -> None:
+        """Cancels what is under way, waits for that, and gives up the subscriptions."""
+        self.is_ending = True
+        self._idle.cancel()
+        if self._stalled is not None:
+            self._stalled.cancel()
+        await self._connection.close()
+
+    async def _write(self, reply: Reply) -> None:
+        await reply.events([ServerSentEvent(f"{MESSAGES}?{ID}={self.id}".encode(), "endpoint")])
+        while self._unsent or not self.is_ending:
+            if self._unsent:
+                await reply.events(self._catch_up())
+            else:
+                await self._ready.wait()
+        await reply.end()
+
+    def _deliver(self) -> None:
+        """Puts what is due on the stream. Where its client is too far behind, what is due waits, and holds up the
+        calls that it comes from, for as long as the client reads on. What can't be written ends the stream: its
+        client would wait for it for ever."""
+        with logged(self.end):
+            while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
+                for message in [one.message for one in outgoing if one.message is not None]:
+                    self._put(message)
+        self._ready.wake()
+
+    def _put(self, message: Message) -> None:
+        data = self.codec.encode(message)
+        if not data:  # a dialect has no words for it
+            return
+        self._unsent.append(ServerSentEvent(data))
+        self._behind += len(data)
+        if self._behind > self._limit and self._stalled is None:
+            self._look()
+
+    def _look(self) -> None:
+        """Cuts off a client that is too far behind and has taken nothing since the last look."""
+        self._stalled = None
+        if self._behind <= self._limit:
+            return
+        before, self._untaken = self._untaken, untaken(self._receive)
+        if before is not None and self._untaken >= before:
+            self._writing.cancel()
+        else:
+            self._stalled = asyncio.get_running_loop().call_later(STALL_SECONDS, self._look)
+
+    def _catch_up(self) -> list[ServerSentEvent]:
+        events, self._unsent, self._behind = self._unsent, [], 0
+        self._untaken = None  # it grows by what is written now
+        self._deliver()
+        return events
+
+
+def replica_of(id: str) -> int | None:
+    """The replica that has the stream of the session of that id; None where the id names none."""
+    named = re.match(r"([0-9]{1,7})-", id)
+    return None if named is None else int(named[1])
+
+
+def _key(principal: Principal | None) -> str | None:
+    return None if principal is None else principal.key
+
+
+def _in(seconds: float) -> float:
+    return asyncio.get_running_loop().time() + seconds

@@ -1,0 +1,1 @@
+"""What one sender, one session and one endpoint may take of a listener."""

@@ -1,0 +1,96 @@
+"""How often somebody at one address may turn out to be nobody known, before tokens that are new are not looked at.
+
+To find out what a token is worth may be work, for this server and for the one that issued it. Who guesses tokens, or
+has none, is limited by address; those who come from the same address with tokens that were seen before, as through a
+proxy, are served as ever.
+"""
+
+import math
+from collections import Counter
+
+from ....contracts import Authenticator, CachingAuthenticator, Limiter, Rate
+from ....protocol.http.rules import Denial, HttpRequest, Refusal, limit_exceeded
+from ....protocol.identity import Principal
+from .client_shares import client_name
+from .rate_limits import Allowances
+
+__all__ = ["TOO_MANY_REQUESTS", "Attempts"]
+
+TOO_MANY_REQUESTS = 429
+"""RFC 6585, section 4."""
+
+_UNAVAILABLE = 503
+
+RATE = Rate(per_second=50, burst=200)
+"""Tokens of one address that may turn out to be worth nothing."""
+
+
+class Attempts:
+    """Those at one listener, whose senders `authenticator` tells."""
+
+    def __init__(self, authenticator: Authenticator, allowances: Allowances) -> None:
+        self._authenticator = authenticator
+        self._knows = authenticator.knows if isinstance(authenticator, CachingAuthenticator) else _knows_nobody
+        self._allowances = allowances
+        self._under_way: Counter[str] = Counter()
+
+    async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
+        """Who sends `request`; 429 for those who were nobody too often."""
+        headers, is_known = request.headers, self._knows(request)
+        if headers.get("authorization") is None and headers.get("x-api-key") is None:
+            sender = await self._authenticator.authenticate(request)
+            return await self._counted(sender, request.address) if isinstance(sender, Denial) else sender
+        sender = await self._authenticator.authenticate(request) if is_known else None
+        if is_known and not isinstance(sender, Denial):
+            return sender
+        key, limiter = f"attempts {client_name(None, request.address)}", self._allowances.limiter
+        wait = await _wait(limiter, key) or float(self._under_way[key] >= RATE.burst)
+        if not is_known:
+            if wait:
+                return _too_many(wait)
+            sender = await self._looked_at(request, key)
+        if not isinstance(sender, Denial) or not _is_attempt(sender):
+            return sender
+        limiter.spend(key, RATE, 1.0)
+        return _too_many(wait) if wait else sender
+
+    async def _looked_at(self, request: HttpRequest, key: str) -> Principal | Denial | None:
+        self._under_way[key] += 1
+        try:
+            return await self._authenticator.authenticate(request)
+        finally:
+            self._under_way[key] -= 1
+            if not self._under_way[key]:
+                del self._under_way[key]
+
+    async def refuse(self, refusal: Refusal, address: str) -> Refusal:
+        """`refusal` of a request that nobody has looked into; 429 for an address that has had too many of them."""
+        error = await self._allowances.check(client_name(None, address))
+        return refusal if error is None else limit_exceeded(error)
+
+    async def _counted(self, denial: Denial, address: str) -> Denial:
+        error = await self._allowances.check(client_name(None, address))
+        return denial if error is None else _too_many(error.seconds)
+
+
+def _knows_nobody(_request: HttpRequest) -> bool:
+    return False
+
+
+def _is_attempt(denial: Denial) -> bool:
+    """Whether somebody was nobody by what he has sent: not because the issuer is out of reach, nor for want of the
+    nonce that he is told with it."""
+    return denial.status != _UNAVAILABLE and all(name != "dpop-nonce" for name, _ in denial.headers)
+
+
+async def _wait(limiter: Limiter, key: str) -> float:
+    try:
+        # Nothing is taken yet: a token that is worth something costs nothing.
+        return await limiter.take(key, RATE, 0.0)
+    except OSError:
+        return 0.0
+
+
+def _too_many(seconds: float) -> Denial:
+    after = (("retry-after", str(max(1, math.ceil(seconds)))),)
+    return Denial("too many requests from this address are not authenticated", "", TOO_MANY_REQUESTS, after)

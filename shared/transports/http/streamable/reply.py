@@ -1,0 +1,194 @@
+"""One HTTP exchange over ASGI: a reply that becomes JSON or an event stream by what comes first, and the watch over a
+client that may go away. What reads the body is in `bodies`.
+
+A reply is begun once and ended once. Writing waits while the client is slow.
+"""
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from enum import Enum
+from typing import Any
+
+import anyio
+from anyio import CancelScope
+
+from ....protocol.http.protected import ProtectedResource
+from ....protocol.http.rules import EVENT_STREAM, JSON, Headers, Refusal
+from ....protocol.identity import Principal
+from ....protocol.records import record
+from ....protocol.wire.codec import encode
+from ....protocol.wire.framing import ServerSentEvent, encode_event
+from ....telemetry.footprint import count_bytes
+
+__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch"]
+
+Asgi = MutableMapping[str, Any]
+"""An ASGI scope or event."""
+Receive = Callable[[], Awaitable[Asgi]]
+Send = Callable[[Asgi], Awaitable[None]]
+
+_GZIP = 31
+_IS_JSON = (b"content-type", JSON.encode())
+_IS_GZIP = (b"content-encoding", b"gzip")
+_VARIES = (b"vary", b"accept-encoding")
+_STREAM_HEADERS = [
+    (b"content-type", EVENT_STREAM.encode()),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+MOMENT_SECONDS = 0.02
+"""How long a request is served before anybody looks whether its client is still there."""
+COMPRESS_FROM = 1_024
+"""Bytes from which on JSON is compressed; less would fit into one packet anyway."""
+
+
+class Gone(Exception):
+    """The client has gone away before its request was complete."""
+
+
+class Stage(Enum):
+    """How far a reply has come."""
+
+    NEW = "new"
+    STREAMING = "streaming"
+    ENDED = "ended"
+
+
+class Reply:
+    """The answer to one HTTP request."""
+
+    def __init__(self, send: Send, *, gzip: bool = False) -> None:
+        """`gzip` says whether the client takes that."""
+        self.stage = Stage.NEW
+        self.spend: Callable[[int], None] | None = None
+        """Is told how many bytes of bodies go, and come, where somebody counts them."""
+        self.unspent = 0
+        """Bytes that have come, of which it is told with the next that go."""
+        self._send = send
+        self._gzip = gzip
+        self._writing = asyncio.Lock()
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Answers with an error; a stream that has begun just ends."""
+        if self.stage is Stage.NEW:
+            await self.json(refusal.status, encode(refusal.failure), refusal.headers)
+        else:
+            await self.end()
+
+    async def json(self, status: int, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Answers with one JSON text, or with nothing but a status where `body` is empty."""
+        self.stage = Stage.ENDED
+        count_bytes(len(body))
+        sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        if body:
+            sent.append(_IS_JSON)
+        if len(body) > COMPRESS_FROM:
+            # Here and not by a middleware, which would have to buffer streams to see what they are. Level 1 keeps
+            # the event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
+            sent.append(_VARIES)
+            if self._gzip:
+                sent.append(_IS_GZIP)
+                body = zlib.compress(body, 1, wbits=_GZIP)
+        if self.spend is not None:
+            self._count(len(body))
+        sent.append((b"content-length", b"%d" % len(body)))
+        await self._send({"type": "http.response.start", "status": status, "headers": sent})
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def events(self, events: Iterable[ServerSentEvent], *, last: bool = False) -> None:
+        """Sends events, all at once, and begins the stream if need be; `last` ends it."""
+        data = b"".join(map(encode_event, events))
+        async with self._writing:
+            if self.stage is Stage.ENDED:
+                return
+            if self.stage is Stage.NEW:
+                await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+            self.stage = Stage.ENDED if last else Stage.STREAMING
+            await self._body(data, more=not last)
+
+    async def comment(self) -> None:
+        """Shows proxies that the stream lives; nothing where none has begun."""
+        async with self._writing:
+            if self.stage is Stage.STREAMING:
+                await self._body(b":\n\n", more=True)
+
+    async def end(self) -> None:
+        """Ends the stream, which may have been empty."""
+        await self.events((), last=True)
+
+    def settle(self) -> None:
+        """The request is over: tells of bytes that have come and had no answer."""
+        if self.unspent:
+            self._count(0)
+
+    def _count(self, size: int) -> None:
+        size, self.unspent = size + self.unspent, 0
+        if self.spend is not None and size:
+            self.spend(size)
+
+    async def _body(self, data: bytes, *, more: bool) -> None:
+        if self.spend is not None:
+            self._count(len(data))
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+
+
+@record
+class Http:
+    """One HTTP request and the way to answer it."""
+
+    headers: Headers
+    principal: Principal | None
+    client: str
+    """A name for whoever sent it: an address and a principal."""
+    receive: Receive
+    reply: Reply
+    path: str
+    query: bytes
+    resource: ProtectedResource | None = None
+    """What is at `path`, for those who issue tokens; None where nobody but the operator does."""
+
+
+class Watch:
+    """Looks after a client while its request is served, once that takes a moment: most requests are answered before
+    it was worth the while.
+
+    Calls `keep_alive` every so many seconds, and `gone` when the client has gone away.
+    """
+
+    def __init__(
+        self, receive: Receive, keep_alive: Callable[[], Awaitable[None]], seconds: float, *, gone: Callable[[], None]
+    ) -> None:
+        self._receive = receive
+        self._keep_alive = keep_alive
+        self._seconds = seconds
+        self._gone = gone
+        self._watching: CancelScope | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(MOMENT_SECONDS, self._begin)
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+        if self._watching is not None:
+            self._watching.cancel()
+
+    def _begin(self) -> None:
+        self._watching = CancelScope()
+        self._task = asyncio.get_running_loop().create_task(self._watch(self._watching))
+
+    async def _watch(self, watching: CancelScope) -> None:
+        # The scope is inside the task: a task that ends by being cancelled leaves its frames, and all they hold, to
+        # the garbage collector.
+        with watching:
+            while await self._is_there():
+                await self._keep_alive()
+            self._gone()
+
+    async def _is_there(self) -> bool:
+        """Waits for a pause; False as soon as the client has gone away."""
+        with anyio.move_on_after(self._seconds):
+            return bool((await self._receive())["type"] != "http.disconnect")
+        return True

@@ -1,0 +1,113 @@
+"""One request of 2026-07-28: each POST is a peer of its own, served inside its HTTP request.
+
+The reply is JSON when the answer is the first thing to send, with the status that belongs to it, and an event
+stream when a notification comes before. A client that goes away has cancelled its request.
+
+A dialect's request is served so as well. There a client may take one of the two forms only, and the status is 200:
+the documents know no other one for an answer.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....concurrency import Signal
+from ....protocol.http.rules import JSON, refuse, refused_with, stateless_status
+from ....protocol.session.events import Outgoing
+from ....protocol.wire.codec import Codec
+from ....protocol.wire.framing import ServerSentEvent
+from ....protocol.wire.jsonrpc import Failure, Request, Response
+from ....server.running import Running
+from .reply import Http, Stage, Watch
+from .token_expiry import ending_with_token
+
+__all__ = ["StatelessRequest"]
+
+
+class StatelessRequest:
+    """One request and its answer."""
+
+    def __init__(
+        self,
+        running: Running[Any],
+        http: Http,
+        codec: Codec,
+        only: str | None = None,
+        learn: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        """`codec` has read the request. `only` is the media type of the answer, where nothing else may come. `learn`
+        takes the result before it is sent."""
+        self._codec = codec
+        self._only = only
+        self._learn = learn
+        self._reply = http.reply
+        self._resource = http.resource
+        self._ready = Signal()
+        self._over = False
+        self._connection = running.connect(http.principal, self._ready.wake, http.client)
+        self._drain_seconds = running.limits.drain_seconds
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self, http: Http, request: Request, pause: float) -> None:
+        """Answers `request`; after each `pause` in seconds without a message a comment shows that it is served."""
+        try:
+            with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
+                self._connection.take(request)
+                await (self._listen(http) if request.method == "subscriptions/listen" else self._send_all())
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            await self._connection.close()
+        if self._reply.stage is not Stage.ENDED:
+            await self._reply.refuse(refuse(503, "the server is stopping"))
+
+    async def _listen(self, http: Http) -> None:
+        with ending_with_token(http.principal, lambda: None, self._connection.finish):
+            await self._send_all()
+
+    async def _send_all(self) -> None:
+        while not self._over:
+            outgoing = self._connection.outgoing()
+            if outgoing:
+                await self._write(outgoing)
+            else:
+                await self._ready.wait()
+
+    def end(self) -> None:
+        """The server stops: a listen stream ends, and a call is given some time to finish."""
+        self._connection.finish()
+        self._timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.give_up)
+
+    def give_up(self) -> None:
+        """Ends it as it is: the client has gone away, or time is up, or the server has failed."""
+        self._over = True
+        self._ready.wake()
+
+    async def _write(self, outgoing: Sequence[Outgoing]) -> None:
+        """Writes messages into the reply, the answer last."""
+        answer = next((one.message for one in outgoing if isinstance(one.message, (Response, Failure))), None)
+        if self._learn is not None and isinstance(answer, Response):
+            self._learn(answer.result)
+        encode = self._codec.encode
+        if answer is not None and self._is_json(outgoing[0].message is answer):
+            status, headers = self._status(answer)
+            await self._reply.json(status, encode(answer), headers)
+        elif self._only != JSON:
+            written = [encode(one.message) for one in outgoing if one.message is not None]
+            events = [ServerSentEvent(data) for data in written if data]
+            if events:
+                await self._reply.events(events, last=answer is not None)
+        if answer is not None:
+            self._over = True
+
+    def _status(self, answer: Response | Failure) -> tuple[int, Sequence[tuple[str, str]]]:
+        refused = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
+        if refused is not None:
+            return refused
+        return (stateless_status(answer) if self._codec.dialect is None else 200), ()
+
+    def _is_json(self, comes_first: bool) -> bool:
+        """Whether the answer, which may be the first thing to send, is JSON by itself."""
+        if self._only is not None:
+            return self._only == JSON
+        return comes_first and self._reply.stage is Stage.NEW

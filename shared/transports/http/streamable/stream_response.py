@@ -1,0 +1,84 @@
+"""One HTTP response that follows a stream of a session: JSON where the answer comes first, else an event stream.
+
+A call that is silent for long begins its event stream by itself, so that the connection is seen to live, and so
+that the client may come back if it does not. Otherwise the stream begins with the first message before the answer.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from ....errors import Unavailable
+from ....protocol.http.rules import refused_with
+from ..engine.connections import break_off
+from .reply import Http, Reply, Stage, Watch
+from .session import LOST, HttpSession
+from .streams import Reader
+
+__all__ = ["SentHeaders", "follow"]
+
+SentHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
+"""The headers of a JSON answer, made when it is sent."""
+
+
+async def follow(
+    http: Http, session: HttpSession, reader: Reader | None, pause: float, headers: SentHeaders | None = None
+) -> None:
+    """Sends what `reader` brings until it ends or the client goes away; a comment every `pause` seconds keeps the
+    connection open. Nothing to follow is 202."""
+    if reader is None:
+        await http.reply.json(202, b"")
+        return
+
+    async def keep_alive() -> None:
+        # The answer to `initialize` takes the session's id along, so it can't come on a stream that has begun.
+        if http.reply.stage is Stage.NEW and session.spoken is not None:
+            reader.begin()
+        await http.reply.comment()
+
+    session.opened()
+    try:
+        with Watch(http.receive, keep_alive, pause, gone=reader.cut):
+            await _write(http, session, reader, headers)
+    finally:
+        session.closed(reader)
+    if reader.is_cut and http.reply.stage is not Stage.ENDED:
+        break_off(http.receive)
+
+
+async def _write(http: Http, session: HttpSession, reader: Reader, headers: SentHeaders | None) -> None:
+    stream, reply = reader.stream, http.reply
+    await reader.wait()
+    if reader.is_cut:
+        return
+    answer, forbidden = stream.sole_answer, session.forbidden(reader)
+    refused = None if forbidden is None else refused_with(forbidden, http.resource)
+    if answer is not None and refused is not None:
+        await reply.json(refused[0], answer, refused[1])
+    elif answer is not None:
+        await reply.json(200, answer, () if headers is None else await headers())
+    elif stream.refusal is not None and stream.is_sent:
+        await reply.refuse(stream.refusal)
+    else:
+        try:
+            with reader.writing():
+                await _write_events(reply, session, reader)
+        except Unavailable:  # the others do not know of a stream that was to begin
+            if reply.stage is Stage.NEW:
+                await reply.refuse(LOST)
+            else:
+                reader.cut()
+
+
+async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> None:
+    stream, events = reader.stream, session.begin(reader)
+    while not (reader.is_cut or reply.stage is Stage.ENDED):
+        events += stream.take()
+        if reader.retry_ms is not None and not stream.is_over:
+            events.append(stream.position(reader.retry_ms))
+        last = reader.is_ending
+        session.caught_up()  # which may put more
+        settled = stream.settled()
+        if settled is not None:
+            await settled
+        await reply.events(events, last=last)
+        await reader.wait()
+        events = []

@@ -1,0 +1,1 @@
+"""WebSockets, server side."""

@@ -1,0 +1,126 @@
+"""The WebSockets of one endpoint. Each counts as a session where these are limited, and is idle until its peer has
+said a word."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from operator import methodcaller
+from typing import Any
+
+from ....expiry import ExpiryQueue
+from ....protocol.http.rules import Refusal, limit_exceeded
+from ....protocol.identity import Principal
+from ....protocol.wire.codec import Codec
+from ....protocol.wire.jsonrpc import Message
+from ....server.running import Running
+from ..limits.endpoint_limits import EndpointLimits
+from ..limits.rate_limits import Allowances, refused_message
+from ..streamable.bodies import Bodies
+from ..streamable.reply import Http
+from ..streamable.sessions import Sessions
+from .connection import WebSocket
+from .session import WebSocketSession, negotiate
+
+__all__ = ["WebSocketSessions"]
+
+Decode = Callable[[bytes], Awaitable[Sequence[Message]]]
+Encode = Callable[[Message], bytes]
+Note = Callable[[Refusal, Principal | None], None]
+
+
+def _ignore(_refusal: Refusal, _principal: Principal | None) -> None:
+    """Nobody wants to know."""
+
+
+class WebSocketSessions:
+    """Those that are open. They last as long as the requests that opened them."""
+
+    def __init__(
+        self,
+        running: Running[Any],
+        sessions: Sessions,
+        bodies: Bodies,
+        limits: EndpointLimits,
+        allowances: Allowances | None = None,
+    ) -> None:
+        """They count among `sessions`; `bodies` decodes messages; `allowances` say how many."""
+        self.note: Note = _ignore
+        """Is told of messages that are refused, and whose they are."""
+        self._allowances = allowances
+        self._running = running
+        self._sessions = sessions
+        self._bodies = bodies
+        self._limits = limits
+        self._pauses = ExpiryQueue(limits.keep_alive_seconds, methodcaller("look"))
+        self._open: set[WebSocketSession] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    streams = property(__len__)
+    """How many streams are being read: a session is one."""
+
+    def end_all(self, *, orderly: bool) -> None:
+        """Ends all of them; lets each finish what is under way, if `orderly`, else cancels it."""
+        for session in self._open:
+            session.finish(self._running.limits.drain_seconds) if orderly else session.fail()
+
+    async def upgrade(self, http: Http) -> Refusal | None:
+        """Serves a peer of either era on the connection of this request."""
+        negotiated = negotiate(http.headers, self._limits.body_bytes)
+        if isinstance(negotiated, Refusal):
+            return negotiated
+        refusal = self._sessions.shares.make_room(http.client)
+        if refusal is not None:
+            return refusal
+        frames, answer = negotiated
+        socket = WebSocket(frames, self._pauses, self._limits.body_seconds)
+        codec = Codec(line_end=b"", dialects=self._limits.dialects)
+        session = WebSocketSession(socket, http.client, *self._coding(http, codec), self._use)
+        self._open.add(session)
+        self._sessions.shares.add(session, self._give_way)
+        lapse = asyncio.get_running_loop().call_later(self._limits.sessions.idle_seconds, session.lapse)
+        try:
+            return await session.run(self._running, http, answer)
+        finally:
+            lapse.cancel()
+            self._forget(session)
+            self._sessions.count_ended()
+
+    def _coding(self, http: Http, codec: Codec) -> tuple[Decode, Encode]:
+        """What makes messages of the texts of a client, as far as its allowance goes, and texts of messages."""
+        client, allowances = http.client, self._allowances
+        decode = partial(self._bodies.decode, client, codec.feed_body)
+        if allowances is None:
+            return decode, codec.encode
+
+        async def decode_counted(text: bytes) -> Sequence[Message]:
+            allowances.spend(client, len(text))
+            return [await self._admit(http, allowances, message) for message in await decode(text)]
+
+        def encode_counted(message: Message) -> bytes:
+            text = codec.encode(message)
+            allowances.spend(client, len(text))
+            return text
+
+        return decode_counted, encode_counted
+
+    async def _admit(self, http: Http, allowances: Allowances, message: Message) -> Message:
+        error = await allowances.check_message(http.client, message)
+        if error is None:
+            return message
+        self.note(limit_exceeded(error), http.principal)
+        return refused_message(message, error)
+
+    def _use(self, session: WebSocketSession) -> None:
+        if session in self._open:  # one that gave way may have been sent something before
+            self._sessions.shares.use(session)
+
+    def _give_way(self, session: WebSocketSession) -> None:
+        self._forget(session)
+        session.make_room()
+
+    def _forget(self, session: WebSocketSession) -> None:
+        if session in self._open:
+            self._open.remove(session)
+            self._sessions.shares.remove(session)

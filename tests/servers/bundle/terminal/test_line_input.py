@@ -1,0 +1,127 @@
+"""The commands as a user sees them, in a terminal of 80 columns."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+if sys.platform == "win32":
+    pytest.skip("there are no pseudo-terminals", allow_module_level=True)
+
+from tests.servers.bundle.terminal.terminal import terminal
+
+TINY = [sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tiny.py")]
+
+
+@pytest.mark.slow
+def test_read_moves_no_cursor_and_writes_no_picture(tmp_path: Path) -> None:
+    for uri, shown in (
+        ("tiny://text", "plain \ufffd[2J\ufffd text\r\n"),
+        ("tiny://picture", "[image/png, 5 bytes; --out FILE saves it]\r\n"),
+    ):
+        with terminal(["read", "-", uri, "--", *TINY], tmp_path) as shell:
+            assert shell.end() == 0
+            assert shell.raw == shown
+
+
+ANSWERS = (
+    ("- nickname: Nickname\n  text at least 2 at most 20: ", "A"),
+    ("  the value is shorter than 2 characters\n  text at least 2 at most 20: ", "Ann"),
+    ("- email\n  email: ", ""),
+    ("  this one is wanted\n  email: ", "ann"),
+    ('  the value is not a "email"\n  email: ', "ann@example.com"),
+    ("- homepage\n  uri [https://example.com]: ", ""),
+    ("- birthday\n  date [2000-01-01]: ", ""),
+    ("- fingers\n  integer from 0 to 20 [10]: ", "nine"),
+    ("  fingers takes integer, and not 'nine'\n  integer from 0 to 20 [10]: ", "9"),
+    ("- height: in metres\n  number from 0.3 to 3 [1.7]: ", ""),
+    ("- newsletter\n  yes or no [no]: ", "yes"),
+    ("- colours\n  1  red\n  2  green\n  3  blue\n  numbers, with commas between them: ", "1, blue"),
+)
+FORM = '"fingers":9,"height":1.7,"newsletter":true,"colours":["red","blue"]'
+
+
+@pytest.mark.slow
+def test_call_puts_the_questions_of_the_server(tmp_path: Path) -> None:
+    with terminal(["call", "everything", "elicit_every_field"], tmp_path) as shell:
+        shell.wait_for("The server asks: Please describe yourself.\n(an empty line takes")
+        for asked, typed in ANSWERS:
+            shell.wait_for(asked)
+            shell.type(f"{typed}\n")
+        assert shell.end() == 0
+        assert FORM in shell.shown
+
+
+@pytest.mark.slow
+def test_ctrl_d_declines(tmp_path: Path) -> None:
+    with terminal(["call", "everything", "elicit_visit"], tmp_path) as shell:
+        shell.wait_for("\n  https://example.com/consent\nOpen it in a browser where you trust it.\nGo on? [y/N] ")
+        shell.type("\x04")
+        assert shell.end() == 1
+        assert "declined\n" in shell.shown
+
+
+@pytest.mark.slow
+def test_call_shows_how_far_it_is(tmp_path: Path) -> None:
+    with terminal(["call", "everything", "long_call", "seconds=0.5", "steps=4"], tmp_path) as shell:
+        shell.wait_for("1/4")
+        assert shell.end() == 0
+        assert shell.shown.endswith("Took 0.5 seconds in 4 steps.\n")
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_call_that_is_asking(tmp_path: Path) -> None:
+    with terminal(["call", "everything", "test_elicitation"], tmp_path) as shell:
+        shell.wait_for("Ctrl+D declines")
+        shell.interrupt()
+        assert shell.end() == 130
+
+
+@pytest.mark.slow
+def test_watch_tells_a_change_and_runs_a_command_for_it(tmp_path: Path) -> None:
+    notes = tmp_path / "a;b $(id).txt"
+    notes.touch()
+    echo = 'printf "%s of %s\\n" "$WATCH_KIND" "$WATCH_URI"'
+    with terminal(["watch", "filesystem", notes.as_uri(), "--exec", echo, "--", str(tmp_path)], tmp_path) as shell:
+        shell.wait_for("watching 1 resource; Ctrl+C ends it\n")
+        notes.write_text("new")
+        shell.wait_for(f"  changed {notes.as_uri()}\n")
+        shell.wait_for(f"resource of {notes.as_uri()}\n")
+        shell.interrupt()
+        assert shell.end() == 130
+
+
+FORGETFUL = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    match asked["method"]:
+        case "initialize":
+            capabilities = {"resources": {"subscribe": True}}
+            info = {"name": "forgetful", "version": "1"}
+            said = {"result": {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}}
+        case "resources/subscribe":
+            said = {"result": {}}
+        case _:
+            said = {"error": {"code": -32601, "message": "no"}}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+    if asked["method"] == "resources/subscribe" and not os.path.exists("ended"):
+        open("ended", "w").close()
+        sys.exit()
+"""
+
+
+@pytest.mark.slow
+def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
+    with terminal(["watch", "-", "a:b", "--", sys.executable, "-c", FORGETFUL], tmp_path) as shell:
+        shell.wait_for("  missed: the connection was away, and anything may have changed\n")
+        shell.interrupt()
+        assert shell.end() == 130
+
+
+@pytest.mark.slow
+def test_watch_says_that_a_server_tells_nothing(tmp_path: Path) -> None:
+    with terminal(["watch", "-", "tiny://text", "--", *TINY], tmp_path) as shell:
+        assert shell.end() == 2
+        assert shell.shown == "python -m servers watch: the server tells no changes of resources\n"

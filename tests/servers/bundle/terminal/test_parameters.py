@@ -1,0 +1,99 @@
+"""What a text on a command line means to a tool, by its schema."""
+
+from typing import Any
+
+import pytest
+
+from servers.bundle.terminal.endings import Misuse
+from servers.bundle.terminal.parameters import parameters_of, read_arguments
+
+
+def tool(one: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"a": one}, **more}
+
+
+NULLABLE = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+POINT = {"$ref": "#/$defs/Point"}
+POINTS = {"$defs": {"Point": {"type": "object", "properties": {"x": {"type": "number"}}}}}
+TITLED = {"oneOf": [{"const": 1, "title": "One"}, {"const": 2, "title": "Two"}]}
+
+
+MEANT: list[tuple[Any, list[str], Any]] = [
+    ({"type": "string"}, ["12"], "12"),
+    ({"type": "string"}, ["a=b"], "a=b"),
+    ({"type": "integer"}, ["-12"], -12),
+    ({"type": "number"}, ["1e3"], 1000.0),
+    ({"type": "boolean"}, ["true"], True),
+    ({"type": "boolean"}, ["No"], False),
+    ({"type": ["integer", "string"]}, ["12"], 12),
+    ({"type": ["integer", "string"]}, ["12a"], "12a"),
+    (NULLABLE, ["null"], None),
+    (NULLABLE, ["3"], 3),
+    (POINT, ['{"x": 1}'], {"x": 1}),
+    ({"type": "array", "items": {"type": "integer"}}, ["1"], [1]),
+    ({"type": "array", "items": {"type": "integer"}}, ["1", "2"], [1, 2]),
+    ({"type": "array", "items": {"type": "integer"}}, ["[1, 2]"], [1, 2]),
+    ({"type": "array", "items": POINT}, ['{"x": 1}', '{"x": 2}'], [{"x": 1}, {"x": 2}]),
+    ({"type": "array"}, ["a", "1"], ["a", 1]),
+    ({"enum": ["fast", 1]}, ["1"], 1),
+    (TITLED, ["2"], 2),
+    ({}, ["[1]"], [1]),
+    ({}, ["word"], "word"),
+    (True, ["1"], 1),
+    ({"$ref": "#/$defs/none"}, ["x"], "x"),
+    ({"$ref": "#"}, ["{}"], {}),
+    ({"type": "string"}, ["NaN"], "NaN"),
+]
+
+
+def test_a_text_is_what_the_schema_says() -> None:
+    found = [read_arguments([f"a={text}" for text in texts], tool(schema, **POINTS)) for schema, texts, _ in MEANT]
+    assert found == [{"a": value} for *_, value in MEANT]
+
+
+REFUSED: list[tuple[Any, list[str], str]] = [
+    ({"type": "integer"}, ["1.5"], "a takes integer, and not '1.5'"),
+    ({"type": "integer"}, ["true"], "a takes integer, and not 'true'"),
+    ({"type": "number"}, ["NaN"], "a takes number, and not 'NaN'"),
+    ({"type": "number"}, ["1e999"], "a takes number, and not '1e999'"),
+    ({"type": "boolean"}, ["2"], "a takes boolean, and not '2'"),
+    ({"type": "object"}, ["[1]"], r"a takes object, and not '\[1\]'"),
+    ({"type": "string"}, ["x", "y"], "a takes one value, and was given 2"),
+    ({"type": "array", "items": {"type": "integer"}}, ["x"], "a takes integer, and not 'x'"),
+    ({"enum": ["fast", "slow"]}, ["slw"], "a takes fast, slow, and not 'slw'; slow?"),
+]
+
+
+def test_another_text_is_refused() -> None:
+    for schema, texts, why in REFUSED:
+        with pytest.raises(Misuse, match=why):
+            read_arguments([f"a={text}" for text in texts], tool(schema))
+
+
+KINDS: list[tuple[Any, str]] = [
+    ({"type": "string"}, "text"),
+    ({"type": ["number", "null"]}, "number"),
+    ({"type": "array", "items": {"enum": ["x", "y"]}}, "list of x, y"),
+    ({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}, "text or list of text"),
+    ({}, "anything"),
+]
+
+
+def test_a_table_says_what_it_takes() -> None:
+    assert [(schema, parameters_of(tool(schema))["a"].kind) for schema, _ in KINDS] == KINDS
+
+
+def test_arguments_that_it_does_not_name() -> None:
+    assert read_arguments(["b=1"], tool({}, additionalProperties=True)) == {"b": 1}
+    with pytest.raises(Misuse, match="there is no argument 'b'; there are: a"):
+        read_arguments(["b=1"], tool({}))
+    for schema in (None, [], {"properties": 3}, {"properties": {"a": 7}, "required": "a"}):
+        assert read_arguments(["a=1"], schema) == {"a": 1}
+
+
+def test_references_in_a_circle_have_an_end() -> None:
+    assert parameters_of({"properties": {"a": {"$ref": "#/properties/a"}}})["a"].kind == "anything"
+    again = {"anyOf": [{"$ref": "#"}] * 1000, "properties": {"a": {"type": "string"}}}
+    assert parameters_of(again)["a"].kind == "text"
+    lists = {"anyOf": [{"type": "array", "items": {"$ref": "#/properties/a"}} for _ in range(1000)]}
+    assert parameters_of(tool(lists))["a"].kind.startswith("list of list of ")

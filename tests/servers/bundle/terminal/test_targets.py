@@ -1,0 +1,110 @@
+"""SERVER on a command line: what it stands for."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.hosts.clients import client_named, this_machine
+from servers.bundle.hosts.variables import Variables
+from servers.bundle.terminal.endings import Misuse
+from servers.bundle.terminal.targets import Asked, Target, find_target
+
+
+@pytest.fixture
+def home(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (own_home / "project").mkdir()
+    monkeypatch.chdir(own_home / "project")
+    return own_home
+
+
+def write(path: Path, key: str, **servers: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({key: servers}))
+
+
+def test_what_stands_in_the_catalog_for_a_command_and_at_a_url() -> None:
+    command = find_target(Asked("filesystem", ("--allow-write", "/data"))).command
+    assert command[-2:] == ("--allow-write", "/data")
+    assert find_target(Asked("-", ("/bin/server", "-v"))) == Target("server", ("/bin/server", "-v"))
+    # It is named without its secrets.
+    assert find_target(Asked("https://me:secret@example.com/mcp?key=secret")).name == "https://example.com/mcp"
+
+
+REFUSED = [
+    (Asked("files"), "there is no server 'files' in the catalog; there are: filesystem, "),
+    (Asked("-"), "- stands for a command"),
+    (Asked("ftp://example.com"), "the URL of a server begins with"),
+    (Asked("http://example.com", ("--x",)), "is started elsewhere"),
+    (Asked("http://me:x@example.com", headers={"Authorization": "b"}), "the URL has a user name already"),
+    (Asked("filesystem", headers={"a": "b"}), "headers and tokens go with a URL"),
+]
+
+
+def test_what_stands_for_nothing_is_refused() -> None:
+    for asked, why in REFUSED:
+        with pytest.raises(Misuse, match=why):
+            find_target(asked)
+
+
+def test_an_entry_of_a_client_is_started_as_it_stands_there(home: Path) -> None:
+    write(home / ".cursor/mcp.json", "mcpServers", x={"command": "x", "args": ["a"], "env": {"KEY": "v"}})
+    target = find_target(Asked("cursor:x", ("b",)))
+    assert (target.name, target.command, target.directory) == ("cursor:x", ("x", "a", "b"), home)
+    assert (target.env["KEY"], target.env["PATH"]) == ("v", os.environ["PATH"])
+
+
+def test_the_project_comes_before_the_user(home: Path) -> None:
+    write(home / ".cursor/mcp.json", "mcpServers", x={"command": "user"})
+    write(home / "project/.cursor/mcp.json", "mcpServers", x={"command": "project"})
+    target = find_target(Asked("cursor:x"))
+    assert (target.command, target.directory) == (("project",), home / "project")
+    # Claude Code has servers of one project in its own file.
+    local = {"mcpServers": {"x": {"command": "local"}}}
+    write(home / ".claude.json", "projects", **{(home / "project").as_posix(): local})
+    assert find_target(Asked("claude-code:x")).command == ("local",)
+
+
+def test_an_entry_with_a_url_brings_its_token(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    write(
+        home / ".claude.json", "mcpServers",
+        x={"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+    )  # fmt: skip
+    target = find_target(Asked("claude-code:x"))
+    assert (target.url, dict(target.headers)) == ("https://example.com/mcp", {"Authorization": "Bearer secret"})
+
+
+UNUSABLE: list[tuple[dict, str]] = [
+    ({"command": "x", "disabled": True}, "'x' is switched off in "),
+    ({"command": "${env:NOT_SET}"}, "NOT_SET, which the entry of Cursor names, is not set in this shell"),
+    ({"command": "${input:key}"}, r"only Cursor knows what \$\{input:key\} stands for"),
+    ({}, "'x' has no 'command'"),
+]
+
+
+def test_an_entry_that_can_not_be_used_is_refused(home: Path) -> None:
+    for entry, why in UNUSABLE:
+        write(home / ".cursor/mcp.json", "mcpServers", x=entry)
+        with pytest.raises((Misuse, ValueError), match=why):
+            find_target(Asked("cursor:x"))
+    write(home / ".cursor/mcp.json", "mcpServers", files={"command": "x"})
+    with pytest.raises(Misuse, match=r"there is no server 'fles'; did you mean files\? \(Cursor\)"):
+        find_target(Asked("cursor:fles"))
+
+
+def test_variables_are_those_of_the_client(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SET", "set")
+    slash = "\\" if sys.platform == "win32" else "/"
+    meant = {
+        ("claude-code", "${SET}-${NOT_SET:-other}"): "set-other",
+        ("claude-code", "$SET"): "$SET",
+        ("gemini", "$SET-$NOT_SET"): "set-$NOT_SET",
+        ("vscode", "${env:SET}${/}${workspaceFolderBasename}"): f"set{slash}project",
+        ("claude-desktop", "${SET}"): "${SET}",
+        ("zed", "${SET}"): "${SET}",
+    }
+    for (client, text), said in meant.items():
+        assert Variables(client_named(client), this_machine(), home / "project").fill_in(text) == said

@@ -1,0 +1,121 @@
+"""`call`, `read`, `prompt` and `inspect`, over a server that starts at once: what they show, and how they end."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from servers.bundle.program import main
+from servers.bundle.terminal.showing import Piece
+from tests.servers.bundle.refusals import exit_code, refused
+
+SERVER = ["--", sys.executable, "-I", "-S", str(Path(__file__).parents[1] / "tiny.py")]
+ROOT = Path(__file__).resolve().parents[4]
+PNG = b"\x89PNG\n"
+
+
+def ended(*words: str) -> int:
+    """The exit code of a command over the server."""
+    command, *others = words
+    return exit_code(main, command, "-", *others, *SERVER)
+
+
+def test_arguments_are_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "repeat", "text=12", "--timeout", "9", "count=12", "tags=a", "tags=b") == 0
+    assert json.loads(capsys.readouterr().out) == {"text": "12", "count": 12, "tags": ["a", "b"]}
+    # Those in JSON are sent as they are.
+    assert ended("call", "repeat", "--arguments", '{"count": "x", "other": null}') == 0
+    assert json.loads(capsys.readouterr().out) == {"count": "x", "other": None}
+
+
+WRONG = [
+    (["call", "repaet", "text=a"], "there is no tool 'repaet'; did you mean repeat?"),
+    (["call", "repeat", "txt=a"], "there is no argument 'txt'; did you mean text?"),
+    (["call", "repeat", "count=1"], "repeat needs text=text"),
+    (["call", "repeat", "text=a", "count=many"], "count takes integer, and not 'many'"),
+    (["call", "repeat", "text=a", "mode=fsat"], "mode takes fast, slow, and not 'fsat'; fast?"),
+    (["call", "repeat", "text"], "'text' is no argument: they are given as key=value"),
+    (["call", "repeat", "--arguments", "[1]"], "--arguments takes one JSON object"),
+    (["call", "repeat", "--arguments", '{"count": NaN}'], "--arguments takes one JSON object"),
+    (["call", "repeat", "--arguments", '{"count": 1e999}'], "--arguments takes one JSON object"),
+    (["call", "draw", "--out", "/nowhere/a.png"], "--out: there is no directory /nowhere"),
+    (["prompt", "greet"], "greet needs who=TEXT"),
+    (["prompt", "great"], "there is no prompt 'great'; did you mean greet?"),
+    (["prompt", "greet", "who=a", "who=b"], "who takes one value, and was given 2"),
+    (["inspect", "--timeout", "0"], "argument --timeout: takes a number of seconds; see --help"),
+]
+
+
+def test_wrong_usage_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    said = [(words, refused(capsys, lambda words: ended(*words), *words)) for words, _ in WRONG]
+    assert said == WRONG
+
+
+def test_what_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "fail") == 1
+    assert capsys.readouterr() == ("", "\x1b[31mno luck\n")
+    assert ended("call", "fail", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["isError"] is True
+    assert ended("read", "tiny://nothing") == 1
+    assert capsys.readouterr().err.endswith(" refuses: there is no such thing\n")
+
+
+def test_a_server_that_is_gone_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "vanish", "--verbose") == 3
+    said = capsys.readouterr().err
+    assert "python -m servers call: the connection to " in said.partition(" was lost: ")[0]
+    assert said.endswith("; last it said: out of ink\n")
+    # What it logs is shown where it is asked for.
+    assert "out of ink\n" in said.partition("the connection to ")[0]
+    assert main(["inspect", "-", "--", "/no/server"]) == 3
+    assert capsys.readouterr().err.endswith("no connection to server: /no/server: No such file or directory\n")
+
+
+def test_a_server_that_does_not_answer_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "hang", "--timeout", "0.3") == 3
+    assert capsys.readouterr().err.endswith(": no answer in 0.3 s; --timeout gives it more\n")
+
+
+def test_pictures_are_named_or_saved_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "draw") == 0
+    assert capsys.readouterr().out.startswith("[image/png, 5 bytes; --out FILE saves it]\ntwo\n")
+    # What one is called forges no line.
+    assert Piece(data=b"", mime="image/png\nsaved").shown == "[image/png saved, 0 bytes; --out FILE saves it]"
+    assert ended("call", "draw", "--out", str(tmp_path / "a.png")) == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.png": PNG, "a-2.png": PNG}
+    said = capsys.readouterr()
+    assert said.out == "two\n[image/png: its 'data' is not base64]\n"
+    assert f"saved {tmp_path / 'a.png'}: image/png, 5 bytes\n" in said.err
+    # Data without a text is shown.
+    assert ended("call", "measure") == 0
+    assert json.loads(capsys.readouterr().out) == {"width": 80}
+
+
+def test_a_text_is_read_into_a_file(tmp_path: Path) -> None:
+    assert ended("read", "tiny://text", "--out", str(tmp_path / "a")) == 0
+    assert (tmp_path / "a").read_text() == "plain \x1b[2J\u202e text"
+
+
+def test_a_picture_goes_into_a_pipe_as_it_is(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert ended("read", "tiny://picture") == 0
+    assert capfdbinary.readouterr().out == PNG
+
+
+def test_messages_of_a_prompt_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("prompt", "greet", "who=Ann") == 0
+    assert capsys.readouterr().out == "user:\nHello\nassistant:\nAnn\n"
+
+
+def test_inspect_gives_programs_what_the_server_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("inspect", "--json") == 0
+    offers = json.loads(capsys.readouterr().out)
+    assert (offers["server"]["name"], offers["version"]) == ("tiny", "2025-11-25")
+    assert [tool["name"] for tool in offers["tools"]][:2] == ["repeat", "fail"]
+
+
+def test_a_variable_is_handed_on(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDED", "on")
+    shows = "import os, sys; sys.stderr.write('\\n ' + os.environ['HANDED'] + '  ' + os.environ['SET'] + '\\n\\n')"
+    assert main(["inspect", "-", "--env", "HANDED", "--env", "SET=up", "--", sys.executable, "-c", shows]) == 3
+    assert capsys.readouterr().err.endswith("; last it said: on up\n")

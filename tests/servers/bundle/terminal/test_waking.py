@@ -1,0 +1,40 @@
+"""Ctrl+C ends a command that waits, whenever it comes."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from threading import Thread, get_ident, main_thread
+
+import anyio
+import pytest
+
+from servers.bundle.terminal.session import Talk
+from servers.bundle.terminal.targets import Asked
+from shared.client.client import Client
+
+TINY = Path(__file__).parents[1] / "tiny.py"
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether a thread waits")
+
+
+def interrupt() -> None:
+    """Sends SIGINT once the main thread waits, to this thread: to the main one it is as if the signal had come just
+    before, since it interrupts nothing."""
+    state = Path(f"/proc/self/task/{main_thread().native_id}/stat")
+    while state.read_text().rpartition(")")[2].split()[0] != "S":
+        pass
+    signal.pthread_kill(get_ident(), signal.SIGINT)
+
+
+def test_a_signal_that_interrupts_nothing_is_heard_at_once() -> None:
+    late: list[bool] = []
+
+    async def work(_client: Client) -> int:
+        asyncio.get_running_loop().call_later(30, late.append, True)  # by which it would be heard in any case
+        Thread(target=interrupt).start()
+        await anyio.sleep_forever()
+        return 0
+
+    with pytest.raises(KeyboardInterrupt):
+        Talk("watch", Asked("-", (sys.executable, "-I", "-S", str(TINY)))).run(work)
+    assert not late

@@ -1,0 +1,110 @@
+import errno
+import os
+
+import pytest
+
+from servers.common.files import directories
+from servers.common.files.directories import entry_in, open_directory, open_to_read, read_file
+from shared.program.files.entries import scanned
+from shared.program.files.system import SYSTEM
+from tests.servers.common.files.conftest import SECRET
+
+
+@pytest.fixture
+def opened(root, way):
+    """Opens the directory at these names below the root, in each way."""
+    system = SYSTEM if way == "race-free" else None
+
+    def open_below(*names, make=False):
+        return open_directory(root, names, make, system=system)
+
+    return open_below
+
+
+def read(opened, *names, most=100):
+    with opened(*names[:-1]) as directory:
+        return read_file(entry_in(directory, names[-1]), most)
+
+
+def test_a_file_is_read(opened, root, no_leak):
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "file").write_bytes(b"four")
+    assert [read(opened, "a", "b", "file", most=most) for most in (100, 4, 3)] == [b"four", b"four", None]
+    with opened("a", "b") as directory:
+        assert [one.name for one in scanned(directory)] == ["file"]
+
+
+@pytest.mark.parametrize("target", ["outside", "inside"])
+def test_no_link_is_followed_wherever_it_leads(opened, root, outside, no_leak, target):
+    (root / "dir").mkdir()
+    (root / "dir" / "secret").write_text(SECRET)
+    (root / "link").symlink_to(outside if target == "outside" else "dir")
+    (root / "file").symlink_to(outside / "secret" if target == "outside" else "dir/secret")
+    for names in (["link", "secret"], ["file"]):
+        with pytest.raises(OSError) as caught:
+            read(opened, *names)
+        # The kernel says so of a directory that is to be one and is a link.
+        assert caught.value.errno in (errno.ELOOP, errno.ENOTDIR)
+
+
+def test_the_root_is_found_anew_each_time(tmp_path, root, opened):
+    (root / "file").write_bytes(b"old")
+    assert read(opened, "file") == b"old"
+    os.rename(root, tmp_path / "elsewhere")
+    root.mkdir()
+    (root / "file").write_bytes(b"new")
+    assert read(opened, "file") == b"new"
+    # It may be a link itself.
+    os.rename(root, tmp_path / "new")
+    root.symlink_to("new")
+    assert read(opened, "file") == b"new"
+
+
+def test_what_is_missing_is_made_where_that_is_asked_for(opened, root, no_leak):
+    (root / "file").touch()
+    with pytest.raises(NotADirectoryError), opened("file"):
+        pass
+    with pytest.raises(FileNotFoundError), opened("a", "b"):
+        pass
+    with opened("a", "b", make=True):
+        pass
+    assert (root / "a" / "b").is_dir()
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_is_not_waited_for_and_not_read(opened, root, no_leak):
+    os.mkfifo(root / "pipe")
+    with pytest.raises(OSError, match=r"^$|No such device"):
+        read(opened, "pipe")
+
+
+def test_a_directory_swapped_for_a_link_is_not_followed(opened, root, outside, no_leak):
+    (root / "dir").mkdir()
+    (root / "dir" / "secret").write_bytes(b"ours")
+    with opened("dir") as directory:
+        os.rename(root / "dir", root / "kept")
+        (root / "dir").symlink_to(outside)
+        if isinstance(directory, int):
+            assert read_file(entry_in(directory, "secret"), 100) == b"ours"
+            return
+        with pytest.raises(OSError) as caught:
+            read_file(entry_in(directory, "secret"), 100)
+    assert caught.value.errno == errno.ELOOP
+
+
+def test_a_directory_behind_one_that_was_swapped_is_not_entered(root, outside):
+    (root / "dir" / "below").mkdir(parents=True)
+    (outside / "below").mkdir()
+    with open_directory(root, ["dir"], system=None) as directory:
+        os.rename(root / "dir", root / "kept")
+        (root / "dir").symlink_to(outside)
+        with pytest.raises(NotADirectoryError):
+            directories.enter(directory, "below")
+
+
+def test_what_is_open_is_what_was_found(opened, root):
+    (root / "file").write_bytes(b"four")
+    with opened() as directory:
+        handle = open_to_read(entry_in(directory, "file"))
+    assert os.path.samestat(handle.stat, (root / "file").stat())
+    os.close(handle.descriptor)

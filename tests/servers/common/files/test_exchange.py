@@ -1,0 +1,53 @@
+"""What becomes of what was replaced, where names are exchanged."""
+
+import os
+
+import pytest
+
+from servers.common.files import exchange as module
+from servers.common.files.exchange import exchange
+from shared.coded_errors import PathError
+from shared.program.files.atomic import prepared
+
+
+@pytest.fixture
+def entry(files, at):
+    with files.locate(at("file")) as found:
+        yield found
+
+
+def link(file):
+    file.symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize("make", [link, os.mkfifo])
+@pytest.mark.parametrize("data", [None, b"old"])
+def test_what_is_no_file_any_more_is_put_back_and_not_opened(entry, root, make, data):
+    (root / "file").write_text("old")
+    found = (root / "file").stat()
+    fresh = prepared(entry, b"new", found)
+    (root / "file").unlink()
+    make(root / "file")
+    theirs = (root / "file").lstat()
+    with pytest.raises(PathError) as caught:
+        exchange(fresh, entry, found, data)
+    assert caught.value.code == "changed"
+    assert os.path.samestat((root / "file").lstat(), theirs)
+
+
+def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkeypatch):
+    (root / "file").write_text("old")
+    found, add = (root / "file").stat(), module._add
+    fresh = prepared(entry, b"new", found)
+    with (root / "file").open("ab", buffering=0) as theirs:
+
+        def add_and_find_more(to, data):
+            add(to, data)
+            theirs.write(b"more")
+
+        # Nobody else can add just after each time that it was looked.
+        monkeypatch.setattr(module, "_add", add_and_find_more)
+        monkeypatch.setattr(module, "_LONGEST", 0.05)
+        theirs.write(b"more")
+        exchange(fresh, entry, found, b"old")
+    assert (root / "file").read_text().startswith("newmoremore")

@@ -1,0 +1,162 @@
+import os
+import sys
+import threading
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from servers.common.files import locks
+from servers.common.files.locks import locked
+from shared.coded_errors import PathError
+
+if sys.platform != "win32":
+    import fcntl
+
+
+@pytest.fixture
+def entry(files, at):
+    with files.locate(at("file")) as found:
+        yield found
+
+
+def test_the_second_waits_for_the_first(entry):
+    entered = threading.Event()
+
+    def second():
+        with locked(entry):
+            entered.set()
+
+    thread = threading.Thread(target=second)
+    with locked(entry):
+        thread.start()
+        assert not entered.wait(0.05)
+    thread.join(30)
+    assert entered.is_set()
+
+
+async def cancelled_while_it_waits(entry, is_awaited):
+    """Whether a call ends without the lock once it is cancelled, which it is when `is_awaited`."""
+
+    def wait():
+        with locked(entry):
+            pass
+
+    async with anyio.create_task_group() as tasks:
+        ended = anyio.Event()
+
+        async def call():
+            try:
+                await to_thread.run_sync(wait)
+            except anyio.get_cancelled_exc_class():
+                ended.set()
+                raise
+
+        tasks.start_soon(call)
+        while not is_awaited():
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    return ended.is_set()
+
+
+async def test_a_call_that_is_cancelled_waits_for_no_other_of_this_process(entry):
+    with locked(entry):
+        (shared,) = locks._locks.values()
+        assert await cancelled_while_it_waits(entry, lambda: shared.users == 2)
+    assert locks._locks == {}
+
+
+def test_one_name_twice_does_not_deadlock(entry):
+    with locked(entry, entry):
+        pass
+
+
+def test_nothing_is_kept(entry):
+    with pytest.raises(KeyError), locked(entry):
+        raise KeyError
+    assert locks._locks == {}
+
+
+def test_files_of_one_name_in_two_directories_do_not_wait_for_each_other(root, files, at):
+    for name in ("a", "b"):
+        (root / name).mkdir()
+    with files.locate(at("a/file")) as one, files.locate(at("b/file")) as other:
+        entered = threading.Event()
+
+        def second():
+            with locked(other):
+                entered.set()
+
+        thread = threading.Thread(target=second)
+        with locked(one):
+            thread.start()
+            assert entered.wait(10)
+        thread.join()
+
+
+# That nothing is kept of a lock is seen in `_locks` alone.
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+
+
+@posix
+def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_leak):
+    (root / "file").write_text("old")
+    monkeypatch.setattr(locks, "PATIENCE", 0.05)
+    with (root / "file").open() as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        with pytest.raises(PathError) as caught, locked(entry):
+            pass
+        fcntl.flock(theirs, fcntl.LOCK_UN)
+        with locked(entry):
+            pass
+    assert (caught.value.code, caught.value.suggestion) == ("busy", "Try again.")
+    assert locks._locks == {}
+
+
+@posix
+async def test_a_call_that_is_cancelled_waits_for_no_other_process(root, entry, monkeypatch, no_leak):
+    (root / "file").write_text("old")
+    monkeypatch.setattr(locks, "PATIENCE", 60)
+    with (root / "file").open() as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        assert await cancelled_while_it_waits(entry, lambda: locks._locks)
+    assert locks._locks == {}
+
+
+@posix
+def test_what_is_locked_is_what_the_name_leads_to_by_then(root, entry, monkeypatch, no_leak):
+    (root / "file").write_text("old")
+    (root / "new").write_text("new")
+    with (root / "file").open() as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+
+        def replaced(_seconds):
+            (root / "new").replace(root / "file")
+            fcntl.flock(theirs, fcntl.LOCK_UN)
+
+        monkeypatch.setattr(locks.time, "sleep", replaced)
+        with locked(entry), (root / "file").open() as now:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(now, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_two_names_of_one_file_do_not_deadlock(root, files, at):
+    (root / "a").write_text("one")
+    os.link(root / "a", root / "b")
+    with files.locate(at("a")) as one, files.locate(at("b")) as other, locked(one, other):
+        pass
+
+
+@posix
+def test_a_pipe_is_not_waited_for(root, files, at):
+    os.mkfifo(root / "file")
+    with files.locate(at("file")) as found, locked(found):
+        pass
+
+
+def test_what_is_no_file_is_not_opened(entry, root):
+    os.mkfifo(root / "file")
+    with locked(entry), pytest.raises(OSError, match="No such device"):
+        os.open(root / "file", os.O_WRONLY | os.O_NONBLOCK)  # somebody reads from it where this is let

@@ -1,0 +1,101 @@
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
+from shared.coded_errors import PathError, os_errors
+from shared.program.files.entries import RACE_FREE
+from tests.servers.common.files.conftest import code
+
+
+def test_linux_is_race_free():
+    assert RACE_FREE
+
+
+@pytest.mark.timeout(30)
+def test_what_is_no_file_is_refused_without_waiting(either, root, monkeypatch):
+    (root / "dir").mkdir()
+    os.mkfifo(root / "pipe")
+    monkeypatch.chdir(root)
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind("socket")
+        found = {name: code(either, name) for name in ("dir", ".", "pipe", "socket", "none", "none/none")}
+    assert found == {
+        **dict.fromkeys(["dir", "."], "not_a_file"),
+        **dict.fromkeys(["pipe", "socket"], "special_file"),
+        **dict.fromkeys(["none", "none/none"], "not_found"),
+    }
+
+
+def test_a_device_is_refused(no_leak):
+    files = RootedFiles(Roots([Path("/dev")]))
+    assert code(files, "null") == "special_file"
+    files.close()
+
+
+def test_a_directory_opens_for_scanning(either, root):
+    (root / "dir" / "x").mkdir(parents=True)
+    for written, names in (("dir", ["x"]), (".", ["dir"])):
+        with either.open_directory(either.roots.place(written)) as directory:
+            assert os.listdir(directory) == names
+
+
+def test_what_is_no_directory(either, root):
+    (root / "file").touch()
+    for name, expected in (("file", "not_a_directory"), ("none", "not_found")):
+        with pytest.raises(PathError) as caught, either.open_directory(either.roots.place(name)):
+            pass
+        assert caught.value.code == expected
+
+
+def test_a_link_can_be_kept_from_being_followed(either, root):
+    (root / "dir").mkdir()
+    (root / "link").symlink_to("dir")
+    place = either.roots.place("link")
+    assert stat.S_ISDIR(either.stat(place).st_mode)
+    assert stat.S_ISLNK(either.stat(place, follow=False).st_mode)
+    with pytest.raises(PathError), either.open_directory(place, follow=False):
+        pass
+
+
+def test_a_file_swapped_for_a_link_after_it_was_found_is_not_followed(either, root, outside, no_leak):
+    (root / "file").touch()
+    with either.locate(either.roots.place("file")) as entry:
+        (root / "file").unlink()
+        (root / "file").symlink_to(outside / "secret")
+        with pytest.raises(PathError) as caught, os_errors("file"):
+            either.open_entry(entry, "file")
+    assert caught.value.code == "changed"
+
+
+@pytest.mark.timeout(30)
+def test_a_file_swapped_for_a_pipe_after_it_was_found_is_refused(either, root, no_leak):
+    (root / "file").touch()
+    with either.locate(either.roots.place("file")) as entry:
+        (root / "file").unlink()
+        os.mkfifo(root / "file")
+        with pytest.raises(PathError) as caught:
+            either.open_entry(entry, "file")
+    assert caught.value.code == "special_file"
+
+
+def test_os_errors_while_a_file_is_open_are_translated(files, root, no_leak):
+    (root / "file").touch()
+    with pytest.raises(PathError) as caught, files.open_file(files.roots.place("file")) as handle:
+        os.lseek(handle.descriptor, -1, os.SEEK_SET)
+    assert caught.value.path == "file"
+
+
+def test_a_root_is_there_while_its_path_leads_to_the_one_that_is_open(either, files, root):
+    assert either.is_there(0)
+    root.rename(root.parent / "away")
+    assert not either.is_there(0)
+    root.touch()
+    assert not either.is_there(0)
+    root.unlink()
+    root.mkdir()
+    assert not files.is_there(0)  # it is another one by now

@@ -1,0 +1,125 @@
+"""What is read at once, and what is left to the walk in a thread."""
+
+import os
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from servers.common.files.mounts import Mounts
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
+from servers.common.files.small_reads import MAX_DEPTH, MAX_SIZE, SmallFiles
+from shared.program.files.entries import Place
+from tests.servers.common.files.conftest import SECRET, swapping
+
+
+class Local:
+    """Mounts where everything is local, or nothing."""
+
+    def __init__(self, local: bool = True) -> None:
+        self.answer = local
+
+    def local(self, place: Place) -> bool:
+        return self.answer
+
+
+@pytest.fixture
+def read(files):
+    """Reads a path as the event loop would."""
+    small = SmallFiles(files, Local())
+
+    def call(written):
+        held = small.read(files.roots.place(written))
+        return None if held is None else held.data
+
+    return call
+
+
+def test_a_small_file(read, root, no_leak):
+    (root / "a").write_bytes(b"\0\xff")
+    (root / "b" / "c").mkdir(parents=True)
+    (root / "b" / "c" / "empty").touch()
+    assert read("a") == b"\0\xff"
+    assert read("b/c/empty") == b""
+
+
+def test_how_large_and_how_far_away_it_may_be(read, root, no_leak):
+    for size, is_read in ((MAX_SIZE, True), (MAX_SIZE + 1, False)):
+        (root / "a").write_bytes(b"x" * size)
+        assert (read("a") is not None) == is_read
+    for depth, is_read in ((MAX_DEPTH, True), (MAX_DEPTH + 1, False)):
+        way = Path(*"d" * (depth - 1), "file")
+        (root / way).parent.mkdir(parents=True, exist_ok=True)
+        (root / way).write_text("x")
+        assert (read(str(way)) == b"x") == is_read
+
+
+def test_links_are_left_to_the_walk(read, root, outside, no_leak):
+    (root / "dir").mkdir()
+    (root / "dir" / "file").write_text("mine")
+    for name, target in {"one": "dir/file", "two": "dir", "three": outside / "secret", "four": outside}.items():
+        (root / name).symlink_to(target)
+    assert [read(way) for way in ("one", "two/file", "three", "four/secret")] == [None] * 4
+
+
+@pytest.mark.timeout(30)
+def test_what_is_no_file_is_left_to_the_walk(read, root, no_leak):
+    (root / "dir").mkdir()
+    (root / "file").touch()
+    os.mkfifo(root / "pipe")
+    assert [read(way) for way in (".", "dir", "none", "none/x", "file/x", "x" * 300, "pipe")] == [None] * 7
+
+
+def test_a_file_that_says_nothing_of_its_size_is_left_to_the_walk():
+    files = RootedFiles(Roots([Path("/proc/self")]))
+    assert SmallFiles(files, Local()).read(files.roots.place("status")) is None
+    files.close()
+
+
+def test_dots_lead_nowhere(files, root, outside):
+    assert SmallFiles(files, Local()).read(Place(0, ("..", outside.name, "secret"), "")) is None
+
+
+def test_where_another_machine_may_be_asked_nothing_is_read(files, root):
+    (root / "a").touch()
+    assert SmallFiles(files, Local(False)).read(files.roots.place("a")) is None
+
+
+def test_without_descriptors_of_directories_nothing_is_read(root):
+    (root / "a").touch()
+    files = RootedFiles(Roots([root]), race_free=False)
+    assert SmallFiles(files, Local()).read(files.roots.place("a")) is None
+
+
+def test_a_root_made_again_is_found_by_the_walk_first(files, read, root):
+    root.rmdir()
+    root.mkdir()
+    (root / "a").write_text("new")
+    assert read("a") is None
+    files.stat(files.roots.place("a"))
+    assert read("a") == b"new"
+
+
+def test_on_the_file_system_of_the_tests(files, root):
+    (root / "a").write_text("yes")
+    mounts = Mounts(files.roots.paths)
+    place = files.roots.place("a")
+    held = SmallFiles(files, mounts).read(place)
+    assert (held is not None) == mounts.local(place)
+    mounts.close()
+
+
+@pytest.mark.slow
+def test_swapping_a_directory_for_a_link_shows_nothing_outside(read, root, outside, no_leak):
+    (root / "dir").mkdir()
+    (root / "dir" / "secret").write_text("mine")
+    (root / "link").symlink_to(outside)
+    seen = set()
+    with swapping(root):
+        # As long as it takes to meet both states, on a busy machine too.
+        for i in count():
+            seen.add(read("dir/secret"))
+            if i > 20_000 and seen >= {b"mine", None}:
+                break
+    assert SECRET.encode() not in seen

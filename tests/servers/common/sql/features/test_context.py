@@ -1,0 +1,182 @@
+"""The work of a call: as a task it may last longer than a statement, says how far it is, and leaves nothing half done
+where it is given up; and the user is told of a lock that somebody else holds."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.common.sql.exports import Exports
+from servers.common.sql.features import context
+from servers.common.sql.features.context import job_of, tell_progress
+from servers.common.sql.jobs import Job, Reached
+from servers.common.sql.query.query import Query
+from servers.common.sql.write.consent import Consent
+from servers.common.sql.write.csvs import CsvFormat, open_file, open_text
+from servers.common.sql.write.imports import Import
+from servers.sqlite.database import SqliteDatabase
+from servers.sqlite.engine.deadline import Limits
+from servers.sqlite.query.snapshots import Snapshots
+from servers.sqlite.server import app
+from servers.sqlite.settings import Settings
+from servers.sqlite.write import importing
+from servers.sqlite.write.backups import back_up
+from servers.sqlite.write.session import write
+from tests.servers.reports import both_eras, reading
+from tests.servers.sqlite.writing import opened
+from tests.shared.server.peer import Peer, talking
+
+ENDLESS = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n) SELECT count(*) FROM n"
+CSV = "n\n" + "1\n" * 3_000
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A database with a table that takes rows, and one that takes for ever over the first."""
+    path = tmp_path / "data.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "PRAGMA journal_mode = wal; CREATE TABLE quick (n); CREATE TABLE slow (n);"
+            f"CREATE TRIGGER slowly AFTER INSERT ON slow BEGIN SELECT ({ENDLESS}); END;"
+        )
+    return path
+
+
+@asynccontextmanager
+async def served(path: Path, **settings: Any) -> AsyncIterator[Peer]:
+    async with talking(app, settings=Settings(databases=[path], allow_write=True, **settings)) as peer:
+        yield peer
+
+
+async def begun(peer: Peer, tool: str, **arguments: Any) -> str:
+    """The id of the task that a call has become."""
+    params = {"name": tool, "arguments": arguments, "task": {}}
+    id_: str = (await peer.request("tools/call", params))["result"]["task"]["taskId"]
+    return id_
+
+
+async def texts_of(peer: Peer, task: str) -> str:
+    """What comes of a task."""
+    answer = await peer.request("tasks/result", {"taskId": task})
+    return "\n".join(block.get("text", "") for block in answer["result"]["content"])
+
+
+def count(path: Path, table: str) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        found: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return found
+
+
+async def test_what_may_last_gives_as_a_task_what_the_call_would(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    async with served(path, files=tmp_path / "files") as peer:
+        imported = await texts_of(peer, await begun(peer, "import_csv", table="quick", csv=CSV))
+        read = await texts_of(peer, await begun(peer, "read_query", query="SELECT 3"))
+        backed_up = await texts_of(peer, await begun(peer, "backup"))
+        exported = await texts_of(peer, await begun(peer, "export", query="SELECT 1 UNION SELECT 2"))
+    assert imported.startswith("3,000 rows imported into a table that was there")
+    assert count(path, "quick") == 3_000
+    assert "\n[3]\n" in read
+    assert "integrity check" in backed_up
+    assert "2 rows, " in exported
+
+
+async def test_a_cancelled_import_leaves_the_database_whole_and_lets_others_read_and_write(path: Path) -> None:
+    async with served(path) as peer:
+        task = await begun(peer, "import_csv", table="slow", csv=CSV)
+        assert "\n[0]\n" in await peer.text("read_query", query="SELECT count(*) FROM slow")
+        cancelled = await peer.request("tasks/cancel", {"taskId": task})
+        assert cancelled["result"]["status"] == "cancelled"
+        assert (await peer.text("write_query", query="INSERT INTO quick VALUES (1)")).startswith("committed")
+    assert (count(path, "slow"), count(path, "quick")) == (0, 1)
+
+
+async def test_a_server_that_stops_while_a_task_imports_leaves_the_database_whole(path: Path) -> None:
+    async with served(path) as peer:
+        await begun(peer, "import_csv", table="slow", csv=CSV)
+    assert count(path, "slow") == 0
+
+
+# How long, and how far
+
+
+class Caller:
+    """A context that notes down what is reported."""
+
+    def __init__(self, may_be_task: bool = False) -> None:
+        self.may_be_task = may_be_task
+        self.budget = Limits(seconds=3_600)
+        self.state = self
+        self.settings = Settings(databases=[Path("data.db")], timeout=20)
+        self.reports: list[Reached] = []
+        self.enough = anyio.Event()
+
+    async def progress(self, done: int, total: int | None, words: str) -> None:
+        self.reports.append(Reached(done, total, words))
+        self.enough.set()
+
+
+def test_only_a_task_may_last_longer_than_a_statement() -> None:
+    task: Any = Caller(True)
+    statement: Any = Caller(False)
+    assert (job_of(task).seconds, job_of(statement).seconds) == (3_600, 20)
+
+
+async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "_REPORT_EVERY", 0)  # else half a second is waited for
+    job, caller = Job(20), Caller()
+    job.reached = Reached(5, 10, "rows")
+
+    async def work() -> str:
+        await caller.enough.wait()
+        return "done"
+
+    told: Any = caller
+    assert await tell_progress(told, job, work) == "done"
+    assert caller.reports == [(5, 10, "rows")]
+
+
+@pytest.mark.parametrize(("table", "passes"), [("quick", 1), ("new", 2)])
+async def test_an_import_says_how_far_it_is(path: Path, tmp_path: Path, table: str, passes: int) -> None:
+    (tmp_path / "rows.csv").write_text(CSV)
+    for opener in (open_text(CSV), open_file(tmp_path, "rows.csv")):
+        job = Job(20)
+        async with opened(path) as database:
+            work = partial(importing.import_csv, Import(table, opener, CsvFormat()), Consent())
+            await write(database, work, job)
+            await write(database, lambda session: session.connection.execute("DROP TABLE IF EXISTS new"))
+        assert job.reached == Reached(passes * len(CSV), passes * len(CSV), "3,000 rows imported")
+
+
+async def test_exports_and_backups_say_how_far_they_are(path: Path, tmp_path: Path) -> None:
+    exporting, copying = Job(20), Job(20)
+    query = Query(ENDLESS.replace("FROM n)", "FROM n LIMIT 2500)").replace("count(*)", "n"), ())
+    async with opened(path) as database:
+        with Exports(1_000_000) as exports:
+            await exports.make(SqliteDatabase(database, Snapshots()), query, "csv", None, exporting)
+        await database.read(partial(back_up, tmp_path, "data"), copying)
+    assert exporting.reached == Reached(2_500, None, "2,500 rows")
+    assert copying.reached is not None
+    assert (copying.reached.done, copying.reached.words) == (copying.reached.total, "copying")
+
+
+@both_eras
+async def test_a_database_that_is_locked_is_told(tmp_path: Path, era: str) -> None:
+    file = tmp_path / "data.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("CREATE TABLE numbers (n)")
+        async with reading(app, "--allow-write", "--busy-timeout", "0", file, era=era) as client:
+            other.execute("BEGIN EXCLUSIVE")
+            told = [
+                await client.told_by("read_query", query="SELECT * FROM numbers"),
+                await client.told_by("write_query", query="INSERT INTO numbers VALUES (1)"),
+                await client.told("resources/list"),
+            ]
+    locked = "the database 'data' is locked by another process; waited 0 s for it"
+    assert told == [[("warning", locked)]] * 3

@@ -1,0 +1,40 @@
+"""Insights are kept up to a number and a size."""
+
+import pytest
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.features.insights import Insights, Memos
+
+
+def test_without_insights_the_memo_says_how_to_add_some() -> None:
+    assert "append_insight" in Insights().memo()
+
+
+def test_the_oldest_go_when_there_are_too_many() -> None:
+    insights = Insights()
+    gone = [insights.append(str(n)) for n in range(1_001)]
+    assert (sum(gone), gone[-1], len(insights)) == (1, 1, 1_000)
+    assert insights.memo().startswith("- 1\n")
+
+
+def test_the_oldest_go_when_they_are_too_large() -> None:
+    insights = Insights()
+    for _ in range(30):
+        insights.append("x" * 10_000)
+    assert len(insights) == 20
+
+
+def test_one_insight_may_not_fill_the_memo() -> None:
+    with pytest.raises(SqlError) as raised:
+        Insights().append("\N{ROBOT FACE}" * 5_001)
+    assert raised.value.code == "too_large"
+
+
+def test_each_principal_has_a_memo_and_the_longest_unused_go() -> None:
+    memos = Memos()
+    memos.of("ada").append("mine")
+    memos.of("bob").append("his")
+    for n in range(99):
+        assert memos.of("ada").memo() == "- mine"
+        assert len(memos.of(f"other {n}")) == 0
+    assert (len(memos.of("bob")), len(memos.of("ada"))) == (0, 1)

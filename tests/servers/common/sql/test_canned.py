@@ -1,0 +1,86 @@
+"""Canned queries as they stand in their files."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from servers.common.sql.canned import Definition, QueryParameter, parse_definition
+from servers.sqlite.engine.sql import find_parameters
+
+WHOLE = """---
+name: of_region
+description: Sales of a region.
+parameters:
+  region: {type: string, description: its name}
+  year: {type: integer, default: 2024}
+  least: {type: number, optional: true}
+writable: true
+database: sales
+---
+SELECT * FROM sales WHERE region = :region AND year = :year AND ':no' <> '' AND amount >= ifnull(:least, 0) -- :no
+"""
+
+
+def front(*lines: str, sql: str = "SELECT 1") -> str:
+    return "\n".join(("---", "description: Something.", *lines, "---", sql))
+
+
+def test_all_that_may_stand_there() -> None:
+    found = parse_definition(WHOLE, "file", find_parameters)
+    parameters = (
+        QueryParameter("region", "string", "its name", False, None),
+        QueryParameter("year", "integer", None, True, 2024),
+        QueryParameter("least", "number", None, True, None),
+    )
+    sql = WHOLE.split("---\n")[2].strip()
+    assert found == Definition("of_region", "Sales of a region.", parameters, True, "sales", sql)
+
+
+def test_the_example_of_the_readme_is_one() -> None:
+    readme = Path(__file__).resolve().parents[4] / "servers/sqlite/README.md"
+    found = re.search(r"```sql\n(---.*?)```", readme.read_text(), re.DOTALL)
+    assert found is not None
+    assert [one.name for one in parse_definition(found[1], "orders", find_parameters).parameters] == [
+        "customer",
+        "since",
+    ]
+
+
+def test_what_may_be_left_out() -> None:
+    assert parse_definition(front(), "file", find_parameters) == Definition(
+        "file", "Something.", (), False, None, "SELECT 1"
+    )
+
+
+def test_text_as_other_systems_write_it() -> None:
+    for text in (WHOLE.replace("\n", "\r\n"), "\ufeff" + WHOLE):
+        assert parse_definition(text, "file", find_parameters).name == "of_region"
+
+
+WRONG = [
+    ("SELECT 1", "does not begin with front matter"),
+    ("---\ndescription: x\nSELECT 1", "does not begin with front matter"),
+    (front("a: [", sql="SELECT 1"), "is not YAML"),
+    ("---\n- a\n---\nSELECT 1", "is no mapping"),
+    (front("writable: yes"), "writable is no bool"),
+    ("---\n!!python/object/apply:os.getcwd []\n---\nSELECT 1", "has a tag"),
+    ("---\nname: a\n---\nSELECT 1", "has no description"),
+    (front("writeable: true"), "'writeable', which means nothing"),
+    (front("writable: 1"), "writable is no bool"),
+    (front("name: a b"), "'a b' is not a valid name of a tool"),
+    (front("parameters: {a: integer}", sql="SELECT :a"), "'a' is no mapping"),
+    (front("parameters: {a: {type: int}}", sql="SELECT :a"), "'a' has no type"),
+    (front("parameters: {_a: {type: integer}}", sql="SELECT :_a"), "'_a' has no name of letters"),
+    (front("parameters: {a: {type: integer, default: true}}", sql="SELECT :a"), "its default is no integer"),
+    (front(sql="SELECT :a"), "has the parameter :a, which the front matter has not"),
+    (front("parameters: {a: {type: integer}}"), "the SQL has no :a"),
+    (front("parameters: {a: {type: integer}}", sql="SELECT ?"), "has the parameter ?;"),
+    (front("parameters: {cursor: {type: string}}", sql="SELECT :cursor"), "can't be called 'cursor'"),
+]
+
+
+def test_what_is_wrong_is_said() -> None:
+    for text, reason in WRONG:
+        with pytest.raises(ValueError, match=re.escape(reason)):
+            parse_definition(text, "file", find_parameters)

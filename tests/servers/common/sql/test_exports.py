@@ -1,0 +1,111 @@
+"""Exports: the files of one process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.exports import Export, Exports
+from servers.common.sql.query.query import Query
+from servers.sqlite.database import SqliteDatabase
+from servers.sqlite.engine.database import Source, open_databases
+from servers.sqlite.engine.deadline import Limits
+from servers.sqlite.query.snapshots import Snapshots
+
+ALL = Query("SELECT n FROM numbers", ())
+ENDLESS = Query("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c", ())
+WRONG, DELETES = Query("SELECT nothing", ()), Query("DELETE FROM numbers", ())
+
+
+class Exporting:
+    """The exports, and a database to make them of."""
+
+    def __init__(self, exports: Exports, database: SqliteDatabase) -> None:
+        self.exports = exports
+        self.database = database
+
+    async def make(self, query: Query = ALL, who: str | None = None) -> Export:
+        return await self.exports.make(self.database, query, "csv", who)
+
+    @property
+    def files(self) -> list[Path]:
+        assert self.exports._directory is not None  # nothing else tells where it is
+        return list(self.exports._directory.iterdir())
+
+
+@asynccontextmanager
+async def exporting(file: Path, *, max_bytes: int = 1_000_000, seconds: float = 10.0) -> AsyncIterator[Exporting]:
+    limits = Limits(seconds=seconds)
+    async with open_databases([Source("data", file, False)], limits, 2) as databases:
+        with Exports(max_bytes) as exports:
+            yield Exporting(exports, SqliteDatabase(databases.get("data"), Snapshots()))
+
+
+async def test_what_can_not_be_exported_leaves_no_file(file: Path) -> None:
+    codes = {ENDLESS: "too_large", WRONG: "bad_statement", DELETES: "refused"}
+    async with exporting(file, max_bytes=100_000) as held:
+        for query, code in codes.items():
+            with pytest.raises(SqlError) as caught:
+                await held.make(query)
+            assert (caught.value.code, held.files) == (code, [])
+    async with exporting(file, max_bytes=10**12, seconds=0.1) as held:
+        with pytest.raises(SqlError) as caught:
+            await held.make(ENDLESS)
+        assert (caught.value.code, held.files) == ("timeout", [])
+
+
+async def test_an_export_that_is_cancelled_leaves_no_file(file: Path) -> None:
+    async with exporting(file, max_bytes=10**12) as held:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(held.make, ENDLESS)
+            while held.exports._directory is None or not held.files:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(30):
+            while held.files:
+                await anyio.lowlevel.checkpoint()
+
+
+async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> None:
+    async with exporting(file) as held:
+        made = [await held.make() for _ in range(18)]
+        assert {file.name for file in held.files} == {one.name for one in made[2:]}
+        with pytest.raises(SqlError, match="no such export"):
+            held.exports.get(made[1].name, None)
+        with pytest.raises(SqlError, match="gone"):
+            await held.exports.read(made[1], 0, 1)
+
+
+async def test_only_who_made_it_finds_it_and_the_directory_ends_with_the_server(file: Path) -> None:
+    async with exporting(file) as held:
+        made = await held.make(who="me")
+        assert held.exports.get(made.name, "me") == made
+        for other in ("you", None):
+            with pytest.raises(SqlError, match="no such export"):
+                held.exports.get(made.name, other)
+        (left,) = held.files
+        assert left.parent.stat().st_mode & 0o077 == 0
+    assert not left.parent.exists()
+
+
+async def test_one_owner_takes_none_of_anothers_exports(file: Path) -> None:
+    async with exporting(file) as held:
+        mine = await held.make(who="me")
+        for _ in range(20):
+            await held.make(who="you")
+        assert held.exports.get(mine.name, "me") == mine
+        assert len(held.files) == 17
+
+
+@pytest.mark.slow
+async def test_where_many_own_exports_who_has_most_loses_the_oldest(file: Path) -> None:
+    async with exporting(file) as held:
+        most = [await held.make(who="most") for _ in range(5)]
+        others = [await held.make(who=f"other {number}") for number in range(60)]
+        assert len(held.files) == 64
+        assert held.exports.get(others[0].name, "other 0") == others[0]
+        with pytest.raises(SqlError, match="no such export"):
+            held.exports.get(most[0].name, "most")

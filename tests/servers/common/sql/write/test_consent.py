@@ -1,0 +1,23 @@
+"""What a user agrees to: which changes need it, and how they are told."""
+
+from servers.common.sql.write.consent import Consent, Figures
+
+FOUR = Figures(4, (2,), ("child", "t"), False)
+
+
+def test_figures_are_told_in_words() -> None:
+    told = {
+        Figures(0, (0,), (), False): "0 rows change",
+        Figures(1, (1,), ("t",), False): "1 row changes (t)",
+        Figures(2, (2,), ("t",), False): "2 rows change (t)",
+        Figures(1_234, (1_234,), ("child", "t"), False): "1,234 rows change (child, t)",
+        Figures(0, (0,), (), True): "the schema changes",
+        Figures(5, (5,), ("t",), True): "the schema changes and 5 rows change (t)",
+    }
+    assert {figures: str(figures) for figures in told} == told
+
+
+def test_only_few_rows_change_unasked() -> None:
+    defines = FOUR._replace(defined=True)
+    cases = [(None, defines), (4, FOUR), (3, FOUR), (4, defines), (0, FOUR._replace(rows=0))]
+    assert [Consent(rows).covers(figures) for rows, figures in cases] == [True, True, False, False, True]

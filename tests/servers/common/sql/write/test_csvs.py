@@ -1,0 +1,25 @@
+"""Files of the operator's directory, which are named by clients."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from servers.common.sql.errors import SqlError
+from servers.common.sql.write.csvs import open_file
+
+
+def test_no_name_leads_out_of_the_directory_of_files(tmp_path: Path) -> None:
+    files, outside = tmp_path / "files", tmp_path / "secret.csv"
+    (files / "dir").mkdir(parents=True)
+    outside.write_text("a\n1\n")
+    (files / "link.csv").symlink_to(outside)
+    os.mkfifo(files / "pipe.csv")
+    names = ["../secret.csv", str(outside), "link.csv", "pipe.csv", "dir", "..", ".", "", "a\0b", "none.csv"]
+    errors = []
+    for name in names:
+        with pytest.raises(SqlError) as raised, open_file(files, name)():
+            pass
+        errors.append(raised.value)
+    assert [error.code for error in errors] == ["bad_file"] * 9 + ["not_found"]
+    assert not [error for error in errors if str(tmp_path) in str(error)]

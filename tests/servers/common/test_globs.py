@@ -1,0 +1,72 @@
+"""Patterns of paths: what they match, what they cost, and where they end a walk."""
+
+import fnmatch
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servers.common.globs import Glob
+from shared.coded_errors import PathError
+
+
+def matches(pattern, path):
+    return Glob([pattern]).matches(path.split("/"))
+
+
+MATCH = [
+    *(("*.py", "a.py"), ("*.py", "a/b/c.py"), ("*", ".hidden"), ("a/*.py", "a/b.py"), ("**/*.py", "b.py")),
+    *(("a/**/b", "a/b"), ("a/**/b", "a/x/y/b"), ("a/**", "a/x/y"), ("**", "a/b"), ("a/**/**/b", "a/b")),
+    *(("[ab]?.txt", "ax.txt"), ("[!a].txt", "b.txt"), ("{a,b}.py", "x/b.py"), ("{src,{lib,doc}}/*", "doc/x")),
+    *(("{a}", "{a}"), ("{a", "{a"), ("./a/b", "a/b"), ("a*", "a\nb")),
+]
+NO_MATCH = [
+    *(("*.py", "a.PY"), ("a/*.py", "a/b/c.py"), ("a/*.py", "x/a/b.py")),
+    *(("a/**", "a"), ("a?b", "a/b"), ("a", "ab")),
+]
+BAD = ["", "/a", "../a", "a/../b", "/", "a" * 2_000, "{a,b}" * 20, "{" + "a," * 99 + "}", "\0"]
+
+
+def test_what_a_pattern_matches():
+    assert [one for one in MATCH if not matches(*one)] == []
+    assert [one for one in NO_MATCH if matches(*one)] == []
+
+
+def test_bad_patterns():
+    for pattern in BAD:
+        with pytest.raises(PathError) as caught:
+            Glob([pattern])
+        assert caught.value.code == "bad_pattern", pattern
+
+
+def test_too_many_patterns():
+    with pytest.raises(PathError):
+        Glob(str(i) for i in range(100))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 400 + "b", "{" * 1_000, "{a}" * 300, "**/" * 300 + "b", "**/a/" * 60 + "b"]
+)
+def test_bombs_are_cheap(pattern):
+    start = time.process_time()
+    assert not Glob([pattern]).matches(["a" * 255] * 20)
+    assert time.process_time() - start < 1
+
+
+def test_nothing_matches_no_pattern():
+    glob = Glob([])
+    assert not glob.matches(["a"])
+    assert not glob.alive(glob.start)
+
+
+def test_a_subtree_that_cannot_match_is_dead():
+    glob = Glob(["src/*.py"])
+    assert glob.alive(glob.step(glob.start, "src"))
+    assert not glob.alive(glob.step(glob.start, "lib"))
+
+
+@given(st.text("ab*?[]!", min_size=1, max_size=8), st.text("ab", min_size=1, max_size=8))
+def test_names_match_as_in_fnmatch(pattern, name):
+    expected = pattern != "**" and fnmatch.fnmatchcase(name, pattern)
+    assert matches(pattern, name) == (expected or pattern == "**")

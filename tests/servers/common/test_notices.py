@@ -1,0 +1,142 @@
+"""Notices that something may have changed in directories, or that they must be looked at themselves."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from servers.common.notices import Notices, open_watch
+
+
+@pytest.fixture
+def root(tmp_path):
+    path = tmp_path / "root"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def notices():
+    opened = Notices()
+    yield opened
+    opened.close()
+
+
+def test_a_change_in_a_directory_is_noticed(notices, root):
+    assert notices.arm([str(root)])
+    assert notices.wait(threading.Event(), 0.01) == set()
+    (root / "file").touch()
+    assert notices.wait(threading.Event(), 30) == {f"{root}/file"}
+
+
+def test_only_other_directories_need_a_new_watch(notices, root):
+    assert [notices.arm([]), notices.arm([str(root)]), notices.arm([str(root)])] == [False, True, False]
+    assert not notices.degraded
+    root.rename(root.parent / "old")
+    root.mkdir()
+    assert notices.arm([str(root)])
+
+
+def test_a_set_stop_ends_the_wait_and_asks_for_a_look(notices, root):
+    notices.arm([str(root)])
+    stop = threading.Event()
+    stop.set()
+    assert notices.wait(stop, 30) is None
+
+
+def refusing(_directories):
+    raise OSError("inotify watch limit reached")
+
+
+def test_w7_where_the_system_refuses_it_is_degraded_and_says_so(root, caplog):
+    notices = Notices(refusing)
+    notices.arm([str(root)])
+    assert (notices.degraded, notices.deaf) == (True, True)
+    assert "inotify watch limit reached" in caplog.text
+
+
+def test_w7_a_refusal_is_not_asked_for_again_at_once(root):
+    asked = []
+    notices = Notices(lambda directories: asked.append(directories) or refusing(directories))
+    for _ in range(3):
+        assert notices.arm([str(root)]) is False or len(asked) == 1
+    assert len(asked) == 1
+
+
+def test_w7_it_is_not_degraded_for_ever(root):
+    openers = [refusing, open_watch]
+    notices = Notices(lambda directories: openers.pop(0)(directories))
+    notices.arm([str(root)])
+    (root / "sub").mkdir()
+    notices.arm([str(root), str(root / "sub")])
+    assert not notices.degraded
+    notices.close()
+
+
+def test_w7_where_the_old_and_the_new_watch_are_too_many_the_new_one_is_opened_alone(root, caplog):
+    def opener(directories):
+        opened.append(directories)
+        if len(opened) == 2:
+            refusing(directories)
+        return open_watch(directories)
+
+    opened = []
+    (root / "sub").mkdir()
+    notices = Notices(opener)
+    notices.arm([str(root)])
+    assert notices.arm([str(root), f"{root}/sub"])
+    assert (notices.degraded, notices.deaf, caplog.text) == (False, False, "")
+    notices.close()
+
+
+def test_a_directory_gone_meanwhile_is_no_refusal(root):
+    def too_late(_directories):
+        raise FileNotFoundError
+
+    notices = Notices(too_late)
+    notices.arm([str(root)])
+    assert (notices.degraded, notices.deaf) == (False, True)
+
+
+def test_a_directory_that_may_not_be_read_keeps_nothing_from_being_watched(notices, root, monkeypatch):
+    (root / "secret").mkdir()
+    monkeypatch.setattr("os.access", lambda path, _mode: not path.endswith("secret"))
+    assert notices.arm([str(root), f"{root}/secret"])
+    assert (notices.watches(str(root)), notices.watches(f"{root}/secret")) == (True, False)
+
+
+def test_an_undecodable_name_ends_the_watch_and_the_next_one_hears_again(notices, root):
+    notices.arm([str(root)])
+    open(os.fsencode(root) + b"/\xff", "w").close()
+    assert notices.wait(threading.Event(), 30) is None
+    assert notices.deaf
+    notices._again = 0  # the pause before it is over
+    assert notices.arm([str(root)])
+    (root / "file").touch()
+    assert notices.wait(threading.Event(), 30) == {f"{root}/file"}
+
+
+def test_a_watch_that_errs_at_once_is_not_replaced_at_once(notices, root):
+    notices.arm([str(root)])
+    open(os.fsencode(root) + b"/\xff", "w").close()
+    notices.wait(threading.Event(), 30)
+    assert not notices.arm([str(root)])
+
+
+def test_a_flood_asks_for_a_look_at_everything(notices, root, monkeypatch):
+    monkeypatch.setattr("servers.common.notices.FLOOD", 1)  # some thousands, else
+    notices.arm([str(root)])
+    (root / "file").touch()
+    assert notices.wait(threading.Event(), 30) is None
+
+
+def test_names_it_cannot_watch_are_left_out(notices, root):
+    assert notices.arm([str(root), "/none", f"{root}/\udcff"])
+    assert not notices.degraded
+
+
+def test_watchfiles_is_loaded_with_the_first_watch_only():
+    code = "import sys, servers.common.notices; sys.exit('watchfiles' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

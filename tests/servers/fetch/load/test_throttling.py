@@ -1,0 +1,240 @@
+"""One budget for all large pages that a process holds, and places for the loads of each host."""
+
+import asyncio
+
+import anyio
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.load.stopwatch import Stopwatch
+from servers.fetch.load.throttling import HOSTS, LITTLE, QUEUE, ByteBudget, Pauses, Share
+from tests.clock import forward
+from tests.servers.fetch.loaders import opened_loader, refused
+from tests.servers.fetch.packing import bomb
+from tests.servers.fetch.sites import Asked, Gate, answer, opened_site
+
+LARGE = 2 * LITTLE
+
+
+async def taken(share: Share, size: int = LARGE) -> bool:
+    """Whether there is room at once."""
+    with anyio.move_on_after(0.05):
+        await share.need(size, size)
+        return True
+    return False
+
+
+async def test_what_does_not_fit_waits_until_there_is_room() -> None:
+    budget = ByteBudget(2 * LARGE)
+    with budget.share() as first, budget.share() as second, budget.share() as third:
+        assert await taken(first)
+        assert await taken(second)
+        assert not await taken(third)
+        first.keep(0)
+        assert await taken(third)
+        assert budget.held == 2 * LARGE
+    assert budget.held == 0
+
+
+async def test_a_little_is_taken_without_waiting() -> None:
+    budget = ByteBudget(LARGE)
+    with budget.share() as large, budget.share() as small:
+        assert await taken(large)
+        assert await taken(small, LITTLE)
+        assert not await taken(small, LITTLE + 1)
+
+
+async def test_one_page_alone_may_have_more() -> None:
+    budget = ByteBudget(LITTLE)
+    with budget.share() as share:
+        assert await taken(share, 100 * LITTLE)
+        assert await taken(share, 90 * LITTLE)
+
+
+async def test_what_was_not_needed_is_given_back() -> None:
+    budget = ByteBudget(2 * LARGE)
+    with budget.share() as first, budget.share() as second:
+        await first.need(LITTLE + 1, 2 * LARGE)
+        assert not await taken(second)
+        first.keep(LARGE)
+        assert await taken(second)
+
+
+async def test_pages_come_in_the_order_in_which_they_waited() -> None:
+    budget, came = ByteBudget(2 * LARGE), []
+
+    async def wait(name: str, size: int) -> None:
+        with budget.share() as share:
+            await share.need(size, size)
+            came.append(name)
+
+    async with anyio.create_task_group() as tasks:
+        with budget.share() as share:
+            await share.need(LARGE, LARGE)
+            for name, size in (("large", 2 * LARGE), ("small", LARGE)):
+                tasks.start_soon(wait, name, size)
+                await anyio.wait_all_tasks_blocked()
+            assert came == []
+    assert came == ["large", "small"]
+
+
+async def test_one_that_is_given_up_lets_the_next_by() -> None:
+    budget = ByteBudget(2 * LARGE)
+    with budget.share() as first, budget.share() as second, budget.share() as third:
+        await first.need(LARGE, LARGE)
+        assert not await taken(second, 2 * LARGE)
+        assert await taken(third)
+    assert budget.held == 0
+
+
+async def test_waiting_for_room_is_no_time_of_the_site() -> None:
+    budget = ByteBudget(LARGE)
+    with budget.share() as first, budget.share() as second, anyio.CancelScope() as second.limit:
+        await first.need(LARGE, LARGE)
+        second.limit.deadline = anyio.current_time() + 60
+        with second.site.running():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(second.need, LARGE, LARGE)
+                await anyio.wait_all_tasks_blocked()
+                assert second.limit.deadline == float("inf")
+                forward(90)
+                first.keep(0)
+        assert 59 < second.limit.deadline - anyio.current_time() <= 60
+        assert second.site.seconds < 60
+
+
+async def test_large_pages_are_loaded_one_after_the_other() -> None:
+    pages = {f"/{number}": answer("x" * LARGE, content_type="text/plain") for number in range(4)}
+    budget, most = ByteBudget(LARGE + LITTLE), []
+    async with opened_site(pages) as site, opened_loader(timeout=5) as loader:
+
+        async def load(number: int) -> None:
+            with budget.share() as share:
+                page = await loader.load(site.url(f"/{number}"), share=share)
+                most.append(budget.held)
+                assert len(page.body) == LARGE
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(4):
+                tasks.start_soon(load, number)
+    assert most == [LARGE] * 4
+    assert budget.held == 0
+
+
+async def test_a_page_that_fails_gives_back_what_it_had() -> None:
+    large = answer("x" * LARGE, content_type="text/plain", content_encoding="gzip")
+    budget = ByteBudget(LARGE)
+    async with opened_site({"/": large}) as site, opened_loader() as loader:
+        with pytest.raises(FetchError), budget.share() as share:
+            await loader.load(site.url("/"), share=share)
+    assert budget.held == 0
+
+
+# Item H16, as far as loading goes: many loads at once, and some of them poisonous
+
+
+async def test_h16_no_more_than_the_limit_are_at_work_on_one_host() -> None:
+    gate = Gate()
+    async with (
+        opened_site({"*": gate}) as site,
+        opened_loader(max_per_host=3, ignore_robots=True) as loader,
+        anyio.create_task_group() as group,
+    ):
+        for n in range(10):
+            group.start_soon(loader.load, site.url(f"/{n}"))
+        await gate.until(3)
+        gate.open.set()
+    assert (gate.most, len(site.asked)) == (3, 10)
+
+
+async def test_h16_a_slow_host_does_not_keep_the_others_waiting() -> None:
+    gate = Gate()
+    async with (
+        opened_site({"*": gate, "/quick": answer("quick")}) as site,
+        opened_loader(["a.example:*", "b.example:*"], max_concurrent=3, max_per_host=2) as loader,
+        anyio.create_task_group() as group,
+    ):
+        for n in range(6):
+            group.start_soon(loader.load, site.url(f"/{n}", "a.example"))
+        await gate.until(2)
+        assert (await loader.load(site.url("/quick", "b.example"))).body == b"quick"
+        gate.open.set()
+
+
+async def test_h16_beyond_a_number_that_wait_the_next_is_refused() -> None:
+    gate = Gate()
+    async with (
+        opened_site({"*": gate}) as site,
+        opened_loader(max_concurrent=1, ignore_robots=True) as loader,
+        anyio.create_task_group() as group,
+    ):
+        for n in range(1 + QUEUE):
+            group.start_soon(loader.load, site.url(f"/{n}"))
+        await gate.until(1)
+        assert (await refused(loader, site.url("/more"))).code == "busy"
+        gate.open.set()
+    assert len(site.asked) == 1 + QUEUE
+
+
+async def test_h16_waiting_for_a_place_is_part_of_the_time() -> None:
+    gate = Gate()
+    async with (
+        opened_site({"*": gate}) as site,
+        opened_loader(max_per_host=1, timeout=0.2, ignore_robots=True) as loader,
+    ):
+        loads = await asyncio.gather(*(loader.load(site.url(f"/{n}")) for n in range(3)), return_exceptions=True)
+    assert [one.code for one in loads if isinstance(one, FetchError)] == ["timeout"] * 3
+
+
+async def test_waiting_for_a_place_is_no_time_of_the_site() -> None:
+    gate, budget, times = Gate(), ByteBudget(LITTLE), (Stopwatch(), Stopwatch())
+    async with (
+        opened_site({"*": gate}) as site,
+        opened_loader(max_per_host=1, ignore_robots=True) as loader,
+        anyio.create_task_group() as group,
+    ):
+
+        async def load(time: Stopwatch) -> None:
+            with budget.share(time) as share:
+                await loader.load(site.url("/"), refresh=True, share=share)
+
+        for time in times:
+            group.start_soon(load, time)
+        await gate.until(1)
+        forward(6)
+        gate.open.set()
+    assert times[0].seconds > 6
+    assert times[1].seconds < 6
+
+
+@pytest.mark.slow
+async def test_h16_poisonous_pages_leave_the_others_alone() -> None:
+    async def endless(_: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(b"HTTP/1.1 200 X\r\n\r\n")
+        while not out.is_closing():
+            out.write(bytes(65_536))
+            await out.drain()
+
+    routes = {"*": answer("good"), "/bomb": answer(bomb("gzip", 16), content_encoding="gzip"), "/endless": endless}
+    paths = ["/bomb", "/endless", *(f"/{n}" for n in range(48))]
+    async with opened_site(routes) as site, opened_loader(max_bytes=1_000_000) as loader:
+        loads = await asyncio.gather(*(loader.load(site.url(path)) for path in paths), return_exceptions=True)
+    assert [one.code for one in loads if isinstance(one, FetchError)] == ["too_large", "too_large"]
+
+
+def test_hosts_that_asked_to_wait_are_bounded() -> None:
+    pauses = Pauses()
+    for n in range(HOSTS + 1):
+        pauses.add(f"{n}.example", 429, 60)
+    pauses.check("0.example")
+    with pytest.raises(FetchError, match=r"1\.example answered 429 before"):
+        pauses.check("1.example")
+
+
+def test_a_pause_is_an_hour_at_most() -> None:
+    pauses = Pauses()
+    pauses.add("a.example", 503, 1e9)
+    with pytest.raises(FetchError) as caught:
+        pauses.check("a.example")
+    assert caught.value.answered is not None
+    assert caught.value.answered.retry_after == 3_600

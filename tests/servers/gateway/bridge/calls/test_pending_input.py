@@ -1,0 +1,200 @@
+"""`pending_input.py`: a call at a server with sessions that goes on while its client, which has none, answers."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from servers.gateway.bridge.calls.pending_input import Parking
+from servers.gateway.bridge.calls.pool import Pool
+from shared.protocol.identity import Principal
+from tests.servers.gateway.bridge.asking import (
+    EVERYTHING,
+    FORMS,
+    Asking,
+    asked,
+    begun,
+    ignore,
+    named,
+    placed,
+    round_of,
+    text,
+)
+from tests.servers.gateway.bridge.upstreams import NEW, Behind, opened
+from tests.shared.server.peer import Json, Peer, talking
+from tests.wire import STATELESS
+
+ROOTS: Json = {"roots": [{"uri": "file:///work"}]}
+THOUGHT: Json = {"role": "assistant", "content": {"type": "text", "text": "thought"}, "model": "m"}
+
+
+@asynccontextmanager
+async def _parking(
+    parking: Parking | None = None, capabilities: Json = FORMS
+) -> AsyncIterator[tuple[Asking, Peer, Parking]]:
+    """A server, a stateless client of it, and where its calls are parked."""
+    asking, parking = Asking(), Parking(gather_seconds=0) if parking is None else parking
+    async with (
+        asking.app.open() as asking.running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore, parking=parking)) as running,
+        talking(running, STATELESS, capabilities) as peer,
+    ):
+        yield asking, peer, parking
+
+
+async def test_a_question_ends_the_round_and_its_answer_goes_on_with_the_call() -> None:
+    async with _parking() as (asking, peer, parking):
+        first = await round_of(peer, "greet")
+        assert first["result"]["inputRequests"]["q1"]["params"]["message"] == "Your first name?"
+        second = await round_of(peer, "greet", first, q1=named("Ada"))
+        assert asked(second) == {"q2": "elicitation/create"}
+        # A state that was used is gone.
+        error = (await round_of(peer, "greet", first, q1=named("Eve")))["error"]
+        gone = "the call this request went on with is gone; start over without requestState"
+        assert (error["code"], error["message"]) == (-32602, gone)
+        assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
+        assert (asking.opened, len(parking)) == (1, 0)
+
+
+@pytest.mark.slow
+async def test_questions_that_are_asked_at_once_go_together() -> None:
+    async with _parking(Parking(gather_seconds=1), EVERYTHING) as (_, peer, _parked):
+        first = await round_of(peer, "ask_all")
+        assert asked(first) == {"q1": "elicitation/create", "q2": "sampling/createMessage", "q3": "roots/list"}
+        last = await round_of(peer, "ask_all", first, q1=named("Ada"), q2=THOUGHT, q3=ROOTS)
+        assert text(last) == "Ada thought file:///work"
+
+
+async def test_a_question_without_an_answer_is_asked_again() -> None:
+    async with _parking() as (_, peer, _parked):
+        first = await round_of(peer, "ask_both")
+        second = await round_of(peer, "ask_both", first, q2=named("Eve"))
+        assert asked(second) == asked(first) == {"q1": "elicitation/create"}
+        assert asked(await round_of(peer, "ask_both", second, q1=named("Ada"))) == {"q2": "elicitation/create"}
+
+
+async def test_a_page_to_visit_is_asked_for() -> None:
+    async with _parking(capabilities=EVERYTHING) as (_, peer, _parked):
+        first = await round_of(peer, "visit")
+        assert first["result"]["inputRequests"]["q1"]["params"]["url"] == "https://example.org/look"
+        assert text(await round_of(peer, "visit", first, q1={"action": "decline"})) == "decline"
+
+
+async def test_what_the_server_tells_reaches_the_round_that_is_there() -> None:
+    async with _parking() as (_, peer, _parked):
+        first = await round_of(peer, "ask_both")
+        await round_of(peer, "ask_both", first, q1=named("Ada"))
+        told = [(one["method"], one["params"].get("message")) for one in peer.others]
+        assert told == [("notifications/progress", "asking"), ("notifications/progress", "asked")]
+
+
+async def test_the_call_of_somebody_else_is_gone() -> None:
+    asking, parking = Asking(), Parking()
+    async with (
+        asking.app.open() as asking.running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore, parking=parking)) as running,
+        talking(running, STATELESS, FORMS, principal=Principal("ada")) as ada,
+        talking(running, STATELESS, FORMS, principal=Principal("eve")) as eve,
+    ):
+        first = await round_of(ada, "greet")
+        assert (await round_of(eve, "greet", first, q1=named("Eve")))["error"]["code"] == -32602
+        assert asked(await round_of(ada, "greet", first, q1=named("Ada"))) == {"q2": "elicitation/create"}
+
+
+async def test_a_round_that_is_cancelled_cancels_the_call() -> None:
+    async with _parking() as (asking, peer, _parked):
+        id_ = await begun(peer, "wait")
+        await asking.started.wait()
+        await peer.cancel(id_)
+        await asking.cancelled.wait()
+
+
+async def test_a_call_whose_client_stays_away_is_cancelled() -> None:
+    async with _parking(Parking(seconds=0.01, gather_seconds=0)) as (asking, peer, parking):
+        first = await round_of(peer, "ask_then_wait")
+        await asking.cancelled.wait()
+        assert len(parking) == 0
+        assert "is gone" in (await round_of(peer, "ask_then_wait", first, q1=named("Ada")))["error"]["message"]
+
+
+async def test_only_so_many_calls_wait_for_their_clients() -> None:
+    async with _parking(Parking(most=1, gather_seconds=0)) as (_, peer, parking):
+        first = await round_of(peer, "greet")
+        assert (await round_of(peer, "greet"))["error"]["code"] == -32603
+        assert len(parking) == 1
+        assert asked(await round_of(peer, "greet", first, q1=named("Ada"))) == {"q2": "elicitation/create"}
+
+
+async def test_a_call_that_asks_for_ever_is_stopped() -> None:
+    async with _parking() as (asking, peer, parking):
+        answer = await round_of(peer, "ask_for_ever")
+        for number in range(1, 10):
+            answer = await round_of(peer, "ask_for_ever", answer, **{f"q{number}": named("Ada")})
+        assert answer["error"]["message"] == "this request was not settled in 10 rounds"
+        await asking.cancelled.wait()
+        assert len(parking) == 0
+
+
+async def test_an_answer_that_does_not_fit_ends_the_call() -> None:
+    async with _parking() as (asking, peer, parking):
+        first = await round_of(peer, "ask_then_wait")
+        answer = await round_of(peer, "ask_then_wait", first, q1={"action": "perhaps"})
+        assert answer["error"]["code"] == -32602
+        await asking.cancelled.wait()
+        assert len(parking) == 0
+
+
+async def test_what_a_client_did_not_declare_is_refused_to_the_server() -> None:
+    async with _parking(capabilities={}) as (_, peer, _parked):
+        answer = await round_of(peer, "greet")
+        assert "elicitation" in answer["error"]["message"]
+
+
+async def test_a_later_round_that_declares_less_ends_the_call() -> None:
+    async with _parking() as (_, peer, parking):
+        first = await round_of(peer, "ask_both")
+        peer.capabilities = {}
+        answer = await round_of(peer, "ask_both", first, q1=named("Ada"))
+        assert answer["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+        assert len(parking) == 0
+
+
+async def test_a_page_that_is_to_be_visited_first_is_asked_for_and_the_call_made_anew() -> None:
+    async with _parking(Parking(visit_seconds=1_000), EVERYTHING) as (asking, peer, parking):
+        first = await round_of(peer, "enter")
+        assert first["result"]["inputRequests"]["v1"]["params"]["url"] == "https://example.org/in"
+        id_ = await begun(peer, "enter", first, v1={"action": "accept"})
+        assert await peer.text("add", a=1, b=2) == "3"
+        asking.visit_over()
+        assert text(await peer.answer(id_)) == "entered"
+        assert (asking.opened, len(parking)) == (1, 0)
+
+
+async def test_a_page_whose_visit_is_never_said_to_be_over_is_asked_for_again() -> None:
+    async with _parking(Parking(visit_seconds=0), EVERYTHING) as (_, peer, _parked):
+        first = await round_of(peer, "enter")
+        assert asked(await round_of(peer, "enter", first, v1={"action": "accept"})) == {"v1": "elicitation/create"}
+
+
+async def test_a_page_that_nobody_visits_ends_the_call() -> None:
+    async with _parking(capabilities=EVERYTHING) as (_, peer, _parked):
+        first = await round_of(peer, "enter")
+        answer = await round_of(peer, "enter", first, v1={"action": "decline"})
+        assert (text(answer), answer["result"]["isError"]) == (
+            "the user did not visit the page that the server asks for",
+            True,
+        )
+
+
+async def test_a_round_at_a_server_that_has_no_sessions_any_more_starts_over() -> None:
+    asking, up = Asking(), anyio.Event()
+    behind = Behind(asking.app)
+    async with opened(behind) as running, talking(running, STATELESS, FORMS) as peer:
+        first = await round_of(peer, "greet")
+        behind.mode = NEW
+        running.state.base.watch(lambda: up.set() if running.state.base.stateless else None)
+        await behind.lines[0].aclose()
+        await up.wait()
+        assert "is gone" in (await round_of(peer, "greet", first, q1=named("Ada")))["error"]["message"]
+        assert asked(await round_of(peer, "greet")) == {"first": "elicitation/create"}

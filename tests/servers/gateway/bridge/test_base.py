@@ -1,0 +1,180 @@
+"""The bridge's own connection: it is opened again whenever it is lost, and says how it is."""
+
+import errno
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from socket import gaierror
+from typing import Any
+
+import anyio
+import pytest
+
+from servers.gateway.bridge.base import Base, reason_of
+from servers.gateway.bridge.upstream import Upstream
+from shared.client.client import Client
+from shared.client.options import ClientOptions
+from shared.concurrency import background
+from shared.errors import MethodNotFound, RpcError
+from shared.protocol.methods import Method
+from shared.protocol.session.client_events import Asked
+from shared.protocol.types.base import Params
+from shared.protocol.versions import NEWEST_HANDSHAKE
+from shared.server.extension import Extension
+from tests.servers.gateway.bridge.upstreams import NEW, OLD, Behind
+from tests.shared.client.small import Small
+from tests.shared.server.peer import PATIENCE, server
+
+
+class Turns:
+    """What becomes of a connection, one turn after another."""
+
+    def __init__(self, base: Base) -> None:
+        self.seen: list[tuple[bool, str]] = []
+        self._turned = anyio.Event()
+        self._base = base
+        self.leave = base.watch(self._take)
+
+    def _take(self) -> None:
+        self.seen.append((self._base.up, self._base.reason))
+        self._turned.set()
+        self._turned = anyio.Event()
+
+    async def until(self, count: int) -> None:
+        while len(self.seen) < count:
+            await self._turned.wait()
+
+
+@asynccontextmanager
+async def living(upstream: Upstream) -> AsyncIterator[Base]:
+    base = Base(upstream, ClientOptions())
+    with anyio.fail_after(PATIENCE):
+        async with background() as tasks:
+            tasks.start_soon(base.live)
+            yield base
+
+
+@pytest.mark.parametrize("mode", [OLD, NEW])
+async def test_it_learns_the_era_and_what_the_server_is(mode: str) -> None:
+    async with Behind(Small().app, mode).serving() as upstream, living(upstream) as base:
+        assert not base.up
+        await base.settled.wait()
+        assert base.up
+        assert base.stateless is (mode == NEW)
+        assert base.description is not None
+        assert base.description.info["name"] == "small"
+
+
+async def test_nothing_is_declared_and_nobody_answers() -> None:
+    behind = Behind(Small().app)
+    async with behind.serving() as upstream, living(upstream) as base:
+        await base.settled.wait()
+        assert behind.options[0].identity().capabilities == {}
+        with pytest.raises(RpcError, match="method not found"):
+            await base.answer(Asked(1, "roots/list", {}))
+
+
+async def test_a_connection_that_is_lost_is_opened_again() -> None:
+    behind = Behind(Small().app)
+    async with behind.serving() as upstream, living(upstream) as base:
+        turns = Turns(base)
+        await turns.until(1)
+        await behind.lose()
+        await turns.until(3)
+        assert [up for up, _ in turns.seen] == [True, False, True]
+        assert turns.seen[1][1] == "it ended the connection"
+        turns.leave()
+        await behind.lose()
+        while base.up:
+            await anyio.lowlevel.checkpoint()
+        assert len(turns.seen) == 3
+
+
+async def test_while_it_is_down_it_says_why_and_no_secrets() -> None:
+    behind = Behind(Small().app)
+    behind.is_away = True
+    async with behind.serving() as upstream, living(upstream) as base:
+        await base.settled.wait()
+        with pytest.raises(RpcError) as refused:
+            base.client  # noqa: B018
+        assert str(refused.value) == "the server behind is not available: nobody answers at http://…"
+        behind.is_away = False
+        turns = Turns(base)
+        await turns.until(1)
+        assert base.client.connected
+
+
+async def test_who_watches_hears_of_turns_and_not_of_attempts() -> None:
+    attempts = anyio.Semaphore(0)
+
+    @asynccontextmanager
+    async def connect(_options: ClientOptions) -> AsyncIterator[Client]:
+        attempts.release()
+        raise ConnectionError("nobody is there")
+        yield
+
+    async with living(Upstream("away", connect)) as base:
+        await attempts.acquire()
+        await base.settled.wait()
+        turns = Turns(base)
+        await attempts.acquire()
+        await anyio.wait_all_tasks_blocked()
+        assert turns.seen == []
+
+
+async def test_a_server_that_has_no_ping_stays_up() -> None:
+    async def refuse(_running: Any, _context: Any, _params: Any) -> dict[str, Any]:
+        raise MethodNotFound("method not found: ping")
+
+    row = Method("ping", Params, last=NEWEST_HANDSHAKE)
+    app = server(extensions=[Extension("no ping", methods=[row], handlers={"ping": refuse})])
+    async with Behind(app).serving() as upstream, living(upstream) as base:
+        await base.settled.wait()
+        turns = Turns(base)
+        base.doubt()
+        for _ in range(2):
+            with pytest.raises(RpcError):
+                await base.client.ping()
+        await anyio.wait_all_tasks_blocked()
+        assert turns.seen == []
+
+
+async def test_a_reason_is_one_line_of_some_length() -> None:
+    assert reason_of(ValueError()) == "ValueError"
+    assert reason_of(ValueError("one\n two")) == "one two"
+    assert reason_of(FileNotFoundError(errno.ENOENT, "gone", "/home/me/program")) == os.strerror(errno.ENOENT)
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 9)")
+    assert reason_of(refused) == os.strerror(errno.ECONNREFUSED)
+    assert reason_of(gaierror(-2, "Name or service not known")) == "Name or service not known"
+    assert len(reason_of(ValueError("a" * 1_000))) == 200
+    assert reason_of(ExceptionGroup("both", [ValueError("first"), ValueError("second")])) == "first"
+
+
+async def test_a_server_that_answers_stays_up_whoever_doubts_it() -> None:
+    async with Behind(Small().app, NEW).serving() as upstream, living(upstream) as base:
+        await base.settled.wait()
+        turns = Turns(base)
+        for _ in range(2):
+            base.doubt()
+            await base.client.request("server/discover")
+        await anyio.wait_all_tasks_blocked()
+        assert turns.seen == []
+
+
+async def test_a_bug_on_the_way_there_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    behind = Behind(Small().app)
+
+    @asynccontextmanager
+    async def connect(options: ClientOptions) -> AsyncIterator[Client]:
+        if not caplog.records:
+            raise KeyError("a bug")
+        async with behind.connect(options) as client:
+            yield client
+
+    async with behind.serving(), living(Upstream("odd", connect)) as base:
+        await base.settled.wait()
+        assert base.reason == "the connection failed"
+        turns = Turns(base)
+        await turns.until(1)
+        assert base.up
+    assert "the connection with the server odd failed" in caplog.text

@@ -1,0 +1,175 @@
+"""What is told of no call: lists that change, messages, and what nobody knows; and that the server is away."""
+
+import anyio
+import pytest
+
+from servers.gateway.bridge import Upstream, bridge
+from servers.gateway.bridge.notices import told
+from shared.protocol.session.client_events import Notified
+from shared.protocol.session.events import Told
+from shared.server.dispatch.limits import Limits
+from tests.servers.gateway.bridge.telling import MODES, Telling, until
+from tests.servers.gateway.changes import LISTS, hear_lists, listening
+from tests.servers.gateway.joined.members import Door, joined
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, PATIENCE, STATELESS, talking
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("mode", MODES)
+async def test_lists_that_change_are_told_to_all(mode: str, version: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as one, talking(running, version) as other:
+        for peer in (one, other):
+            await listening(peer)
+        await telling.heard_by_all()
+        await one.call("add", a=1, b=2)
+        assert one.others == []  # nothing is told of a beginning
+        for what in LISTS:
+            getattr(telling.running.changes, what)()
+            for peer in (one, other):
+                await peer.other(f"notifications/{what}/list_changed")
+
+
+async def test_a_list_that_changes_in_one_session_is_told_to_its_client() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as one, talking(running) as other:
+        await one.call("shift", what="tools")
+        await one.other("notifications/tools/list_changed")
+        await other.request("ping")
+        assert other.others == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_server_that_goes_and_comes_has_other_lists(mode: str, version: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as peer:
+        await listening(peer)
+        telling.is_away = True
+        await telling.cut()
+        await hear_lists(peer)
+        telling.is_away = False
+        await hear_lists(peer)
+        assert (await peer.request("tools/list"))["result"]["tools"]
+
+
+async def test_a_server_that_is_away_is_a_condition() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
+        telling.is_away = True
+        await telling.cut()
+        message = (await peer.other("notifications/message"))["params"]
+        assert message == {
+            "level": "warning",
+            "logger": "small",
+            "data": "the server small is not available: it ended the connection",
+        }
+        assert len(running.conditions.standing) == 1
+        telling.is_away = False
+        await until(lambda: not running.conditions.standing)
+
+
+async def test_what_has_no_other_place_passes_as_it_came() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as one, talking(running) as other:
+        await one.call("whisper", method="notifications/elicitation/complete", params={"elicitationId": "7"})
+        assert (await one.other("notifications/elicitation/complete"))["params"] == {"elicitationId": "7"}
+        await other.request("ping")
+        assert other.others == []
+
+
+async def test_a_log_message_without_a_level_is_none() -> None:
+    async with Telling("handshake").app.open() as running, talking(running, NEWEST_HANDSHAKE) as peer:
+        await peer.request("ping")
+        (link,) = running.changes._listeners  # the client's
+        for params in ({}, {"level": "loud", "data": 1}, {"level": 7, "data": 1}):
+            told(link, Notified("notifications/message", params))
+        told(link, Notified("notifications/message", {"level": "error", "data": "one"}))
+        assert (await peer.other("notifications/message"))["params"]["data"] == "one"
+
+
+async def test_a_client_that_is_behind_is_told_of_lists_only() -> None:
+    async with Telling("handshake").app.open() as running, talking(running) as peer:
+        await peer.request("ping")
+        (link,) = running.changes._listeners  # the client's
+        running.limits = Limits(waiting_messages=10)
+        for number in range(100):
+            told(link, Notified("notifications/message", {"level": "error", "data": number}))
+        assert len(link.session.waiting) <= 11
+        told(link, Notified("notifications/tools/list_changed", {}))
+        await peer.other("notifications/tools/list_changed")
+
+
+async def test_what_a_client_says_of_its_own_accord_reaches_its_session() -> None:
+    """How far it is with a question of the server's, for one."""
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as one, talking(running) as other:
+        await other.call("add", a=1, b=2)
+        await one.call("ears")
+        await one.notify("notifications/tasks/status", taskId="1", status="working")
+        await one.notify("notifications/progress", progressToken="t", progress=1)
+        await one.notify("notifications/org.example/own", a=1)
+        await until(lambda: len(telling.told) == 2)
+        assert telling.told == [
+            Told("notifications/progress", {"progressToken": "t", "progress": 1}),
+            Told("notifications/org.example/own", {"a": 1}),
+        ]
+
+
+async def test_what_a_client_says_is_not_said_for_all_that_share_a_session() -> None:
+    telling = Telling("handshake", shared=True)
+    async with telling.bridged() as running, talking(running) as peer:
+        await peer.call("ears")
+        await peer.notify("notifications/progress", progressToken="t", progress=1)
+        await peer.call("add", a=1, b=2)
+        assert telling.told == []
+
+
+async def test_a_log_message_of_no_call_has_no_word_without_sessions() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running, STATELESS) as peer:
+        await telling.heard_by_all()
+        for link in telling.links():
+            link.session.tell("notifications/message", {"level": "error", "data": "of no call"})
+            link.soon()
+        await peer.call("add", a=1, b=2)
+        assert peer.others == []
+
+
+ROOTS = {"roots": {"listChanged": True}}
+
+
+async def test_a_server_that_all_share_is_told() -> None:
+    telling = Telling("handshake", shared=True)
+    async with telling.bridged() as running, talking(running, capabilities=ROOTS) as peer:
+        await peer.notify("notifications/roots/list_changed")
+        await until(lambda: telling.roots_changed == 1)
+
+
+async def test_a_server_without_sessions_asks_anew_anyhow() -> None:
+    telling = Telling("stateless")
+    async with telling.bridged() as running, talking(running, capabilities=ROOTS) as peer:
+        await peer.notify("notifications/roots/list_changed")
+        id_ = await peer.start("roots")
+        asked = await peer.other("roots/list")
+        await peer.reply(asked["id"], {"roots": [{"uri": "file:///here"}]})
+        assert (await peer.answer(id_))["result"]["content"][0]["text"] == "file:///here"
+        assert telling.roots_changed == 0
+
+
+async def test_a_server_that_all_share_is_told_by_clients_that_were_there_before() -> None:
+    """Which have shaken hands with the gateway before the bridge was opened behind it."""
+    telling = Telling("handshake", shared=True)
+    door = Door("small", bridge(Upstream("small", telling.connect, shared=True)))
+    with anyio.fail_after(3 * PATIENCE):
+        async with (
+            telling.app.open() as telling.running,
+            joined(closed=(door,)) as running,
+            talking(running, capabilities=ROOTS) as peer,
+        ):
+            await peer.request("ping")
+            await door.open()
+            assert await peer.text("add", a=1, b=2) == "3"
+            await peer.notify("notifications/roots/list_changed")
+            await until(lambda: telling.roots_changed == 1)

@@ -1,0 +1,188 @@
+"""`Listening`: how many streams there are, and what is in them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from servers.gateway.bridge.watching import listen_streams
+from servers.gateway.bridge.watching.listen_streams import Listening
+from shared.client.connection import changes
+from shared.client.connection.subscription import Change
+from shared.concurrency import Crew
+from shared.errors import PeerError, ResourceNotFound
+from shared.server.dispatch.limits import Limits
+from tests.servers.gateway.bridge.telling import until
+from tests.shared.client.small import Small
+
+
+class Heard(Small):
+    """The server, and what was told of its resources."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[Change] = []
+        self.gone: set[str] = set()
+        """Resources that are served no longer."""
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[Listening]:
+        """The streams of one client."""
+        failures: list[BaseException] = []
+        crew = Crew(failures.append)
+        async with self.connected(mode="stateless") as client:
+            try:
+                yield Listening(client, crew, self.told.append)
+            finally:
+                await crew.stop()
+        assert failures == []
+
+    async def hold(self, ctx: object, uri: str) -> str:
+        if uri in self.gone:
+            raise ResourceNotFound(uri)
+        return await super().hold(ctx, uri)
+
+    def serves(self, *wanted: str) -> bool:
+        """Whether these are held, and no others, in one stream."""
+        held = self.running.changes
+        return held.held == len(wanted) and all(map(held.is_held, wanted)) and len(self.running.calls) == 1
+
+
+def uris(first: int, last: int) -> list[str]:
+    return [f"memo://{number}" for number in range(first, last)]
+
+
+async def added(streams: Listening, wanted: list[str]) -> dict[str, bool]:
+    found: dict[str, bool] = {}
+
+    async def add(uri: str) -> None:
+        found[uri] = await streams.add(uri)
+
+    async with anyio.create_task_group() as tasks:
+        for uri in wanted:
+            tasks.start_soon(add, uri)
+    return found
+
+
+async def test_what_comes_together_shares_a_stream() -> None:
+    heard = Heard()
+    async with heard.listening() as streams:
+        assert await added(streams, ["http://x", *uris(0, 50)]) == {
+            "http://x": False,
+            **dict.fromkeys(uris(0, 50), True),
+        }
+        assert (streams.streams, len(heard.held)) == (1, 50)
+        heard.running.changes.resource("memo://7")
+        await until(lambda: heard.told)
+        assert heard.told == [Change("resource", "memo://7")]
+
+
+async def test_a_new_stream_takes_over_what_small_ones_have() -> None:
+    heard = Heard()
+    async with heard.listening() as streams:
+        most = 0
+        for uri in uris(0, 16):
+            assert await streams.add(uri)
+            most = max(most, streams.streams)
+        assert (streams.streams, most) == (1, 4)
+        await until(lambda: heard.serves(*uris(0, 16)))
+        heard.running.changes.resource("memo://0")
+        await until(lambda: heard.told)
+        assert heard.told == [Change("resource", "memo://0")]
+
+
+async def test_a_large_stream_is_not_named_again_for_a_new_resource() -> None:
+    heard = Heard()
+    async with heard.listening() as streams:
+        await added(streams, uris(0, 20))
+        await added(streams, uris(20, 25))
+        assert streams.streams == 2
+
+
+async def test_a_stream_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listen_streams, "MAX_URIS", 10)  # it is some hundreds, which nobody may set
+    heard = Heard()
+    async with heard.listening() as streams:
+        await added(streams, uris(0, 25))
+        assert streams.streams == 3
+        await added(streams, uris(25, 40))
+        assert streams.streams == 4
+
+
+async def test_a_stream_of_which_nothing_is_left_is_ended() -> None:
+    heard = Heard()
+    async with heard.listening() as streams:
+        await added(streams, uris(0, 3))
+        for uri in uris(0, 3):
+            await streams.remove(uri)
+        assert streams.streams == 0
+        await until(lambda: heard.held == [])
+
+
+async def test_what_nobody_wants_any_more_is_not_taken_over() -> None:
+    heard = Heard()
+    async with heard.listening() as streams:
+        await added(streams, uris(0, 3))
+        await streams.remove("memo://1")
+        await added(streams, uris(3, 6))
+        await until(lambda: heard.serves("memo://0", *uris(2, 6)))
+
+
+async def test_a_stream_that_is_refused_leaves_the_others() -> None:
+    heard = Heard()
+    heard.app.limits = Limits(streams=1)
+    async with heard.listening() as streams:
+        await added(streams, uris(0, 3))
+        with pytest.raises(PeerError, match="1 streams are open"):
+            await streams.add("memo://9")
+        assert heard.serves(*uris(0, 3))
+
+
+async def test_of_what_was_asked_for_together_all_is_refused_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listen_streams, "MAX_URIS", 2)
+    heard = Heard()
+    heard.app.limits = Limits(streams=1)
+    async with heard.listening() as streams:
+        with pytest.raises(ExceptionGroup):
+            await added(streams, uris(0, 4))
+        assert streams.streams == 0
+
+
+async def test_what_is_refused_on_the_way_is_told_as_changed() -> None:
+    """A resource that was told of, and is not any more: whoever reads it learns why."""
+    heard = Heard()
+    async with heard.listening() as streams:
+        await streams.add("memo://0")
+        heard.gone.add("memo://0")
+        assert await streams.add("memo://1")
+        assert heard.told == [Change("resource", "memo://0")]
+        await until(lambda: heard.serves("memo://1"))
+
+
+async def test_who_waits_hears_of_the_end() -> None:
+    heard = Heard()
+    async with heard.listening() as streams:
+        await streams.add("memo://0")
+        await heard.lines[0].aclose()
+        with pytest.raises(ConnectionError):
+            await streams.add("memo://1")
+
+
+async def test_a_stream_that_the_server_ends_for_good_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A clock that is set forward would end what bounds the test, too.
+    monkeypatch.setattr(listen_streams, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(changes, "backoff", lambda _failed: 0)
+    heard = Heard()
+    async with heard.listening() as streams:
+        await streams.add("memo://0")
+        heard.running.limits = Limits(streams=0)
+        (call,) = heard.running.calls._tasks  # what a server does that is about to close
+        call.link.session.end_listen(call)
+        heard.running.calls.cancel(call)
+        call.link.soon()
+        await until(lambda: not heard.held)
+        heard.running.limits = Limits()
+        await until(lambda: heard.told)
+        assert heard.told == [Change("resource", "memo://0")]
+        assert heard.serves("memo://0")

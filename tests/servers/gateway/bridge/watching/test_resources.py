@@ -1,0 +1,27 @@
+"""`covering`: which of the URIs that are held one belongs to."""
+
+from servers.gateway.bridge.watching.resources import MAX_LEVELS, covering
+
+HELD = {"file:///a", "file:///a/b/", "memo://all", "file:///a/b/c.txt"}
+
+
+COVERING = {
+    "file:///a": ["file:///a"],
+    "file:///a/b/c.txt": ["file:///a/b/c.txt", "file:///a", "file:///a/b/"],
+    "file:///a/b/": ["file:///a/b/", "file:///a"],
+    "file:///a/b": ["file:///a"],
+    "file:///ab": [],
+    "memo://all/1": ["memo://all"],
+    "memo://": [],
+    "": [],
+}
+
+
+def test_a_part_belongs_to_all_that_it_is_a_part_of() -> None:
+    assert {uri: [*covering(uri, HELD.__contains__)] for uri in COVERING} == COVERING
+
+
+def test_a_uri_of_thousands_of_levels_is_looked_at_in_part() -> None:
+    seen: list[str] = []
+    assert not [*covering("/" * 8_000, lambda uri: bool(seen.append(uri)))]
+    assert len(seen) <= 2 * MAX_LEVELS + 1

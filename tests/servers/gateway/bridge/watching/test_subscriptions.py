@@ -1,0 +1,238 @@
+"""Subscriptions over a bridge: one at the server for many clients, and who hears of what."""
+
+from contextlib import AsyncExitStack
+
+import anyio
+import pytest
+
+from servers.gateway.bridge import Bridge
+from servers.gateway.bridge.session_messages import ANSWER_SECONDS
+from servers.gateway.bridge.watching.listen_streams import Listening
+from shared.server.running import Running
+from tests.clock import forward
+from tests.servers.gateway.bridge.telling import MODES, Telling, until
+from tests.servers.gateway.changes import subscribed, unsubscribed, updated
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, talking
+
+ONE = "memo://one"
+SHARING = [
+    (mode, version) for mode in MODES for version in ERAS if (mode, version) != ("handshake", NEWEST_HANDSHAKE)
+]
+"""Where clients have no sessions of their own at the server."""
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_change_is_told_until_nobody_wants_to_know(mode: str, version: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as peer:
+        id_ = await subscribed(peer, ONE)
+        assert telling.held == [ONE]
+        telling.running.changes.resource(ONE)
+        assert await updated(peer) == ONE
+        await unsubscribed(peer, id_, ONE)
+        await telling.released.wait()
+        assert telling.held == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "version", "shared"), [*((*one, False) for one in SHARING), ("handshake", NEWEST_HANDSHAKE, True)]
+)
+async def test_many_clients_are_one_subscription_at_the_server(mode: str, version: str, shared: bool) -> None:
+    telling = Telling(mode, shared=shared)
+    async with telling.bridged() as running, AsyncExitStack() as stack:
+        peers = [await stack.enter_async_context(talking(running, version)) for _ in range(8)]
+        ids = [await subscribed(peer, ONE) for peer in peers]
+        assert telling.held == [ONE]
+        telling.running.changes.resource(ONE)
+        assert [await updated(peer) for peer in peers] == [ONE] * 8
+        for peer, id_ in zip(peers[1:], ids[1:], strict=True):
+            await unsubscribed(peer, id_, ONE)
+        telling.running.changes.resource(ONE)
+        assert await updated(peers[0]) == ONE
+        assert telling.held == [ONE]
+
+
+async def test_what_a_session_is_told_reaches_its_own_client_only() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as one, talking(running) as other:
+        for peer in (one, other):
+            await subscribed(peer, ONE)
+        assert telling.held == [ONE, ONE]
+        await one.call("touch", uri=ONE)
+        assert await updated(one) == ONE
+        await other.request("ping")
+        assert other.others == []
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_part_is_told_with_its_own_uri(mode: str, version: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as peer:
+        await subscribed(peer, "memo://all", "memo://other")
+        telling.running.changes.resource("memo://all", "memo://all/1/2")
+        assert await updated(peer) == "memo://all/1/2"
+
+
+async def test_a_session_is_told_of_in_the_words_of_its_server() -> None:
+    """Which may spell a resource otherwise than who subscribed to it."""
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
+        await subscribed(peer, ONE)
+        await peer.call("touch", uri=ONE, part="MEMO://ONE")
+        assert await updated(peer) == "MEMO://ONE"
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_what_the_server_refuses_is_refused(mode: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running) as peer:
+        answer = await peer.request("resources/subscribe", {"uri": "http://x"})
+        assert (answer["error"]["code"], answer["error"]["data"]) == (-32002, {"uri": "http://x"})
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_stream_is_acknowledged_what_the_server_tells(mode: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, STATELESS) as peer:
+        wanted = {"resourceSubscriptions": ["http://x", ONE, *(["memo://bad"] if mode == "handshake" else [])]}
+        await peer.begin("subscriptions/listen", {"notifications": wanted})
+        acknowledged = await peer.other("notifications/subscriptions/acknowledged")
+        assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": [ONE]}
+
+
+@pytest.mark.parametrize(("mode", "version"), SHARING)
+async def test_what_was_lost_is_asked_for_again_and_told(mode: str, version: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as peer:
+        await subscribed(peer, ONE, "memo://two")
+        await telling.cut()
+        assert {await updated(peer), await updated(peer)} == {ONE, "memo://two"}
+        assert telling.running.changes.is_held(ONE)
+        assert telling.running.changes.held == 2
+        telling.running.changes.resource(ONE)
+        assert await updated(peer) == ONE
+
+
+async def test_a_session_that_was_lost_is_subscribed_again_without_a_call() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
+        await subscribed(peer, ONE)
+        await telling.cut(1)
+        assert await updated(peer) == ONE
+        await until(lambda: telling.held == [ONE])
+        await peer.call("touch", uri=ONE)
+        assert await updated(peer) == ONE
+
+
+async def test_a_session_that_subscribes_again_and_again_costs_no_more() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
+        await subscribed(peer, ONE)
+        tasks: int = len(running.state.tasks)
+        for _ in range(5):
+            await unsubscribed(peer, None, ONE)
+            await subscribed(peer, ONE)
+        await until(lambda: len(running.state.tasks) == tasks)
+
+
+async def test_a_client_that_leaves_has_its_session_closed_and_not_opened_again() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running:
+        async with talking(running) as peer:
+            await subscribed(peer, ONE)
+        await until(lambda: not telling.running.changes.held)
+        assert len(telling.lines) == 2
+        assert running.changes.held == 0
+
+
+async def test_who_comes_while_it_is_asked_for_waits_for_that() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running, STATELESS) as one, talking(running, STATELESS) as other:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(subscribed, one, "memo://slow")
+            await telling.gate_seen.wait()
+            tasks.start_soon(subscribed, other, "memo://slow")
+            await until(lambda: len(running.calls) == 2)
+            telling.gate.set()
+        assert telling.held == ["memo://slow"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_stream_that_ends_takes_nothing_from_another(mode: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, STATELESS) as one, talking(running, STATELESS) as other:
+        id_ = await subscribed(one, ONE, "memo://two")
+        await subscribed(other, ONE, "memo://three")
+        await unsubscribed(one, id_)
+        await until(lambda: running.changes.held == 2)
+        telling.running.changes.resource(ONE)
+        assert await updated(other) == ONE
+
+
+@pytest.mark.parametrize(("mode", "version"), SHARING)
+async def test_who_comes_while_it_is_taken_back_is_subscribed(mode: str, version: str) -> None:
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, version) as one, talking(running, version) as other:
+        for _ in range(4):
+            id_ = await subscribed(one, ONE)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(unsubscribed, one, id_, ONE)
+                other_id = await subscribed(other, ONE)
+            telling.running.changes.resource(ONE)
+            assert await updated(other) == ONE
+            await unsubscribed(other, other_id, ONE)
+        await until(lambda: not telling.running.changes.held)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_stream_of_many_is_asked_for_at_once(mode: str) -> None:
+    uris = [f"memo://{number}" for number in range(40)]
+    telling = Telling(mode)
+    async with telling.bridged() as running, talking(running, STATELESS) as peer:
+        id_ = await subscribed(peer, *uris)
+        assert telling.running.changes.held == 40
+        assert streams_of(running) == (1 if mode == "stateless" else 0)
+        await unsubscribed(peer, id_, *uris)
+        await until(lambda: not telling.running.changes.held)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_nothing_is_subscribed_to_while_the_server_is_away(mode: str) -> None:
+    telling = Telling(mode)
+    telling.is_away = True
+    async with telling.bridged() as running, talking(running) as peer:
+        error = (await peer.request("resources/subscribe", {"uri": ONE}))["error"]
+        assert error == {"code": -32603, "message": "the server small is not available: nobody answers at http://…"}
+        assert running.changes.held == 0
+
+
+def streams_of(running: Running[Bridge]) -> int:
+    """How many listen streams for resources there are at the server."""
+    asking = running.state.apart.watching.asking
+    return asking.streams if isinstance(asking, Listening) else 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(mode: str) -> None:
+    telling = Telling(mode, shared=True)
+    async with telling.bridged() as running, talking(running) as peer:
+        id_ = await peer.begin("resources/subscribe", {"uri": "memo://slow"})
+        await telling.gate_seen.wait()
+        forward(ANSWER_SECONDS)
+        error = (await peer.answer(id_))["error"]
+        assert (error["code"], error["message"][:21]) == (-32603, "the server small was ")
+        telling.gate.set()
+        await subscribed(peer, ONE)
+
+
+async def test_what_can_not_be_kept_of_a_session_is_not_told_as_it_came() -> None:
+    telling = Telling("handshake")
+    async with telling.bridged() as running, talking(running) as peer:
+        await subscribed(peer, ONE)
+        for uri in (7, None, "memo://" + 9_000 * "x"):
+            await peer.call("whisper", method="notifications/resources/updated", params={"uri": uri})
+        await peer.call("touch", uri=ONE)
+        assert await updated(peer) == ONE
+        assert {message["params"]["uri"] for message in peer.others} <= {ONE}

@@ -1,0 +1,99 @@
+"""The tools of several servers as those of one."""
+
+from typing import Any
+
+from tests.servers.gateway.joined.members import (
+    Door,
+    joined,
+    names,
+    opened,
+    prompt,
+    small,
+    with_tools,
+)
+from tests.shared.server.peer import talking
+
+
+async def test_only_what_several_have_is_prefixed() -> None:
+    a, b = with_tools("a", "read", "search"), with_tools("b", "load", "search")
+    async with joined(a, b) as running, talking(running) as peer:
+        assert await names(peer) == ["read", "a__search", "load", "b__search"]
+        # A full name is understood wherever it is asked for, and another one nowhere.
+        called = ("read", "a__read", "b__search")
+        assert [await peer.text(name) for name in called] == ["a read", "a read", "b search"]
+        assert (await peer.call("write"))["error"]["message"] == "unknown tool: write"
+    async with joined(with_tools("a", "read"), prefix="always") as running, talking(running) as peer:
+        assert await names(peer) == ["a__read"]
+        assert await peer.text("a__read") == "a read"
+
+
+async def test_a_name_that_looks_like_a_full_one_takes_nobodys_place() -> None:
+    a, b, c = with_tools("a", "x"), with_tools("b", "x"), with_tools("c", "a__x")
+    async with joined(a, b, c) as running, talking(running) as peer:
+        assert await names(peer) == ["a__x", "b__x", "c__a__x"]
+        assert [await peer.text(name) for name in await names(peer)] == ["a x", "b x", "c a__x"]
+
+
+async def test_lists_have_pages_of_our_own() -> None:
+    tools = [f"tool_{number}" for number in range(5)]
+    a, b = with_tools("a", *tools[:4]), with_tools("b", *tools[4:])
+    async with joined(a, b) as running:
+        running.page_size = 3
+        async with talking(running) as peer:
+            first = (await peer.request("tools/list"))["result"]
+            second = (await peer.request("tools/list", {"cursor": first["nextCursor"]}))["result"]
+            assert [one["name"] for one in first["tools"] + second["tools"]] == tools
+            assert "nextCursor" not in second
+
+
+async def test_a_tool_that_has_moved_is_found_where_it_is() -> None:
+    a, b = with_tools("a", "read"), with_tools("b", "load")
+    async with joined(a, b) as running, talking(running) as peer:
+        assert await names(peer) == ["read", "load"]
+        opened(a).features.tools.remove("read")
+        opened(a).changes.tools()
+
+        @opened(b).features.tool()
+        async def read() -> str:
+            """Read."""
+            return "b read"
+
+        opened(b).changes.tools()
+        assert await peer.text("read") == "b read"
+
+
+async def test_prompts_are_named_rendered_and_completed_like_tools() -> None:
+    doors = []
+    for name in ("a", "b"):
+        server = small(name)
+
+        async def greet(who: str, of: str = name) -> str:
+            """Greet."""
+            return f"{of} greets {who}"
+
+        async def complete(_ctx: Any, typed: str, _settled: Any, of: str = name) -> list[str]:
+            return [f"{typed} of {of}"]
+
+        server.prompt(name="greet")(greet)
+        server.completes("prompt", "greet", "who")(complete)
+        doors.append(Door(name, server))
+    async with joined(*doors) as running, talking(running) as peer:
+        listed = (await peer.request("prompts/list"))["result"]["prompts"]
+        assert [one["name"] for one in listed] == ["a__greet", "b__greet"]
+        got = await peer.request("prompts/get", {"name": "b__greet", "arguments": {"who": "you"}})
+        assert got["result"]["messages"][0]["content"]["text"] == "b greets you"
+        ref = {"type": "ref/prompt", "name": "b__greet"}
+        params = {"ref": ref, "argument": {"name": "who", "value": "Ann"}}
+        result = (await peer.request("completion/complete", params))["result"]
+        assert result["completion"]["values"] == ["Ann of b"]
+
+
+async def test_a_prompt_of_a_member_that_is_closed_is_an_error() -> None:
+    server = small("a")
+    server.prompt()(prompt)
+    door = Door("a", server)
+    async with joined(door) as running, talking(running) as peer:
+        await peer.request("prompts/list")
+        await door.close()
+        error = (await peer.request("prompts/get", {"name": "prompt"}))["error"]
+        assert (error["code"], error["message"]) == (-32603, "the server a is not available: it was closed")

@@ -1,0 +1,156 @@
+"""What several servers are as one, and what becomes of that when they come and go."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from servers.gateway.joined.gateway import gateway
+from servers.gateway.rules.extension import rules
+from servers.gateway.rules.names import Rules
+from shared import Opening
+from shared.protocol.types.tasks import TASKS
+from tests.servers.gateway.changes import hear_lists, listening
+from tests.servers.gateway.joined.members import (
+    Door,
+    both_eras,
+    joined,
+    names,
+    opened,
+    prompt,
+    small,
+    with_tools,
+)
+from tests.servers.gateway.tasks import FORMS, OURS, Working, outcome, started, text_in, until
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, talking
+
+
+def test_two_members_of_one_name_and_names_that_would_not_fit_before_others_are_refused() -> None:
+    with pytest.raises(ValueError, match="two servers have the same name: a, a"):
+        gateway([with_tools("a", "a_tool"), with_tools("a", "a_tool")])
+    with pytest.raises(ValueError, match="a_b"):
+        gateway([with_tools("a_b")])
+
+
+@both_eras
+async def test_clients_hear_of_members_that_come_and_go(version: str) -> None:
+    late = with_tools("b", "b_tool")
+    async with joined(with_tools("a", "a_tool"), closed=(late,)) as running, talking(running, version) as peer:
+        await listening(peer)
+        assert await names(peer) == ["a_tool"]
+        await late.open()
+        await hear_lists(peer)
+        assert await names(peer) == ["a_tool", "b_tool"]
+        await late.close()
+        await hear_lists(peer)
+        assert await names(peer) == ["a_tool"]
+        await late.open()
+        assert await names(peer) == ["a_tool", "b_tool"]
+
+
+@pytest.mark.parametrize("what", ["tools", "prompts"])
+async def test_a_change_of_one_is_a_change_of_the_whole(what: str) -> None:
+    server = small("a")
+    server.prompt(name="first")(prompt)
+    server.tool(name="first")(prompt)
+    door = Door("a", server)
+    async with joined(door) as running, talking(running) as peer:
+        await peer.request(f"{what}/list")
+        declare = opened(door).features.tool if what == "tools" else opened(door).features.prompt
+        declare(name="second")(prompt)
+        getattr(opened(door).changes, what)()
+        await peer.other(f"notifications/{what}/list_changed")
+        listed = (await peer.request(f"{what}/list"))["result"][what]
+        assert [one["name"] for one in listed] == ["first", "second"]
+
+
+@both_eras
+async def test_what_holds_at_a_member_is_told_to_who_asks_for_a_level(version: str) -> None:
+    door = with_tools("a", "a_tool", capabilities={"logging": {}})
+    async with joined(door) as running, talking(running, version) as peer:
+        opened(door).conditions.begin("disk", "warning", "the disk is full")
+        if version == NEWEST_HANDSHAKE:
+            await peer.request("logging/setLevel", {"level": "info"})
+        else:
+            await peer.request("server/discover", **{"io.modelcontextprotocol/logLevel": "info"})
+        assert (await peer.other("notifications/message"))["params"]["data"] == "the disk is full"
+
+
+async def test_what_begins_to_hold_at_a_member_is_told_to_all_who_want_it() -> None:
+    door = with_tools("a", "a_tool", capabilities={"logging": {}})
+    async with joined(door) as running, talking(running) as peer:
+        await peer.request("logging/setLevel", {"level": "info"})
+        opened(door).conditions.begin("disk", "warning", "the disk is full")
+        assert (await peer.other("notifications/message"))["params"]["logger"] == "a"
+
+
+async def test_members_hear_of_each_client_that_has_shaken_hands() -> None:
+    server, met = small("a"), []
+
+    @server.lifespan
+    async def open_state(opening: Opening) -> AsyncIterator[None]:
+        opening.greet(met.append)
+        yield
+
+    async with joined(Door("a", server)) as running, talking(running) as peer:
+        await peer.request("ping")
+        assert len(met) == 1
+
+
+# Tasks: the outermost server has them, whichever works on them
+
+
+@pytest.mark.parametrize("version", FORMS)
+async def test_a_task_of_one_of_them_comes_to_its_result_or_is_cancelled(version: str) -> None:
+    """By whichever name its tool is known."""
+    work, other = Working("a", rules(Rules(rename={"work": "toil"}))), Working("b")
+    async with joined(Door("a", work.app), Door("b", other.app)) as running, talking(running, version, OURS) as peer:
+        id_ = await started(peer, "toil")
+        await work.began.wait()
+        assert (await until(peer, id_, "working"))["statusMessage"] == "working, 25%"
+        work.go_on.set()
+        assert text_in(await outcome(peer, id_)) == "done"
+        id_ = await started(peer, "b__work")
+        await other.began.wait()
+        await peer.request("tasks/cancel", {"taskId": id_})
+        await other.was_cancelled.wait()
+        assert (await until(peer, id_, "cancelled"))["taskId"] == id_
+
+
+async def test_tasks_are_declared_where_one_of_them_has_some() -> None:
+    work = Door("working", Working().app)
+    async with joined(with_tools("other", "add"), closed=(work,)) as running:
+        await work.open()
+        async with talking(running, STATELESS) as peer:
+            told = (await peer.request("server/discover"))["result"]["capabilities"]
+            assert (TASKS in told["extensions"], "tasks" in told) == (True, False)
+            error = (await peer.call("work"))["error"]
+            assert error["data"] == {"requiredCapabilities": OURS}
+
+
+async def test_a_question_of_a_task_is_asked_of_its_client() -> None:
+    door, can = Door("working", Working().app), {**OURS, "elicitation": {"form": {}}}
+    async with joined(door) as running, talking(running, STATELESS, can) as peer:
+        id_ = await started(peer, "paint")
+        asked = (await until(peer, id_, "input_required"))["inputRequests"]
+        answers = {key: {"action": "accept", "content": {"colour": "red"}} for key in asked}
+        await peer.request("tasks/update", {"taskId": id_, "inputResponses": answers})
+        assert text_in(await outcome(peer, id_)) == "painted red"
+
+
+async def test_a_task_whose_server_closes_ends_and_says_so() -> None:
+    work = Working()
+    door = Door("working", work.app)
+    async with joined(door) as running, talking(running, STATELESS, OURS) as peer:
+        id_ = await started(peer, "work")
+        await work.began.wait()
+        await door.close()
+        result = await outcome(peer, id_)
+        assert (result["isError"], text_in(result)) == (True, "the server working is not available: it was closed")
+
+
+async def test_where_none_of_them_has_tasks_none_are_declared_and_none_made() -> None:
+    async with joined(with_tools("other", "say")) as running, talking(running, NEWEST_HANDSHAKE) as peer:
+        assert "tasks" not in running.identity.capabilities
+        answer = await peer.request("tools/call", {"name": "say", "arguments": {}, "task": {}})
+        assert text_in(answer["result"]) == "other say"
+        assert (await peer.request("tasks/get", {"taskId": "1"}))["error"]["code"] == -32601

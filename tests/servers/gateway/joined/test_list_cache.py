@@ -1,0 +1,239 @@
+"""What becomes of a list when a server takes its time with it, or has another one for each client."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+
+from servers.gateway.joined.list_cache import LISTING_SECONDS
+from shared import Context, RpcError, Running
+from tests.clock import forward
+from tests.quiet import quiet
+from tests.servers.gateway.joined.members import (
+    Door,
+    joined,
+    names,
+    opened,
+    small,
+)
+from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer, talking
+
+ODD: list[dict[str, Any]] = [{"nextCursor": 5}, {"nextCursor": {"a": [1]}}, {"ttlMs": "long"}, {"ttlMs": None}]
+"""What no page says of itself."""
+
+
+def member(name: str, tool: str, state: Any = None) -> Door:
+    """A member with one tool, and this state."""
+    server = small(name)
+
+    @server.lifespan
+    async def open_state(_opening: Any) -> Any:
+        yield state
+
+    @server.tool(name=tool)
+    async def work() -> str:
+        """Work."""
+        return name
+
+    return Door(name, server)
+
+
+class Lists:
+    """The lists of a member as they were asked for; it answers once it may."""
+
+    def __init__(self, door: Door) -> None:
+        running = opened(door)
+        self.asked = 0
+        self.may = anyio.Event()
+        self.handler = running.handlers["tools/list"]
+        running.handlers["tools/list"] = self.list
+
+    async def list(self, running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        self.asked += 1
+        await self.may.wait()
+        return await self.handler(running, context, params)
+
+
+async def names_in_vain(peer: Peer) -> list[str]:
+    """The names, once nobody waits any longer for lists that do not come."""
+    id_ = await peer.begin("tools/list")
+    await quiet()
+    forward(LISTING_SECONDS)
+    return [tool["name"] for tool in (await peer.answer(id_))["result"]["tools"]]
+
+
+async def test_one_that_takes_its_time_is_left_out_until_it_says_that_its_list_has_changed() -> None:
+    a, b = member("a", "read"), member("b", "load")
+    async with joined(a, b) as running, talking(running) as peer:
+        slow = Lists(b)
+        assert await names_in_vain(peer) == ["read"]
+        assert await names(peer) == ["read"]
+        assert slow.asked == 1
+        slow.may.set()
+        opened(b).changes.tools()
+        assert await names(peer) == ["read", "load"]
+        # What was listed last stands while a new list does not come, and who calls what is known waits for none.
+        slow.may = anyio.Event()
+        opened(b).changes.tools()
+        assert await peer.text("read") == "a"
+        assert slow.asked == 2
+        assert await names_in_vain(peer) == ["read", "load"]
+
+
+async def test_what_is_no_page_or_no_entry_is_left_out_and_harms_no_other() -> None:
+    a, b, c = member("a", "read"), member("b", "load"), member("c", "save")
+    load = {"name": "load", "inputSchema": {"type": "object"}}
+    odd = [
+        *("load", None, {**load, "name": 5}, {"name": "write"}, {"name": "write", "inputSchema": [1]}),
+        {**load, "name": "write", "description": {}},
+    ]
+    pages: list[tuple[dict[str, Any], list[str]]] = [
+        *(({"tools": [load], **said}, ["read", "load", "save"]) for said in ODD),
+        ({"tools": [*odd, load]}, ["read", "load", "save"]),
+        ({"tools": "none"}, ["read", "save"]),
+    ]
+    async with joined(a, b, c) as running, talking(running) as peer:
+        for page, expected in pages:
+
+            async def tools(*_: Any, page: dict[str, Any] = page) -> dict[str, Any]:
+                return page
+
+            opened(b).handlers["tools/list"] = tools
+            opened(b).changes.tools()
+            assert await names(peer) == expected, page
+
+
+async def test_many_clients_have_it_listed_once() -> None:
+    door = member("a", "read")
+    async with joined(door) as running, talking(running) as peer:
+        lists = Lists(door)
+        ids = [await peer.begin("tools/list") for _ in range(10)]
+        lists.may.set()
+        for id_ in ids:
+            assert (await peer.answer(id_))["result"]["tools"][0]["name"] == "read"
+        assert lists.asked == 1
+
+
+async def test_a_list_that_changes_while_it_is_told_is_asked_for_again() -> None:
+    door = member("a", "read")
+    async with joined(door) as running, talking(running) as peer:
+        lists = Lists(door)
+        handler, again = lists.handler, []
+
+        async def change(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            told = await handler(running, context, params)
+            if not again:
+                again.append(told)
+                running.changes.tools()
+            return told
+
+        lists.handler = change
+        lists.may.set()
+        await names(peer)
+        await names(peer)
+        await names(peer)
+        assert lists.asked == 2
+
+
+async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
+    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    async with (
+        joined(door) as running,
+        talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as first,
+        talking(running, NEWEST_HANDSHAKE) as second,
+        talking(running, STATELESS, {"roots": {}}) as third,
+    ):
+        asked = []
+
+        async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            asked.append(context.call.raw)
+            name = "with_roots" if context.peer.can("roots") else "without"
+            return {"tools": [{"name": name, "inputSchema": {"type": "object"}}]}
+
+        async def call(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            return {"content": [{"type": "text", "text": params.name}]}
+
+        opened(door).handlers.update({"tools/list": listed, "tools/call": call})
+        for peer, name in ((first, "with_roots"), (second, "without"), (third, "with_roots")):
+            assert await names(peer) == [name]
+        # And they stay so, whoever has listed last.
+        for peer, name in ((first, "with_roots"), (second, "without")):
+            assert await peer.text(name) == name
+        assert len(asked) == 3
+
+
+async def test_what_fails_to_list_disappears_and_returns_with_word_of_it() -> None:
+    a, b = member("a", "read"), member("b", "load")
+
+    async def fail(*_: Any) -> dict[str, Any]:
+        raise RpcError("the server b is not available: it is gone")
+
+    async with joined(a, b) as running, talking(running) as peer:
+        assert await names(peer) == ["read", "load"]
+        handlers = opened(b).handlers
+        listed, called = handlers["tools/list"], handlers["tools/call"]
+        handlers.update({"tools/list": fail, "tools/call": fail})
+        opened(b).changes.tools()
+        await peer.other("notifications/tools/list_changed")
+        assert await names(peer) == ["read"]
+        assert (await peer.call("load"))["error"]["message"] == "the server b is not available: it is gone"
+        handlers.update({"tools/list": listed, "tools/call": called})
+        assert await names(peer) == ["read", "load"]
+        await peer.other("notifications/tools/list_changed")
+
+
+async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() -> None:
+    door, asked = member("a", "read", SimpleNamespace(differs_by_client=True)), []
+    shown = [{"name": f"tool_{number:03}", "inputSchema": {"type": "object"}} for number in range(250)]
+
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        asked.append(params.cursor)
+        return {"tools": shown}
+
+    async def fail(*_: Any) -> dict[str, Any]:
+        raise RpcError("not now")
+
+    failing = member("b", "load")
+    async with joined(door, failing) as running, talking(running, NEWEST_HANDSHAKE) as peer:
+        opened(door).handlers["tools/list"] = listed
+        opened(failing).handlers["tools/list"] = fail
+        pages = [(await peer.request("tools/list"))["result"]]
+        while "nextCursor" in pages[-1]:
+            pages.append((await peer.request("tools/list", {"cursor": pages[-1]["nextCursor"]}))["result"])
+        assert [one["name"] for page in pages for one in page["tools"]] == [one["name"] for one in shown]
+        assert len(asked) == 1
+        await names(peer)
+        assert len(asked) == 2
+
+
+async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another() -> None:
+    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    async with joined(door) as running, talking(running) as first, talking(running) as second:
+        assert await names(first) == ["read"]
+        slow = Lists(door)
+        for _ in range(2):
+            assert await names_in_vain(second) == []
+        assert slow.asked == 1
+        # What it knows from elsewhere it can call.
+        assert await second.text("read") == "a"
+        # That one client has to wait is nothing to the other.
+        slow.may.set()
+        assert await names(first) == ["read"]
+
+
+async def test_a_list_is_asked_for_in_its_own_name_to_where_a_cursor_comes_twice() -> None:
+    """The token is that of the call on whose behalf it is asked for, and nobody may keep what does not say so."""
+    door, heard = member("a", "read"), []
+
+    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        heard.append((context.call.method.name, context.call.token, params.cursor))
+        assert "progressToken" not in context.call.raw.get("_meta", {})
+        return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}], "nextCursor": "again"}
+
+    async with joined(door) as running, talking(running, STATELESS) as peer:
+        opened(door).handlers["tools/list"] = listed
+        assert "result" in await peer.request("tools/call", {"name": "read"}, progressToken="token")
+        assert heard == [("tools/list", None, None), ("tools/list", None, "again")]
+        result = (await peer.request("tools/list"))["result"]
+        assert [tool["name"] for tool in result["tools"]] == ["read"]
+        assert (result["ttlMs"], result["cacheScope"]) == (0, "private")

@@ -1,0 +1,138 @@
+"""Subscriptions to resources of several servers: one at the owner, and who hears of what."""
+
+from typing import Any
+
+import anyio
+
+from shared import ResourceNotFound
+from tests.servers.gateway.changes import subscribed, updated
+from tests.servers.gateway.joined.members import (
+    Door,
+    both_eras,
+    joined,
+    opened,
+    serving,
+    with_resources,
+    with_tools,
+)
+from tests.shared.server.peer import ERAS, talking
+
+
+class Watching:
+    """What a member with one resource is told of its subscriptions."""
+
+    def __init__(self) -> None:
+        self.server = serving("a", "a://1", "a://{id}")
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self.refuses = False
+        self.server.on_subscribe(self._begin)
+        self.server.on_unsubscribe(self._end)
+
+    async def _begin(self, _ctx: Any, uri: str) -> str:
+        self.begun.append(uri)
+        if self.refuses:
+            raise ResourceNotFound(uri)
+        return uri.casefold()
+
+    async def _end(self, _running: Any, key: str) -> None:
+        self.ended.append(key)
+
+
+@both_eras
+async def test_a_subscriber_hears_of_changes_under_the_name_it_has_used(version: str) -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running, talking(running, version) as peer:
+        await subscribed(peer, "A://1")
+        opened(door).changes.resource("a://1")
+        assert await updated(peer) == "A://1"
+
+
+async def test_many_clients_have_one_subscription_at_the_owner() -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running:
+        async with talking(running) as first:
+            await subscribed(first, "a://1")
+            for _ in range(5):
+                async with talking(running) as peer:
+                    await subscribed(peer, "a://1")
+                    assert opened(door).changes.held == 1
+            assert watching.ended == []
+        assert watching.ended == ["a://1"]
+        assert opened(door).changes.held == 0
+
+
+@both_eras
+async def test_what_nobody_has_can_not_be_subscribed_to(version: str) -> None:
+    async with joined(with_resources("a", "a://1")) as running, talking(running, version) as peer:
+        if version == ERAS[0]:
+            assert "error" in await peer.request("resources/subscribe", {"uri": "a://1"})
+        else:
+            await peer.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["a://1"]}})
+            told = await peer.other("notifications/subscriptions/acknowledged")
+            assert told["params"]["notifications"] == {}
+
+
+@both_eras
+async def test_subscriptions_outlive_their_owner(version: str) -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running, talking(running, version) as peer:
+        await subscribed(peer, "a://1")
+        await door.close()
+        opened = await door.open()
+        # It may have changed while nobody looked.
+        assert await updated(peer) == "a://1"
+        assert watching.begun == ["a://1", "a://1"]
+        opened.changes.resource("a://1")
+        assert await updated(peer) == "a://1"
+
+
+async def test_subscriptions_of_clients_that_leave_at_once_are_released() -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+
+    async def come_and_go() -> None:
+        async with talking(running, ERAS[0]) as peer:
+            await subscribed(peer, "a://1")
+
+    async with joined(door) as running:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(come_and_go)
+        assert opened(door).changes.held == 0
+        assert watching.ended.count("a://1") == len(watching.ended)
+
+
+async def test_who_subscribes_anew_brings_the_others_their_subscription_back() -> None:
+    watching = Watching()
+    door = Door("a", watching.server)
+    async with joined(door) as running, talking(running) as first:
+        await subscribed(first, "a://1")
+        await door.close()
+        watching.refuses = True
+        opened = await door.open()
+        await first.other("notifications/resources/updated")
+        assert opened.changes.held == 0
+        watching.refuses = False
+        async with talking(running) as second:
+            await subscribed(second, "a://1")
+            opened.changes.resource("a://1")
+            for peer in (first, second):
+                assert await updated(peer) == "a://1"
+        assert opened.changes.held == 1
+
+
+async def test_a_member_that_announces_without_end_is_heard_once_at_a_time() -> None:
+    watching, other = Watching(), with_tools("b", "say")
+    door = Door("a", watching.server)
+    async with joined(door, other) as running, talking(running) as peer:
+        await subscribed(peer, "a://1")
+        for _ in range(300):
+            opened(door).changes.resource("a://1")
+            opened(door).changes.tools()
+        assert await peer.text("say") == "b say"
+        await peer.request("ping")
+        assert [one["method"] for one in peer.others].count("notifications/resources/updated") == 1

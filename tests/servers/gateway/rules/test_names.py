@@ -1,0 +1,68 @@
+"""Which tools there are by the rules, and what they are called."""
+
+import pytest
+
+from servers.gateway.rules.names import Rules
+
+NAMES = ["read_file", "read_secrets", "write_file"]
+SHOWN = [
+    (Rules(), NAMES),
+    (Rules(allow=("read_*",)), ["read_file", "read_secrets"]),
+    (Rules(allow=("read_*",), deny=("*_secrets",)), ["read_file"]),
+    (Rules(deny=("write_file",)), ["read_file", "read_secrets"]),
+    (Rules(allow=()), []),
+    (Rules(rename={"read_file": "read"}), ["read", "read_secrets", "write_file"]),
+    (Rules(deny=("read_file",), rename={"read_file": "read"}), ["read_secrets", "write_file"]),
+]
+
+
+def test_what_is_shown_of_the_tools():
+    assert [(rules, [rules.shown(name) for name in NAMES if rules.shown(name)]) for rules, _ in SHOWN] == SHOWN
+
+
+def test_which_tool_is_meant():
+    rules = Rules(deny=("c",), rename={"a": "x", "c": "d"}, allow=("a", "b", "c", "new"))
+    meant = {"x": "a", "a": None, "b": "b", "c": None, "d": None, "new": "new"}
+    assert {shown: rules.meant(shown) for shown in meant} == meant
+
+
+def test_a_tool_whose_name_another_one_was_given_is_not_shown():
+    rules = Rules(rename={"a": "b"})
+    assert (rules.shown("a"), rules.shown("b"), rules.meant("b"), rules.takes("b")) == ("b", None, "a", True)
+
+
+def test_a_name_that_a_denied_tool_would_have_is_free():
+    rules = Rules(deny=("a",), rename={"a": "b"})
+    assert (rules.shown("b"), rules.meant("b")) == ("b", "b")
+
+
+def test_two_tools_may_change_names():
+    rules = Rules(rename={"a": "b", "b": "a"})
+    assert [(rules.shown(name), rules.meant(name)) for name in "ab"] == [("b", "b"), ("a", "a")]
+
+
+def test_of_a_tool_the_name_and_the_description_are_others_and_nothing_else():
+    tool = {"name": "a", "title": "A", "description": "Does.", "inputSchema": {"type": "object"}}
+    rules = Rules(rename={"a": "x"}, describe={"a": "Does it."})
+    assert rules.applied(tool) == {**tool, "name": "x", "description": "Does it."}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"rename": {"a": "x", "b": "x"}}, "rename: 'a' and 'b' can't both be 'x'"),
+        ({"rename": {"a": "with space"}}, "rename: 'with space' is not a valid name"),
+        ({"describe": {"a": " "}}, "describe: 'a' needs a text"),
+        ({"seconds": 0}, "seconds has to be more than 0"),
+        ({"result_bytes": -1}, "result_bytes has to be more than 0"),
+    ],
+)
+def test_rules_that_can_not_hold_are_refused(given, said):
+    with pytest.raises(ValueError, match=said):
+        Rules(**given)
+
+
+def test_what_does_nothing_is_named():
+    rules = Rules(allow=("a*", "z*"), deny=("ab", "y"), rename={"ab": "x", "aa": "w"}, describe={"gone": "Is gone."})
+    found = list(rules.idle(["aa", "ab"]))
+    assert found == [("allow", "z*"), ("deny", "y"), ("rename", "ab"), ("describe", "gone")]

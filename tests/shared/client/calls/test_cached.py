@@ -1,0 +1,535 @@
+"""`CachedRequests` over a server that answers when it is told to: what is asked of it, and what is not."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+
+from shared import Context
+from shared.client.approval import Act
+from shared.client.cache import ResponseCache
+from shared.client.calls.cached import CachedRequests
+from shared.client.connect import connect_http
+from shared.client.connection.subscription import Change, Kind
+from shared.client.options import ClientOptions
+from shared.errors import InvalidResult, PeerError
+from shared.protocol.types.client import Root
+from shared.protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIED
+from tests.shared.client.small import Small, listening
+
+HOUR = {"ttlMs": 3_600_000}
+MISSED = Change("missed")
+TOOLS = Change("tools")
+Answer = dict[str, Any] | Exception
+
+
+class Asked:
+    """A request under way."""
+
+    def __init__(self, method: str, params: Mapping[str, Any]) -> None:
+        self.method = method
+        self.params = params
+        self.answer: Answer | None = None
+        self.answered = anyio.Event()
+        self.is_cancelled = False
+
+    def say(self, answer: Answer) -> None:
+        self.answer = answer
+        self.answered.set()
+
+
+class Peer:
+    """Takes requests, and those who `ask` it. It answers at once with `answer`, or else waits until each is told what
+    to `say`."""
+
+    def __init__(
+        self, answer: Answer | None = None, *, cache: ResponseCache | None = None, server: str | None = None
+    ) -> None:
+        self.answer = answer
+        self.asked: list[Asked] = []
+        self.ask = CachedRequests(self._request, ResponseCache() if cache is None else cache, server=server)
+        self.results: list[Any] = []
+
+    async def _request(
+        self, method: str, params: Any = None, *, timeout: float | None = 60, on_progress: Any = None
+    ) -> dict[str, Any]:
+        asked = Asked(method, dict(params or {}))
+        self.asked.append(asked)
+        if self.answer is not None:
+            asked.say(self.answer)
+        try:
+            with anyio.fail_after(timeout):
+                await asked.answered.wait()
+        except anyio.get_cancelled_exc_class():
+            asked.is_cancelled = True
+            raise
+        if isinstance(asked.answer, Exception):
+            raise asked.answer
+        return dict(asked.answer or {})
+
+    async def collect(self, method: str = "tools/list", params: Any = None, *, seconds: float | None = 60) -> None:
+        """Asks, and keeps the result or the text of the error."""
+        try:
+            self.results.append(await self.ask(method, params, timeout=seconds))
+        except OSError as error:
+            self.results.append(str(error))
+
+    async def read(self, uri: str = "a") -> dict[str, Any]:
+        return await self.ask("resources/read", {"uri": uri})
+
+    @property
+    def methods(self) -> list[str]:
+        return [one.method for one in self.asked]
+
+
+@asynccontextmanager
+async def _callers(*callers: Callable[[], Awaitable[Any]]) -> AsyncIterator[TaskGroup]:
+    """Starts them one after the other, each once those before it wait."""
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            for caller in callers:
+                tasks.start_soon(caller)
+                await anyio.wait_all_tasks_blocked()
+            yield tasks
+
+
+LISTS = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]
+READ = "resources/read"
+CACHEABLE: list[tuple[str, dict[str, Any]]] = [*((method, {}) for method in LISTS), (READ, {"uri": "a"})]
+
+
+async def test_what_holds_is_asked_once() -> None:
+    for method, params in CACHEABLE:
+        peer = Peer(HOUR)
+        assert await peer.ask(method, params) == await peer.ask(method, params) == HOUR
+        assert [(one.method, one.params) for one in peer.asked] == [(method, params)]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "add"}),
+        ("prompts/get", {"name": "plan"}),
+        ("completion/complete", {}),
+        ("ping", {}),
+        ("skills/list", {}),
+        (READ, {"uri": "a", "requestState": "s"}),
+        (READ, {"uri": "a", "inputResponses": {}}),
+        (READ, {"uri": ["a"]}),
+        ("tools/list", {"_meta": {"a": 1}}),
+    ],
+)
+async def test_anything_else_is_asked_each_time(method: str, params: dict[str, Any]) -> None:
+    peer = Peer(HOUR)
+    for _ in range(2):
+        await peer.ask(method, params)
+    assert [one.params for one in peer.asked] == [params, params]
+
+
+async def test_each_page_and_each_resource_is_its_own() -> None:
+    peer = Peer(HOUR)
+    for _ in range(2):
+        for params in ({}, {"cursor": ""}, {"cursor": "b"}):
+            await peer.ask("tools/list", params)
+        for uri in ("a", "b"):
+            await peer.read(uri)
+    assert len(peer.asked) == 5
+
+
+async def test_without_a_cache_nothing_is_kept_and_nobody_waits_for_others() -> None:
+    peer = Peer(cache=ResponseCache(0))
+    async with _callers(peer.collect, peer.collect):
+        for asked in peer.asked:
+            asked.say(HOUR)
+    assert len(peer.asked) == 2
+
+
+async def test_errors_are_not_kept() -> None:
+    peer = Peer(PeerError("no", code=-1))
+    for _ in range(2):
+        with pytest.raises(PeerError):
+            await peer.ask("tools/list")
+    assert len(peer.asked) == 2
+
+
+async def test_a_cursor_that_is_refused_takes_all_pages_along() -> None:
+    peer = Peer(HOUR)
+    await peer.ask("tools/list")
+    await peer.ask("prompts/list")
+    peer.answer = PeerError("bad cursor", code=-32602)
+    with pytest.raises(PeerError):
+        await peer.ask("tools/list", {"cursor": "b"})
+    peer.answer = HOUR
+    await peer.ask("tools/list")
+    await peer.ask("prompts/list")
+    assert peer.methods == ["tools/list", "prompts/list", "tools/list", "tools/list"]
+
+
+def test_what_tells_servers_apart_is_not_shown() -> None:
+    assert "s3cret" not in repr(ClientOptions(cache_key=("serve", frozenset({("TOKEN", "s3cret")}))))
+
+
+# Changes
+
+
+@pytest.mark.parametrize(
+    ("kind", "methods"),
+    [
+        ("tools", ["tools/list"]),
+        ("prompts", ["prompts/list"]),
+        ("resources", ["resources/list", "resources/templates/list"]),
+        ("resource", []),
+        ("missed", [*LISTS, READ]),
+    ],
+)
+async def test_a_list_that_changed_is_asked_for_again(kind: Kind, methods: list[str]) -> None:
+    peer = Peer(HOUR)
+    for method, params in CACHEABLE:
+        await peer.ask(method, params)
+    del peer.asked[:]
+    peer.ask.heard(Change(kind))
+    for method, params in CACHEABLE:
+        await peer.ask(method, params)
+    assert peer.methods == methods
+
+
+async def test_a_resource_that_changed_is_read_again_and_what_lies_below_and_above() -> None:
+    peer, uris = Peer(HOUR), ["file:///", "file:///d", "file:///d/a", "file:///d/a/x", "file:///d/ab", "file:///e"]
+    for uri in uris:
+        await peer.read(uri)
+    del peer.asked[:]
+    peer.ask.heard(Change("resource", "file:///d/a"))
+    for uri in uris:
+        await peer.read(uri)
+    assert [one.params["uri"] for one in peer.asked] == ["file:///", "file:///d", "file:///d/a", "file:///d/a/x"]
+
+
+async def test_who_asks_after_a_change_hears_no_answer_from_before() -> None:
+    peer = Peer()
+    async with _callers(peer.collect) as tasks:
+        peer.ask.heard(TOOLS)
+        tasks.start_soon(peer.collect)
+        await anyio.wait_all_tasks_blocked()
+        peer.asked[0].say({**HOUR, "tools": ["old"]})
+        await anyio.wait_all_tasks_blocked()
+        peer.asked[1].say({**HOUR, "tools": ["new"]})
+    assert [result["tools"] for result in peer.results] == [["old"], ["new"]]
+    assert (await peer.ask("tools/list"))["tools"] == ["new"]
+
+
+async def test_what_was_answered_after_questions_is_not_kept() -> None:
+    peer = Peer()
+    async with _callers(peer.read):
+        peer.ask.asked_back(READ, {"uri": "a"})
+        peer.asked[0].say(HOUR)
+    peer.answer = HOUR
+    await peer.read()
+    assert len(peer.asked) == 2
+
+
+async def test_what_was_no_use_is_not_used_again() -> None:
+    peer = Peer({"contents": "none", "_meta": {ETAG: "1"}, **HOUR})
+    await peer.read()
+    await peer.ask("tools/list")
+    peer.ask.distrust(READ)
+    await peer.read()
+    await peer.ask("tools/list")
+    assert [(one.method, one.params) for one in peer.asked[2:]] == [(READ, {"uri": "a"})]
+
+
+# Several callers
+
+
+async def test_who_wants_the_same_waits_for_the_same() -> None:
+    peer = Peer()
+    async with _callers(*[peer.collect] * 5):
+        peer.asked[0].say({"tools": []})
+    assert peer.results == [{"tools": []}] * 5
+    peer.results[0]["tools"].append("mine")
+    assert [result["tools"] for result in peer.results[1:]] == [[]] * 4
+    assert len(peer.asked) == 1
+
+
+async def test_an_error_goes_to_all_who_wait() -> None:
+    peer = Peer()
+    async with _callers(*[peer.collect] * 3):
+        peer.asked[0].say(ConnectionError("gone"))
+    assert peer.results == ["gone"] * 3
+
+
+async def test_a_caller_that_gives_up_stops_no_other() -> None:
+    peer, first = Peer(), anyio.CancelScope()
+
+    async def give_up() -> None:
+        with first:
+            await peer.collect()
+
+    async with _callers(give_up, peer.collect, peer.collect):
+        first.cancel()
+        await anyio.wait_all_tasks_blocked()
+        assert [one.is_cancelled for one in peer.asked] == [True, False]
+        peer.asked[1].say(HOUR)
+    assert peer.results == [HOUR, HOUR]
+
+
+@pytest.mark.parametrize(("seconds", "asked"), [((None, 0.01), 1), ((0.01, None), 2)])
+async def test_who_has_no_time_leaves_the_others_theirs(seconds: tuple[float | None, ...], asked: int) -> None:
+    """Be it the one whose request it is, or another who waits for its answer."""
+    peer = Peer()
+    async with _callers(*(partial(peer.collect, seconds=one) for one in seconds)):
+        while not peer.results:
+            await anyio.sleep(0.001)
+        await anyio.wait_all_tasks_blocked()
+        peer.asked[-1].say(HOUR)
+    assert len(peer.asked) == asked
+    assert peer.results[1:] == [HOUR]
+    assert isinstance(peer.results[0], str)
+
+
+async def test_who_wants_progress_asks_alone() -> None:
+    peer = Peer()
+    asking = partial(peer.ask, "tools/list", on_progress=lambda *_: None)
+    async with _callers(peer.collect, asking):
+        for asked in peer.asked:
+            asked.say(HOUR)
+    assert len(peer.asked) == 2
+    await asking()
+    assert len(peer.asked) == 2
+
+
+# Several clients
+
+PUBLIC = {**HOUR, "cacheScope": "public"}
+
+
+async def test_clients_share_what_is_public() -> None:
+    cache = ResponseCache()
+    one, two = Peer(PUBLIC, cache=cache, server="https://a"), Peer(HOUR, cache=cache, server="https://a")
+    other, unnamed = Peer(HOUR, cache=cache, server="https://b"), Peer(HOUR, cache=cache)
+    for peer in (one, two, other, unnamed):
+        await peer.ask("tools/list")
+    assert [len(peer.asked) for peer in (one, two, other, unnamed)] == [1, 0, 1, 1]
+    # What is public stays when a client is closed.
+    one.answer = HOUR
+    await one.ask("prompts/list")
+    size = cache.size
+    one.ask.closed()
+    assert 0 < cache.size < size
+
+
+@pytest.mark.parametrize(
+    ("answer", "server", "change", "asked"),
+    [(PUBLIC, "https://a", TOOLS, 2), (HOUR, "https://b", TOOLS, 1), (HOUR, "https://a", MISSED, 1)],
+    ids=["of that server", "of another server", "a lost connection of its own"],
+)
+async def test_a_change_that_one_client_hears_of_ends_what_it_is_about_for_all(
+    answer: dict[str, Any], server: str, change: Change, asked: int
+) -> None:
+    cache = ResponseCache()
+    one, two = Peer(answer, cache=cache, server="https://a"), Peer(answer, cache=cache, server=server)
+    await one.ask("tools/list")
+    two.ask.heard(change)
+    await one.ask("tools/list")
+    assert len(one.asked) == asked
+
+
+# Reading again
+
+
+async def test_what_was_not_modified_is_given_again() -> None:
+    peer = Peer({"contents": [{"uri": "a", "text": "long"}], "_meta": {ETAG: "1"}})
+    first = await peer.read()
+    peer.answer = {"contents": [], "_meta": {ETAG: "1", NOT_MODIFIED: True}, **HOUR}
+    for _ in range(2):
+        assert (await peer.read())["contents"] == first["contents"]
+    assert [one.params for one in peer.asked[1:]] == [{"uri": "a", "_meta": {ETAG: "1"}}]
+
+
+async def test_only_reads_say_an_etag() -> None:
+    peer = Peer({"tools": [], "_meta": {ETAG: "1"}})
+    for _ in range(2):
+        await peer.ask("tools/list")
+    assert [one.params for one in peer.asked] == [{}, {}]
+
+
+async def test_what_was_modified_takes_the_place() -> None:
+    peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}, **HOUR})
+    await peer.read()
+    peer.ask.heard(Change("resource", "a"))
+    peer.answer = {"contents": ["new"], "_meta": {ETAG: "2"}}
+    assert (await peer.read())["contents"] == ["new"]
+    await peer.read()
+    assert [one.params["_meta"] for one in peer.asked[1:]] == [{ETAG: "1"}, {ETAG: "2"}]
+
+
+async def test_what_was_not_modified_may_be_forgotten_meanwhile() -> None:
+    cache = ResponseCache()
+    peer = Peer({"contents": ["old"], "_meta": {ETAG: "1"}}, cache=cache)
+    await peer.read()
+    peer.answer = None
+    async with _callers(partial(peer.collect, READ, {"uri": "a"})):
+        cache.forget(lambda one: True)
+        peer.asked[1].say({"contents": [], "_meta": {NOT_MODIFIED: True}})
+    assert peer.results[0]["contents"] == ["old"]
+
+
+# In a client
+
+
+class Counted:
+    """What a small server answers to lists and reads; `more` is added to the latter."""
+
+    def __init__(self, small: Small, more: Mapping[str, Any] | None = None) -> None:
+        self.results: list[dict[str, Any]] = []
+        handlers = small.running.handlers
+        handlers["tools/list"] = self._counting(handlers["tools/list"], {})
+        handlers["resources/read"] = self._counting(handlers["resources/read"], more or {})
+
+    def _counting(self, handler: Any, more: Mapping[str, Any]) -> Any:
+        async def handle(*given: Any) -> Any:
+            result = await handler(*given)
+            self.results.append(result)
+            return {**result, **more}
+
+        return handle
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("stateless", 1), ("handshake", 3)])
+async def test_the_typed_calls_use_what_holds(mode: str, asked: int) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        counted = Counted(small)
+        first = await client.list_tools()
+        assert await client.list_tools() == await client.list_tools() == first
+        assert len(counted.results) == asked
+        await client.plain.list_tools()
+        assert len(counted.results) == asked + 1
+
+
+@pytest.mark.parametrize("mode", ["stateless", "handshake"])
+async def test_what_is_read_again_is_not_sent_again(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        counted = Counted(small)
+        for _ in range(2):
+            assert (await client.read_resource("memo://one")).text == "the text"
+        assert [len(result["contents"]) for result in counted.results] == [1, 0]
+
+
+def _lists_once(small: Small, tools: Any) -> None:
+    """Has a small server list `tools` the first time that it is asked."""
+    handlers = small.running.handlers
+    handler, first = handlers["tools/list"], [tools]
+
+    async def list_tools(*given: Any) -> Any:
+        result = await handler(*given)
+        return {**result, "tools": first.pop()} if first else result
+
+    handlers["tools/list"] = list_tools
+
+
+async def test_a_list_that_can_not_be_read_is_asked_for_again() -> None:
+    small = Small()
+    async with small.connected(mode="stateless") as client:
+        _lists_once(small, [{"name": 1}])
+        with pytest.raises(InvalidResult):
+            await client.list_tools()
+        assert "add" in [tool.name for tool in await client.list_tools()]
+
+
+async def test_arguments_are_not_refused_for_a_list_that_is_old() -> None:
+    small = Small()
+    async with small.connected(mode="stateless", check_arguments=True) as client:
+        _lists_once(small, [{"name": "add", "inputSchema": {"type": "object", "required": ["c"]}}])
+        await client.list_tools()
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).text == "3"
+
+
+async def test_changes_and_reconnections_end_what_holds() -> None:
+    small = Small()
+    async with small.connected(mode="stateless", reconnect=True) as client, client.changes() as changes:
+        counted = Counted(small)
+        await client.list_tools()
+        small.running.changes.tools()
+        assert await anext(changes) == Change("tools")
+        await client.list_tools()
+        assert len(counted.results) == 2
+        await small.lines[-1].aclose()
+        assert await anext(changes) == Change("missed")
+        await client.list_tools()
+        assert len(counted.results) == 3
+
+
+async def test_what_holds_is_permitted_each_time() -> None:
+    async def permit(act: Act) -> None:
+        acts.append(act.name)
+
+    small, acts = Small(), list[str]()
+    async with small.connected(mode="stateless", permit=permit) as client:
+        counted = Counted(small, HOUR)
+        for _ in range(2):
+            await client.read_resource("memo://one")
+    assert (len(counted.results), acts) == (1, ["memo://one"] * 2)
+
+
+async def test_answers_to_our_answers_do_not_hold() -> None:
+    async def who(ctx: Context[None]) -> str:
+        """Ask for the roots."""
+        return " ".join(root.uri for root in await ctx.roots())
+
+    small = Small()
+    small.app.resource("memo://who")(who)
+    async with small.connected(mode="stateless", roots=[Root(uri="file:///a")]) as client:
+        counted = Counted(small, HOUR)
+        for _ in range(2):
+            await client.read_resource("memo://who")
+        assert len(counted.results) == 2
+
+
+@pytest.mark.parametrize("mode", ["stateless", "handshake"])
+async def test_who_answers_a_question_may_make_the_request_that_it_is_about(mode: str) -> None:
+    async def roots() -> list[Root]:
+        asked.append("roots")
+        if len(asked) == 1:
+            asked.append((await client.read_resource("memo://who")).text)
+        return [Root(uri="file:///a")]
+
+    async def who(ctx: Context[None]) -> str:
+        """Ask for the roots."""
+        return " ".join(root.uri for root in await ctx.roots())
+
+    small, asked = Small(), list[str]()
+    small.app.resource("memo://who")(who)
+    async with small.connected(mode=mode, roots=roots) as client:
+        assert (await client.read_resource("memo://who")).text == "file:///a"
+    assert asked == ["roots", "roots", "file:///a"]
+
+
+async def test_clients_of_one_url_share_a_cache() -> None:
+    small, cache = Small(), ResponseCache()
+    async with listening(small) as (address, _):
+        counted = Counted(small)
+        for _ in range(2):
+            async with connect_http(f"http://{address}/mcp", ClientOptions(cache=cache)) as client:
+                await client.list_tools()
+        assert len(counted.results) == 1
+
+
+async def test_a_client_leaves_nothing_of_its_own_in_a_shared_cache() -> None:
+    small, cache = Small(), ResponseCache()
+    async with small.connected(cache=cache) as client:
+        await client.read_resource("memo://one")
+        assert cache.size > 0
+    assert cache.size == 0
+
+
+@pytest.mark.parametrize(("size", "declared"), [(1, {CONDITIONAL_READS: {}, "x/y": {}}), (0, {"x/y": {}})])
+def test_conditional_reads_are_declared_where_there_is_a_cache(size: int, declared: dict[str, Any]) -> None:
+    options = ClientOptions(cache_bytes=size, capabilities={"extensions": {"x/y": {}}})
+    assert options.identity().capabilities["extensions"] == declared
+    assert replace(options, cache=ResponseCache(size), cache_bytes=1 - size).identity() == options.identity()

@@ -1,0 +1,403 @@
+"""What a client answers when it is asked, and takes when it is told."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from shared import Context
+from shared.client.calls.handlers import Handlers, completed
+from shared.client.options import ClientOptions
+from shared.errors import InvalidAnswer, InvalidParams, PeerError
+from shared.protocol.session.client_events import Notified
+from shared.protocol.types.base import Wire
+from shared.protocol.types.client import CreateMessageResult, ElicitResult, Root
+from shared.protocol.types.content import OtherContent, TextContent
+from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
+from shared.protocol.types.sampling import CreateMessageParams, ToolUseContent
+from tests.shared.client.connection.test_link import discovered, good, playing
+from tests.shared.client.small import Small
+
+ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+FORM = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+VISIT = {"mode": "url", "message": "Pay", "url": "https://a.example/pay", "elicitationId": "1"}
+ASKED = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 9}
+CALL = {"type": "tool_use", "id": "c", "name": "add", "input": {}}
+DONE = {"type": "tool_result", "toolUseId": "c", "content": []}
+
+
+class Person:
+    """Gives one answer to everything, and keeps what it was asked."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[Any] = []
+
+    async def __call__(self, question: Wire) -> Any:
+        self.asked.append(question)
+        return self.answer
+
+
+def said(**options: Any) -> dict[str, Any]:
+    """What a client with these options declares besides its cache."""
+    return ClientOptions(cache_bytes=0, **options).identity().capabilities
+
+
+ACCEPT = ElicitResult(action="accept", content={"name": "Ada"})
+DECLINE = ElicitResult(action="decline")
+
+
+def blue(*blocks: Wire) -> CreateMessageResult:
+    return CreateMessageResult.of("painter", *(blocks or (TextContent(text="Blue."),)))
+
+
+# Declared is what there is a handler for
+
+
+@pytest.mark.parametrize(
+    ("options", "declared"),
+    [
+        ({}, {}),
+        ({"elicit": Person(ACCEPT)}, {"elicitation": {"form": {}}}),
+        ({"elicit_url": Person(ACCEPT)}, {"elicitation": {"url": {}}}),
+        ({"elicit": Person(ACCEPT), "elicit_url": Person(ACCEPT)}, {"elicitation": {"form": {}, "url": {}}}),
+        ({"sample": Person(blue())}, {"sampling": {}}),
+        ({"sample": Person(blue()), "sample_tools": True}, {"sampling": {"tools": {}}}),
+        ({"sample_tools": True}, {}),
+        ({"roots": []}, {"roots": {"listChanged": True}}),
+    ],
+)
+def test_what_has_a_handler_is_declared(options: dict[str, Any], declared: dict[str, Any]) -> None:
+    assert said(**options) == declared
+
+
+# Elicitation
+
+
+async def test_a_form_comes_as_a_model() -> None:
+    person = Person(ACCEPT)
+    answers = Handlers(ClientOptions(elicit=person)).answers
+    assert await answers["elicitation/create"](FORM) == {"action": "accept", "content": {"name": "Ada"}}
+    form = person.asked[0]
+    assert isinstance(form, ElicitForm)
+    assert (form.message, form.requested_schema) == ("Who?", FORM["requestedSchema"])
+
+
+@ERAS
+async def test_forms_may_be_declined(mode: str) -> None:
+    async with Small().connected(mode=mode, elicit=Person(DECLINE)) as client:
+        assert (await client.call_tool("greet")).text == "decline"
+
+
+@ERAS
+async def test_a_page_to_visit_is_shown(mode: str) -> None:
+    async def pay(ctx: Context[None]) -> str:
+        """Have the user pay."""
+        return (await ctx.ask_to_visit("pay", "Pay", "https://a.example/pay")).action
+
+    small, person = Small(), Person(ElicitResult(action="accept", content={"card": "4111"}))
+    small.app.tool()(pay)
+    async with small.connected(mode=mode, elicit_url=person) as client:
+        assert (await client.call_tool("pay")).text == "accept"
+    visit = person.asked[0]
+    assert isinstance(visit, ElicitUrl)
+    assert (visit.message, visit.url) == ("Pay", "https://a.example/pay")
+    assert (visit.elicitation_id is None) == (mode == "stateless")
+
+
+async def test_nothing_but_the_choice_of_a_visitor_is_sent() -> None:
+    answers = Handlers(ClientOptions(elicit_url=Person(ACCEPT))).answers
+    assert await answers["elicitation/create"](VISIT) == {"action": "accept"}
+
+
+@pytest.mark.parametrize(
+    ("options", "question"),
+    [
+        ({"elicit": Person(ACCEPT)}, VISIT),
+        ({"elicit_url": Person(ACCEPT)}, FORM),
+        ({"elicit": Person(ACCEPT)}, {**FORM, "mode": "voice"}),
+    ],
+)
+async def test_modes_that_were_not_declared_are_refused(options: dict[str, Any], question: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParams, match="mode of elicitation was not declared"):
+        await Handlers(ClientOptions(**options)).answers["elicitation/create"](question)
+
+
+async def test_a_question_that_is_wrong_is_named() -> None:
+    person = Person(ACCEPT)
+    with pytest.raises(InvalidParams, match="elicitation/create is wrong at requestedSchema: "):
+        await Handlers(ClientOptions(elicit=person)).answers["elicitation/create"]({"message": "Who?"})
+    assert person.asked == []
+
+
+class Told:
+    """A client that visits, and what it was told of visits that are over."""
+
+    def __init__(self, answer: ElicitResult = ACCEPT) -> None:
+        self.over: list[str] = []
+        self.others: list[str] = []
+        options = ClientOptions(
+            elicit_url=Person(answer),
+            on_visited=self.over.append,
+            on_notification=lambda method, _: self.others.append(method),
+        )
+        self._handlers = Handlers(options)
+
+    async def visit(self, id: str) -> None:
+        await self._handlers.answers["elicitation/create"]({**VISIT, "elicitationId": id})
+
+    def tell(self, *ids: Any) -> None:
+        for one in ids:
+            self._handlers.take(Notified("notifications/elicitation/complete", {"elicitationId": one}))
+
+
+async def test_the_end_of_a_visit_is_told_once() -> None:
+    told = Told()
+    await told.visit("1")
+    await told.visit("2")
+    told.tell("2", "2", "3", None, ["1"])
+    assert (told.over, told.others) == (["2"], [])
+
+
+async def test_the_end_of_a_visit_that_was_declined_is_not_told() -> None:
+    told = Told(DECLINE)
+    await told.visit("1")
+    told.tell("1")
+    assert told.over == []
+
+
+# Sampling
+
+
+async def test_a_conversation_comes_as_a_model() -> None:
+    person = Person(blue())
+    asked = {
+        "messages": [
+            {"role": "user", "content": {"type": "text", "text": "Which colour?"}},
+            {"role": "assistant", "content": [{"type": "text", "text": "Of what?"}, {"type": "shrug"}]},
+        ],
+        "maxTokens": 9,
+        "systemPrompt": "Be brief.",
+        "modelPreferences": {"hints": [{"name": "small"}], "speedPriority": 1},
+        "temperature": 0,
+    }
+    answer = await Handlers(ClientOptions(sample=person)).answers["sampling/createMessage"](asked)
+    assert answer == {
+        "role": "assistant",
+        "content": {"type": "text", "text": "Blue."},
+        "model": "painter",
+        "stopReason": "endTurn",
+    }
+    conversation = person.asked[0]
+    assert isinstance(conversation, CreateMessageParams)
+    assert conversation.messages[0].blocks == [TextContent(text="Which colour?")]
+    assert isinstance(conversation.messages[1].blocks[1], OtherContent)
+    assert (conversation.max_tokens, conversation.system_prompt, conversation.temperature) == (9, "Be brief.", 0)
+    preferences = conversation.model_preferences
+    assert preferences is not None
+    assert preferences.hints is not None
+    assert (preferences.hints[0].name, preferences.speed_priority) == ("small", 1)
+
+
+@pytest.mark.parametrize("more", [{"tools": []}, {"toolChoice": {"mode": "none"}}])
+async def test_tools_of_a_conversation_are_refused_where_not_declared(more: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParams, match="sampling with tools was not declared"):
+        await Handlers(ClientOptions(sample=Person(blue()))).answers["sampling/createMessage"]({**ASKED, **more})
+
+
+async def test_tools_of_a_conversation_are_given_where_declared() -> None:
+    call = ToolUseContent(id="c", name="add", input={"a": 1})
+    person = Person(CreateMessageResult.of("m", TextContent(text="Let me see."), call, stop_reason="toolUse"))
+    add = {"name": "add", "inputSchema": {"type": "object"}}
+    asked = {**ASKED, "tools": [add], "toolChoice": {"mode": "required"}}
+    handlers = Handlers(ClientOptions(sample=person, sample_tools=True))
+    answer = await handlers.answers["sampling/createMessage"](asked)
+    assert [block["type"] for block in answer["content"]] == ["text", "tool_use"]
+    assert person.asked[0].tools[0].name == "add"
+    assert person.asked[0].tool_choice.mode == "required"
+
+
+def _said(role: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "content": list(blocks)}
+
+
+TEXT = {"type": "text", "text": "?"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "fault"),
+    [
+        ([_said("assistant", CALL), _said("user", DONE)], None),
+        ([_said("assistant", TEXT, CALL), _said("user", DONE), _said("user", TEXT)], None),
+        ([_said("assistant", CALL), _said("user", DONE, TEXT)], "mixed"),
+        ([_said("assistant", CALL), _said("user", TEXT)], "missing"),
+        ([_said("assistant", CALL)], "missing"),
+        ([_said("assistant", CALL, {**CALL, "id": "d"}), _said("user", DONE)], "missing"),
+    ],
+)
+async def test_results_of_tools_are_where_they_must_be(messages: list[Any], fault: str | None) -> None:
+    answer = Handlers(ClientOptions(sample=Person(blue()), sample_tools=True)).answers["sampling/createMessage"]
+    asked = {"messages": messages, "maxTokens": 9}
+    if fault is None:
+        assert (await answer(asked))["model"] == "painter"
+    else:
+        with pytest.raises(InvalidParams, match=fault):
+            await answer(asked)
+
+
+# Roots
+
+
+@ERAS
+async def test_roots_may_change(mode: str) -> None:
+    known = [Root(uri="file:///a")]
+
+    async def roots() -> list[Root]:
+        return known
+
+    async with Small().connected(mode=mode, roots=roots) as client:
+        assert (await client.call_tool("roots")).text == "file:///a"
+        known.append(Root(uri="file:///b"))
+        client.roots_changed()
+        assert (await client.call_tool("roots")).text == "file:///a file:///b"
+
+
+async def test_that_roots_changed_is_told_in_the_handshake_era_alone() -> None:
+    changed = "notifications/roots/list_changed"
+    for play, mode, told in (
+        (good, "handshake", ["notifications/initialized", changed]),
+        (discovered, "stateless", []),
+    ):
+        async with playing(play, mode=mode, roots=[]) as (client, opened):
+            client.roots_changed()
+        assert opened[0].told == told
+
+
+# Logs
+
+
+@ERAS
+async def test_log_messages_are_told(mode: str) -> None:
+    logged: list[Any] = []
+    options: dict[str, Any] = {"log_level": "info", "on_log": lambda *message: logged.append(message)}
+    async with Small().connected(mode=mode, **options) as client:
+        await client.call_tool("count", {"to": 1})
+    assert logged == [("warning", None, "counted")]
+
+
+def test_what_is_no_log_message_is_not_told() -> None:
+    logged: list[Any] = []
+    handlers = Handlers(ClientOptions(on_log=lambda *message: logged.append(message)))
+    for params in ({}, {"level": 3}, {"level": "info", "logger": 7, "data": {"a": 1}}):
+        handlers.take(Notified("notifications/message", params))
+    assert logged == [("info", None, {"a": 1})]
+
+
+# Forms between the user and the server
+
+
+class Guest(BaseModel):
+    name: str = "Ada"
+
+
+FIELDS: dict[str, Any] = {
+    "name": {"type": "string", "default": "John Doe"},
+    "age": {"type": "integer", "minimum": 0, "default": 30},
+    "score": {"type": "number", "default": 95.5},
+    "status": {"type": "string", "enum": ["active", "idle"], "default": "active"},
+    "verified": {"type": "boolean", "default": True},
+    "colours": {"type": "array", "items": {"anyOf": [{"const": "r", "title": "Red"}, {"const": "g"}]}, "maxItems": 2},
+    "mail": {"type": "string", "format": "email"},
+}
+DEFAULTS = {"name": "John Doe", "age": 30, "score": 95.5, "status": "active", "verified": True}
+
+
+def form(*required: str, **fields: Any) -> ElicitForm:
+    schema = {"type": "object", "properties": fields or FIELDS, "required": list(required)}
+    return ElicitForm(message="?", requested_schema=schema)
+
+
+def accepted(**content: Any) -> ElicitResult:
+    return ElicitResult(action="accept", content=content)
+
+
+@pytest.mark.parametrize("answer", [ElicitResult(action="accept"), accepted(), accepted(mail=None)])
+def test_defaults_stand_for_what_was_left_out(answer: ElicitResult) -> None:
+    assert completed(form(), answer).content == DEFAULTS
+
+
+def test_what_was_given_stands() -> None:
+    answer = accepted(name="", age=0, verified=False, colours=["g", "r"], mail="ada@example.org")
+    given = {"name": "", "age": 0, "verified": False, "colours": ["g", "r"], "mail": "ada@example.org"}
+    assert completed(form(), answer).content == {**DEFAULTS, **given}
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_only_an_accepted_form_has_content(action: Any) -> None:
+    assert completed(form(), ElicitResult(action=action, content={"age": 3})).to_wire() == {"action": action}
+
+
+@pytest.mark.parametrize(
+    ("content", "path"),
+    [
+        ({"age": "old"}, "age"),
+        ({"age": -1}, "age"),
+        ({"score": "high"}, "score"),
+        ({"status": "gone"}, "status"),
+        ({"verified": "yes"}, "verified"),
+        ({"colours": ["b"]}, "colours.0"),
+        ({"colours": ["r", "g", "r"]}, "colours"),
+        ({"mail": "s3cret"}, "mail"),
+    ],
+)
+def test_an_answer_that_breaks_the_form_is_named(content: dict[str, Any], path: str) -> None:
+    with pytest.raises(InvalidAnswer, match=f"wrong at {path}: ") as caught:
+        completed(form(), accepted(**content))
+    assert "s3cret" not in str(caught.value)
+
+
+def test_what_is_required_and_has_no_default_must_be_given() -> None:
+    with pytest.raises(InvalidAnswer, match='wrong at its top: "mail" is a required property'):
+        completed(form("name", "mail"), accepted())
+
+
+@pytest.mark.parametrize("fields", [{"a": {"type": "strin"}}, {"a": {"$ref": "https://a.example"}}, {"a": True}])
+def test_a_form_that_nobody_can_check_is_left_to_the_server(fields: dict[str, Any]) -> None:
+    assert completed(form(**fields), accepted(a="b")).content == {"a": "b"}
+
+
+def test_properties_that_are_none_have_no_defaults() -> None:
+    assert ElicitForm(message="?", requested_schema={"properties": []}).defaults() == {}
+
+
+@pytest.mark.parametrize("default", [None, {"a": 1}, [1], [None]])
+def test_what_no_answer_can_hold_is_no_default(default: Any) -> None:
+    assert completed(form(a={"default": default}), accepted(b="c")).content == {"b": "c"}
+
+
+async def test_a_wrong_answer_is_told_to_both_sides(caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(_form: ElicitForm) -> ElicitResult:
+        return accepted(name=3)
+
+    async with Small().connected(mode="handshake", elicit=answer) as client:
+        with pytest.raises(PeerError, match="refused elicitation/create"):
+            await client.call_tool("greet")
+    assert "the answer to a form is wrong at name: " in caplog.text
+    async with Small().connected(mode="stateless", elicit=answer) as client:
+        with pytest.raises(InvalidAnswer, match="wrong at name: "):
+            await client.call_tool("greet")
+
+
+@ERAS
+async def test_the_server_gets_the_defaults(mode: str) -> None:
+    async def answer(_form: ElicitForm) -> ElicitResult:
+        return ElicitResult(action="accept")
+
+    async def meet(ctx: Context[None]) -> str:
+        """Ask who it is."""
+        return str((await ctx.ask("who", "Who?", Guest)).data)
+
+    small = Small()
+    small.app.tool()(meet)
+    async with small.connected(mode=mode, elicit=answer) as client:
+        assert (await client.call_tool("meet")).text == "name='Ada'"

@@ -1,0 +1,35 @@
+"""Lists of dictionaries, as servers give them."""
+
+from typing import Any
+
+import pytest
+
+from shared.client.calls.raw_calls import MAX_PAGES, PlainCalls
+from shared.errors import InvalidResult, McpError
+
+
+def calls(*pages: dict[str, Any]) -> PlainCalls:
+    """Those of a server that answers with these pages, and with the last one again and again."""
+    left = list(pages)
+
+    async def request(*_asked: object, **_how: object) -> dict[str, Any]:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return PlainCalls(request)
+
+
+async def test_all_pages_are_one_list() -> None:
+    pages = calls({"tools": [{"name": "a"}], "nextCursor": ""}, {"tools": None, "nextCursor": "2"}, {"tools": [7]})
+    assert await pages.list_tools() == [{"name": "a"}, 7]
+
+
+@pytest.mark.parametrize("listed", ["tools", {"name": "a"}, 7])
+async def test_a_list_that_is_none_is_an_error(listed: object) -> None:
+    with pytest.raises(InvalidResult) as wrong:
+        await calls({"tools": listed}).list_tools()
+    assert wrong.value.path == "tools"
+
+
+async def test_a_list_without_end_is_an_error() -> None:
+    with pytest.raises(McpError, match=f"more than {MAX_PAGES} pages"):
+        await calls({"prompts": [], "nextCursor": "more"}).list_prompts()

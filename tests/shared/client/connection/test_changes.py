@@ -1,0 +1,171 @@
+"""`Client.changes`: what is told, to whom, and what becomes of it when connections end."""
+
+import gc
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.client.connection import subscription
+from shared.client.connection.changes import Change, Pending
+from shared.client.connection.subscription import MAX_URI, Subscription
+from shared.errors import PeerError
+from shared.protocol.session.client_events import Notified
+from tests.shared.client.small import Small
+
+ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+
+
+@ERAS
+async def test_changes_are_told_in_their_order(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        async with client.changes(["memo://one"]) as changes:
+            assert small.held == ["memo://one"]
+            small.running.changes.resource("memo://one")
+            assert await anext(changes) == Change("resource", "memo://one")
+            small.running.changes.tools()
+            assert await anext(changes) == Change("tools")
+        await client.plain.list_tools()
+        assert small.held == []
+
+
+@ERAS
+async def test_a_loop_that_is_left_takes_its_subscription_back(mode: str) -> None:
+    small = Small()
+
+    async def change() -> None:
+        while not small.held:
+            await anyio.lowlevel.checkpoint()
+        small.running.changes.resource("memo://one")
+
+    async with small.connected(mode=mode) as client, anyio.create_task_group() as tasks:
+        tasks.start_soon(change)
+        async for change_told in client.changes(["memo://one"], lists=False):
+            assert change_told == Change("resource", "memo://one")
+            break
+        gc.collect()
+        await small.released.wait()
+        assert small.held == []
+
+
+async def test_two_readers_hear_their_own() -> None:
+    small = Small()
+    async with (
+        small.connected(mode="handshake") as client,
+        client.changes(["memo://two", "memo://both"], lists=False) as two,
+    ):
+        async with client.changes(["memo://one", "memo://both"], lists=False) as one:
+            small.running.changes.resource("memo://one")
+            small.running.changes.resource("memo://two")
+            assert await anext(one) == Change("resource", "memo://one")
+            assert await anext(two) == Change("resource", "memo://two")
+        assert small.held == ["memo://two", "memo://both"]
+
+
+async def test_what_can_not_be_subscribed_to() -> None:
+    async with Small().connected(mode="handshake") as client:
+        with pytest.raises(PeerError, match="not found"):
+            async with client.changes(["http://x"]):
+                pass
+        with pytest.raises(PeerError, match="not found"):
+            await anext(client.changes(["http://x"]))
+
+
+async def test_what_is_not_served_is_told() -> None:
+    async with (
+        Small().connected(mode="stateless") as client,
+        client.changes(["http://x", "memo://one"], lists=False) as changes,
+    ):
+        assert changes.refused == ("http://x",)
+
+
+async def test_a_refused_stream_is_an_error() -> None:
+    small = Small()
+    small.app.limits = type(small.app.limits)(streams=0)
+    async with small.connected(mode="stateless") as client:
+        with pytest.raises(PeerError, match="streams"):
+            async with client.changes():
+                pass
+
+
+@ERAS
+async def test_changes_end_with_a_connection_that_stays_lost(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client, client.changes(["memo://one"]) as changes:
+        await small.lines[0].aclose()
+        with pytest.raises(ConnectionError, match="the server ended the connection"):
+            await anext(changes)
+
+
+@ERAS
+async def test_changes_end_with_the_client(mode: str) -> None:
+    seen: list[Any] = []
+
+    async def read() -> None:
+        seen.extend([one async for one in changes])
+        seen.append("the end")
+
+    async with anyio.create_task_group() as tasks, Small().connected(mode=mode) as client:
+        changes = client.changes(["memo://one"])
+        tasks.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+    assert seen == ["the end"]
+
+
+@ERAS
+async def test_a_client_that_closes_waits_for_no_farewell(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "FAREWELL_SECONDS", 40)  # more than the test has
+    async with Small().connected(mode=mode) as client:
+        changes = await client.changes(["memo://one"]).__aenter__()
+    with pytest.raises(StopAsyncIteration):
+        await anext(changes)
+
+
+# What waits for a reader
+
+ONE, TWO, THREE = (Change("resource", f"memo://{number}") for number in range(3))
+
+
+async def test_a_change_waits_once() -> None:
+    pending = Pending(limit=2)
+    for change in (ONE, TWO, ONE):
+        pending.put(change)
+    pending.end()
+    assert [await pending.take(), await pending.take(), await pending.take()] == [ONE, TWO, None]
+
+
+async def test_who_falls_too_far_behind_has_missed_some() -> None:
+    pending = Pending(limit=2)
+    for change in (ONE, TWO, THREE, ONE):
+        pending.put(change)
+    pending.end()
+    assert [await pending.take(), await pending.take()] == [Change("missed"), None]
+
+
+async def test_what_was_heard_is_told_before_the_error() -> None:
+    pending = Pending()
+    pending.put(ONE)
+    pending.end(ConnectionError("lost"))
+    assert await pending.take() == ONE
+    with pytest.raises(ConnectionError, match="lost"):
+        await pending.take()
+
+
+@ERAS
+async def test_changes_asked_for_after_the_client_was_closed_end_at_once(mode: str) -> None:
+    async with Small().connected(mode=mode) as client:
+        entered, iterated = client.changes(["memo://one"]), client.changes(["memo://one"])
+    with anyio.fail_after(30):
+        with pytest.raises(ConnectionError, match="the client is closed"):
+            await entered.__aenter__()
+        with pytest.raises(ConnectionError, match="the client is closed"):
+            await anext(iterated)
+        await iterated.aclose()
+
+
+def test_a_uri_that_is_too_long_to_be_kept() -> None:
+    told: list[Change] = []
+    notice = Notified("notifications/resources/updated", {"uri": "memo://one/" + "a" * MAX_URI})
+    assert Subscription(["memo://one"], told.append, lists=False).offer(notice)
+    assert told == [Change("missed")]

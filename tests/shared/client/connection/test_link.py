@@ -1,0 +1,340 @@
+"""`Link`: what becomes of requests when their connection is lost, and of connections when somebody asks."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.client.client import Client
+from shared.client.connection.changes import Change
+from shared.client.errors import SessionLost, Unreached
+from shared.client.options import ClientOptions
+from shared.contracts import ClosableTransport
+from shared.errors import PeerError
+from shared.protocol.session.events import Outgoing
+from shared.protocol.types.base import LOG_LEVEL
+from shared.protocol.types.client import Root
+from shared.protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Request, Response, Unanswered
+from tests.shared.client.small import Small, text_of
+
+ERAS = pytest.mark.parametrize("mode", ["handshake", "stateless"])
+OPENING = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "played"}}
+Play = Callable[[Request], Message | None]
+pytestmark = pytest.mark.usefixtures("short_pauses")
+
+
+def discovered(request: Request) -> Message:
+    return Failure(request.id, -32020, "a header is missing")
+
+
+class Played:
+    """A transport to a server that `play` says the answers of; None is no answer."""
+
+    def __init__(self, play: Play) -> None:
+        self.play = play
+        self.asked: list[str] = []
+        self.told: list[str] = []
+        self._answers, self._come = anyio.create_memory_object_stream[Message](100)
+
+    async def receive(self) -> list[Message]:
+        try:
+            return [await self._come.receive()]
+        except anyio.ClosedResourceError:
+            raise anyio.EndOfStream from None
+
+    async def send(self, outgoing: Any) -> None:
+        for one in outgoing:
+            self._sent(one)
+
+    def _sent(self, one: Outgoing) -> None:
+        if isinstance(one.message, Notification):
+            self.told.append(one.message.method)
+        if not isinstance(one.message, Request):
+            return
+        self.asked.append(one.message.method)
+        opening = one.message.method == "initialize"
+        answer = Response(one.message.id, OPENING) if opening else self.play(one.message)
+        if answer is not None:
+            self._answers.send_nowait(answer)
+
+    def tell(self, message: Message) -> None:
+        self._answers.send_nowait(message)
+
+    def end(self) -> None:
+        self._answers.close()
+
+    async def aclose(self) -> None:
+        self.end()
+        self._come.close()
+
+
+@asynccontextmanager
+async def playing(*plays: Play, **options: Any) -> AsyncIterator[tuple[Client, list[Played]]]:
+    """A client of a server each of whose connections has a play; the last one stays."""
+    opened: list[Played] = []
+
+    @asynccontextmanager
+    async def start() -> AsyncIterator[ClosableTransport]:
+        opened.append(Played(plays[min(len(opened), len(plays) - 1)]))
+        yield opened[-1]
+
+    with anyio.fail_after(30):
+        given = ClientOptions(**{"mode": "handshake", **options})
+        async with start() as transport, Client(transport, given, reopen=start) as client:
+            yield client, opened
+
+
+def good(request: Request) -> Message:
+    return Response(request.id, {"content": [{"type": "text", "text": "good"}]})
+
+
+def unanswered(fate: Any) -> Play:
+    return lambda request: Unanswered(request.id, "no answer", fate)
+
+
+@ERAS
+async def test_a_lost_connection_is_opened_again_for_the_next_request(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode, reconnect=True) as client:
+        await small.lines[0].aclose()
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+        assert len(small.lines) == 2
+        assert client.connected
+
+
+async def test_what_came_to_the_server_is_not_called_twice() -> None:
+    small = Small()
+    async with small.connected(reconnect=True) as client:
+
+        async def call() -> None:
+            with pytest.raises(ConnectionError, match="the server ended the connection"):
+                await client.plain.call_tool("wait")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await small.started.wait()
+            await small.lines[0].aclose()
+    assert len(small.lines) == 1
+
+
+async def test_a_forgotten_session_is_opened_again() -> None:
+    async with playing(unanswered("session over"), good) as (client, opened):
+        assert text_of(await client.plain.call_tool("add")) == "good"
+        assert [one.asked for one in opened] == [["initialize", "tools/call"]] * 2
+
+
+async def test_calls_in_a_forgotten_session_have_each_their_own_fate() -> None:
+    def forgetting(request: Request) -> Message | None:
+        return Unanswered(request.id, "unknown session", "session over") if request.params["name"] == "new" else None
+
+    texts: list[str] = []
+    async with playing(forgetting, good) as (client, opened):
+
+        async def call(name: str) -> None:
+            texts.append(text_of(await client.plain.call_tool(name)))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, "old")
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(call, "new")
+            await anyio.wait_all_tasks_blocked()
+            opened[0].tell(good(Request(2, "tools/call")))
+    assert texts == ["good", "good"]
+    assert opened[1].asked == ["initialize", "tools/call"]
+
+
+async def test_a_session_that_is_always_forgotten_is_an_error() -> None:
+    async with playing(unanswered("session over")) as (client, opened):
+        with pytest.raises(SessionLost, match="no answer"):
+            await client.plain.call_tool("add")
+        assert len(opened) == 4
+
+
+async def test_what_did_not_reach_the_server_is_asked_again() -> None:
+    async with playing(unanswered("unreached")) as (client, opened):
+        with pytest.raises(Unreached, match="no answer"):
+            await client.plain.call_tool("add")
+        assert opened[0].asked == ["initialize", *["tools/call"] * 4]
+
+
+async def test_a_list_is_asked_for_again_and_a_call_is_not() -> None:
+    async with playing(unanswered("unknown")) as (client, opened):
+        for request in (client.plain.call_tool("add"), client.plain.list_prompts()):
+            with pytest.raises(ConnectionError, match="no answer"):
+                await request
+        assert opened[0].asked == ["initialize", "tools/call", *["prompts/list"] * 4]
+
+
+async def test_a_tool_that_only_reads_is_called_again() -> None:
+    def play(request: Request) -> Message:
+        if request.method == "tools/list":
+            return Response(request.id, {"tools": [{"name": "look", "annotations": {"readOnlyHint": True}}]})
+        return Failure(request.id, 503, "busy")
+
+    async with playing(play) as (client, opened):
+        await client.plain.list_tools()
+        with pytest.raises(PeerError, match="busy"):
+            await client.plain.call_tool("look")
+        assert opened[0].asked == ["initialize", "tools/list", *["tools/call"] * 4]
+
+
+async def test_all_attempts_together_have_the_time_of_one_request() -> None:
+    def play(request: Request) -> Message:
+        return Failure(request.id, 503, "busy", {"retryAfter": 3600})
+
+    async with playing(play) as (client, opened):
+        with pytest.raises(PeerError, match="busy"):
+            await client.plain.list_tools()
+        assert opened[0].asked == ["initialize", "tools/list"]
+
+
+# Changes
+
+
+@ERAS
+async def test_changes_go_on_after_a_lost_connection(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode, reconnect=True) as client, client.changes(["memo://one"]) as changes:
+        for number in range(3):
+            await small.lines[number].aclose()
+            assert await anext(changes) == Change("missed")
+            small.running.changes.resource("memo://one")
+            assert await anext(changes) == Change("resource", "memo://one")
+
+
+async def test_a_stream_that_ends_alone_is_opened_again() -> None:
+    listens: list[Request] = []
+
+    def play(request: Request) -> Message:
+        if request.method != "subscriptions/listen":
+            return discovered(request)
+        listens.append(request)
+        about = {"_meta": {"io.modelcontextprotocol/subscriptionId": request.id}, "notifications": {}}
+        return Notification("notifications/subscriptions/acknowledged", about)
+
+    async with playing(play, mode="stateless") as (client, opened), client.changes() as changes:
+        opened[0].tell(Response(listens[0].id, {"resultType": "complete"}))
+        assert await anext(changes) == Change("missed")
+    assert (len(opened), len(listens)) == (1, 2)
+
+
+async def test_a_gap_is_told_to_all_who_listen() -> None:
+    async with playing(good) as (client, opened), client.changes() as one, client.changes() as other:
+        opened[0].tell(Gap())
+        assert await anext(one) == await anext(other) == Change("missed")
+
+
+# The end
+
+
+@ERAS
+async def test_the_end_can_be_waited_for(mode: str) -> None:
+    small = Small()
+    async with small.connected(mode=mode) as client:
+        assert client.connected
+        await small.lines[0].aclose()
+        await client.ended()
+        assert not client.connected
+
+
+async def test_a_client_that_may_connect_again_ends_when_it_is_closed() -> None:
+    small = Small()
+    async with anyio.create_task_group() as tasks, small.connected(reconnect=True) as client:
+        tasks.start_soon(client.ended)
+        await small.lines[0].aclose()
+        await anyio.wait_all_tasks_blocked()
+        assert client.connected
+    assert not client.connected
+
+
+async def test_what_a_handler_fails_of_ends_a_client_that_has_connected_again() -> None:
+    async def roots() -> list[Root]:
+        raise OSError("no disk")
+
+    async def reconnected() -> None:
+        async with playing(good, roots=roots) as (client, opened):
+            await opened[0].aclose()
+            await client.plain.call_tool("add")
+            opened[1].tell(Request("asked", "roots/list", {}))
+            await anyio.sleep_forever()
+
+    with pytest.raises(OSError, match="no disk"):
+        await reconnected()
+
+
+async def test_who_waits_for_an_answer_hears_that_the_client_is_closed() -> None:
+    async def call(client: Client) -> None:
+        with pytest.raises(ConnectionError, match="the client is closed"):
+            await client.plain.call_tool("wait")
+
+    small = Small()
+    async with anyio.create_task_group() as tasks, small.connected() as client:
+        tasks.start_soon(call, client)
+        await small.started.wait()
+
+
+async def test_what_found_a_connection_that_had_just_ended_is_made_on_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with playing(unanswered("session over"), good, good) as (client, opened):
+
+        def end(_: Change) -> None:
+            if len(opened) == 2:
+                opened[1].end()
+
+        # It ends between that it is opened and that it is used, where nothing of ours is told but the cache.
+        monkeypatch.setattr(client._cached, "heard", end)
+        assert text_of(await client.plain.call_tool("add")) == "good"
+        assert [one.asked for one in opened[1:]] == [["initialize"], ["initialize", "tools/call"]]
+
+
+async def test_a_code_that_is_the_servers_own_has_no_tool_called_twice() -> None:
+    async with playing(lambda request: Failure(request.id, -32020, "my own")) as (client, opened):
+        with pytest.raises(PeerError, match="my own"):
+            await client.plain.call_tool("add")
+        assert opened[0].asked == ["initialize", "tools/call"]
+
+
+async def test_tools_that_can_not_be_listed_are_no_reason_for_a_call_to_fail() -> None:
+    def play(request: Request) -> Message:
+        return Failure(request.id, -32601 if request.method == "tools/list" else -32020, request.method)
+
+    async with playing(play, mode="stateless") as (client, opened):
+        with pytest.raises(PeerError, match="tools/call"):
+            await client.plain.call_tool("add")
+        assert opened[0].asked == ["server/discover", "tools/call", "tools/list", "tools/call"]
+
+
+async def test_nothing_is_asked_again_when_the_time_is_up() -> None:
+    def play(request: Request) -> Message | None:
+        return None if request.method == "tools/list" else Failure(request.id, -32020, "a header is missing")
+
+    async with playing(play, mode="stateless") as (client, opened):
+        with pytest.raises(TimeoutError, match=r"in 0\.05 s"):
+            await client.plain.call_tool("add", timeout=0.05)
+        assert opened[0].asked == ["server/discover", "tools/call", "tools/list"]
+
+
+async def test_a_log_level_that_is_set_while_the_connection_is_opened_again_is_that_of_the_next_one() -> None:
+    levels: list[object] = []
+    asked = anyio.Event()
+
+    def play(request: Request) -> Message | None:
+        if request.method == "server/discover":
+            asked.set()
+            return None
+        levels.append(request.params["_meta"].get(LOG_LEVEL))
+        return good(request)
+
+    def forgetting(request: Request) -> Message:
+        is_discover = request.method == "server/discover"
+        return discovered(request) if is_discover else Unanswered(request.id, "unknown", "session over")
+
+    async with playing(forgetting, play, mode="stateless") as (client, opened), anyio.create_task_group() as tasks:
+        tasks.start_soon(client.plain.call_tool, "add")
+        await asked.wait()
+        await client.set_log_level("debug")
+        opened[1].tell(discovered(Request(1, "server/discover")))
+    assert levels == ["debug"]

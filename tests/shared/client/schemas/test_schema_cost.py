@@ -1,0 +1,98 @@
+"""Which schemas could take too long."""
+
+from typing import Any
+
+import pytest
+
+from shared.client.schemas.schema_cost import MAX_LEVELS, MAX_PATTERNS, MAX_SCHEMAS, Cost, UnusableSchema
+
+TREE = {"properties": {"name": {"type": "string"}, "children": {"items": {"$ref": "#"}}}}
+
+
+def refer(name: str) -> dict[str, str]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def chain(keyword: str, length: int) -> dict[str, Any]:
+    """Definitions each of which applies the next one twice."""
+    links = {f"d{one}": {keyword: [refer(f"d{one + 1}")] * 2} for one in range(length)}
+    return {"$defs": {**links, f"d{length}": {"type": "integer"}}, **refer("d0")}
+
+
+COSTS: list[tuple[dict[str, Any], int, int]] = [
+    ({}, 0, 1),
+    ({"type": "object", "properties": {"a": {}, "b": {}}}, 0, 1),
+    ({"type": "object", "properties": {"a": {}, "b": {}}}, 1, 3),
+    ({"items": {"items": {}}}, 9, 3),
+    ({"prefixItems": [{}, {}], "items": False}, 1, 3),
+    ({"anyOf": [{}, {"not": {}}]}, 0, 4),
+    ({"if": {}, "then": {}, "else": True}, 0, 3),
+    ({"$defs": {"a": {}, "b": {}}, "default": {"$ref": "x"}}, 0, 1),
+    ({"enum": [1, 2, 3], "required": ["a"]}, 0, 5),
+    (chain("allOf", 3), 0, 30),
+    (TREE, 0, 1),
+    (TREE, 2, 5),
+]
+
+
+def test_the_work_is_counted() -> None:
+    assert [Cost(schema).at(levels) for schema, levels, _ in COSTS] == [cost for *_, cost in COSTS]
+
+
+def test_a_tree_costs_as_much_as_it_has_levels() -> None:
+    cost = Cost(TREE)
+    assert cost.at(60) - cost.at(40) == cost.at(40) - cost.at(20)
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_a_chain_of_definitions_doubles_the_work(keyword: str) -> None:
+    assert Cost(chain(keyword, 30)).at(0) > 2**30
+
+
+def test_a_level_that_is_looked_at_twice_doubles_the_work() -> None:
+    assert Cost({"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}).at(30) > 2**30
+
+
+def test_patterns_are_counted() -> None:
+    assert Cost({"pattern": "a", "patternProperties": {"b": {"pattern": "c"}}}).patterns == 3
+
+
+def wide(count: int) -> dict[str, Any]:
+    return {"properties": {str(one): {} for one in range(count)}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"$ref": "#"}, "without end"),
+        ({"allOf": [{"not": {"$ref": "#"}}]}, "without end"),
+        ({"$ref": "https://a.example/schema"}, "none is fetched"),
+        ({"items": {"$ref": "other.json#/a"}}, "none is fetched"),
+        ({"$ref": 3}, "none is fetched"),
+        ({"$ref": "#/$defs/none"}, "not there"),
+        ({"$ref": "#/type/0", "type": "object"}, "not there"),
+        ({"$dynamicRef": "#a"}, "not followed"),
+        ({"items": {"$id": "https://a.example/b"}}, "not followed"),
+        (wide(MAX_SCHEMAS), "5000 schemas"),
+        ({"allOf": [{"pattern": "a"}] * (MAX_PATTERNS + 1)}, None),
+        ({"allOf": [{"pattern": "a"} for _ in range(MAX_PATTERNS + 1)]}, "100 patterns"),
+    ],
+)
+def test_what_can_not_be_used(schema: dict[str, Any], reason: str | None) -> None:
+    if reason is None:
+        assert Cost(schema).patterns == 1
+    else:
+        with pytest.raises(UnusableSchema, match=reason):
+            Cost(schema)
+
+
+def test_a_value_may_have_too_many_levels() -> None:
+    assert Cost(TREE).at(MAX_LEVELS)
+    with pytest.raises(UnusableSchema, match="levels"):
+        Cost({}).at(MAX_LEVELS + 1)
+
+
+def test_references_name_their_place_as_pointers_do() -> None:
+    schema = {"$defs": {"a/b": {"enum": [1, 2]}, "c%": [{}, {"enum": [1]}]}}
+    assert Cost({**schema, "$ref": "#/$defs/a~1b"}).at(0) == 4
+    assert Cost({**schema, "$ref": "#/$defs/c%25/1"}).at(0) == 3

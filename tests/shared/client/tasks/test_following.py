@@ -1,0 +1,248 @@
+"""A task, followed at a server that says what the test wants."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.client.tasks import following
+from shared.client.tasks.following import TaskState, Way, follow, read_state
+from shared.errors import InputRequired, InvalidParams, InvalidResult, PeerError, TaskCancelled, TaskLost
+
+ASKING = {"status": "input_required", "inputRequests": {"name": {"method": "elicitation/create", "params": {}}}}
+DONE = {"status": "completed", "result": {"content": []}}
+
+
+class Told:
+    """A server that says of its task one thing after another, and the last for ever."""
+
+    def __init__(self, *states: Mapping[str, Any] | Exception) -> None:
+        self._states = list(states)
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.answered = anyio.Event()
+        self.was_cancelled = anyio.Event()
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answers requests about the task."""
+        await anyio.lowlevel.checkpoint()
+        if method != "tasks/get":
+            self.asked.append((method, params))
+            self.answered.set()
+            return {}
+        told = self._states.pop(0) if len(self._states) > 1 else self._states[0]
+        if isinstance(told, Exception):
+            raise told
+        return {"taskId": "t", "pollIntervalMs": 20, **told}
+
+    async def answer(self, key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answers a question of the task."""
+        return {"action": "accept"}
+
+    async def followed(self, **how: Any) -> dict[str, Any]:
+        """What comes of the task."""
+        with anyio.fail_after(30):
+            return await follow("t", Way(**{"ask": self.ask, "answer": self.answer, "pause": _turn, **how}))
+
+    @property
+    def methods(self) -> Iterable[str]:
+        """What was asked besides how it is."""
+        return [method for method, _ in self.asked]
+
+
+async def _turn(_seconds: float) -> None:
+    await anyio.lowlevel.checkpoint()
+
+
+async def test_question_is_answered_once() -> None:
+    told = Told(*[ASKING] * 20, DONE)
+    assert await told.followed() == {"content": []}
+    assert told.asked == [("tasks/update", {"taskId": "t", "inputResponses": {"name": {"action": "accept"}}})]
+
+
+async def test_question_that_is_taken_back_is_not_answered() -> None:
+    told, is_asked = Told(ASKING, {"status": "working"}, {"status": "working"}, DONE), anyio.Event()
+
+    async def never(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        is_asked.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            told.was_cancelled.set()
+        return {}
+
+    async def pause(_seconds: float) -> None:
+        await is_asked.wait()
+        await anyio.lowlevel.checkpoint()
+
+    assert await told.followed(answer=never, pause=pause) == {"content": []}
+    assert told.was_cancelled.is_set()
+    assert told.asked == []
+
+
+async def test_answer_that_fails_ends_the_following_and_the_task() -> None:
+    async def fail(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        raise InvalidParams("no")
+
+    told = Told(ASKING)
+    with pytest.raises(InvalidParams, match="no"):
+        await told.followed(answer=fail)
+    assert told.methods == ["tasks/cancel"]
+
+
+async def test_call_whose_round_ends_leaves_its_task_at_work() -> None:
+    async def end(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        raise InputRequired({})
+
+    told = Told(ASKING)
+    with pytest.raises(InputRequired):
+        await told.followed(answer=end)
+    assert told.methods == []
+
+
+async def test_task_that_fails_raises_its_error() -> None:
+    told = Told({"status": "failed", "error": {"code": -32603, "message": "it broke", "data": [1]}})
+    with pytest.raises(PeerError, match="it broke") as error:
+        await told.followed()
+    assert (error.value.code, error.value.data) == (-32603, [1])
+    assert told.methods == []
+
+
+async def test_task_that_is_cancelled_by_others_says_why() -> None:
+    with pytest.raises(TaskCancelled, match="by the operator"):
+        await Told({"status": "cancelled", "statusMessage": "by the operator"}).followed()
+
+
+@pytest.mark.parametrize("is_experimental", [False, True])
+async def test_task_that_is_forgotten_is_lost(is_experimental: bool) -> None:
+    told = Told(PeerError("no such task", code=-32602))
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method == "tasks/result":
+            raise PeerError("no such task", code=-32602)
+        return await told.ask(method, params)
+
+    with pytest.raises(TaskLost, match="no such task"):
+        await told.followed(is_experimental=is_experimental, ask=ask)
+    assert told.methods == []
+
+
+async def test_result_is_asked_for_again_where_the_connection_was_lost() -> None:
+    told, lost = Told({"status": "working"}), [ConnectionError("lost"), ConnectionError("lost again")]
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method != "tasks/result":
+            return await told.ask(method, params)
+        if lost:
+            raise lost.pop()
+        return {"content": []}
+
+    assert await told.followed(is_experimental=True, ask=ask) == {"content": []}
+
+
+@pytest.mark.parametrize("told", [{}, {"content": "none"}])
+async def test_result_of_a_cancelled_task_is_none(told: dict[str, Any]) -> None:
+    server = Told({"status": "cancelled"})
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method == "tasks/result" and told:
+            raise PeerError("no result stored", code=-32603)
+        return {"_meta": {}} if method == "tasks/result" else await server.ask(method, params)
+
+    with pytest.raises(TaskCancelled):
+        await server.followed(is_experimental=True, ask=ask)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"status": "submitted"},
+        {"status": ["working"]},
+        {"taskId": "another", "status": "working"},
+        {"taskId": 1, "status": "working"},
+        {"status": "completed"},
+        {"status": "failed", "error": "broken"},
+        {"status": "input_required", "inputRequests": []},
+        {"status": "input_required", "inputRequests": {"a": {"method": 1}}},
+        {"status": "input_required", "inputRequests": {str(n): {"method": "roots/list"} for n in range(101)}},
+    ],
+)
+async def test_what_is_no_task_is_an_invalid_result(told: dict[str, Any]) -> None:
+    with pytest.raises(InvalidResult):
+        await Told(told).followed()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "seconds"),
+    [(None, 1.0), (0, 1.0), (-5, 1.0), ("5", 1.0), (True, 1.0), (1, 0.02), (250.5, 0.2505), (10**400, 60.0)],
+)
+def test_servers_are_asked_neither_too_often_nor_never(wanted: Any, seconds: float) -> None:
+    state: TaskState = read_state("tasks/get", {"taskId": "t", "status": "working", "pollIntervalMs": wanted})
+    assert state.poll_seconds == seconds
+
+
+async def test_result_that_can_never_be_used_is_asked_for_so_often() -> None:
+    told, tries = Told(DONE), 0
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        nonlocal tries
+        if method == "tasks/result":
+            tries += 1
+            raise ConnectionError("no answer that can be used")
+        return await told.ask(method, params)
+
+    with pytest.raises(ConnectionError, match="can be used"):
+        await told.followed(ask=ask, is_experimental=True)
+    assert tries == following.RESULT_TRIES + 1
+
+
+async def test_refusal_to_wait_does_not_end_a_task_at_work() -> None:
+    told = Told({"status": "working"})
+    answers: list[Any] = [PeerError("ask on another connection", code=-32603), {"content": []}]
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method != "tasks/result":
+            return await told.ask(method, params)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+    assert await told.followed(ask=ask, is_experimental=True) == {"content": []}
+    assert told.methods == []
+
+
+async def test_requests_that_fail_together_raise_one_error() -> None:
+    told, both = Told(ASKING), [anyio.Event(), anyio.Event()]
+    looks = 0
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        nonlocal looks
+        if method == "tasks/get" and not looks:
+            looks += 1
+            return await told.ask(method, params)
+        mine = both[method == "tasks/update"]
+        mine.set()
+        for one in both:
+            await one.wait()
+        raise ConnectionError("lost")
+
+    with pytest.raises(ConnectionError, match="lost"):
+        await told.followed(ask=ask)
+
+
+async def test_answer_on_its_way_holds_up_nobody_who_gives_up() -> None:
+    told = Told(ASKING)
+
+    async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method == "tasks/update":
+            told.answered.set()
+            await anyio.sleep_forever()
+        return await told.ask(method, params)
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: told.followed(ask=ask))
+            await told.answered.wait()
+            tasks.cancel_scope.cancel()
+    assert told.methods == ["tasks/cancel"]

@@ -1,0 +1,183 @@
+import errno
+import fcntl
+import os
+import resource
+import stat
+
+import pytest
+
+from shared.program.files import atomic
+from shared.program.files.atomic import beside, give_name, prepared, put_in_place, replace, sync
+from shared.program.files.entries import Entry, Place, current, entry_at
+from tests import disk
+
+
+@pytest.fixture(params=["descriptor", "path"])
+def entry(root, request):
+    """The entry "file" of the root, which is held open, or named by its path."""
+    if request.param == "path":
+        yield entry_at(root / "file")
+        return
+    descriptor = os.open(root, os.O_RDONLY)
+    yield Entry(descriptor, "file", None, False, Place(0, ("file",), "file"))
+    os.close(descriptor)
+
+
+def test_the_mode_stays_and_set_user_id_goes_as_with_any_write(entry, root):
+    (root / "file").touch()
+    for before, after in ((0o751, 0o751), (0o4755, 0o755)):
+        (root / "file").chmod(before)
+        replace(entry, b"new", current(entry))
+        assert (root / "file").stat().st_mode & 0o7777 == after
+
+
+def test_a_new_file_gets_the_usual_mode_or_the_one_that_is_asked_for(entry, root):
+    mask = os.umask(0o020)
+    replace(entry, b"new", None)
+    os.umask(mask)
+    assert (root / "file").stat().st_mode & 0o777 == 0o646
+    (root / "file").unlink()
+    put_in_place(prepared(entry, b"new", None, mode=0o700), entry, None)
+    assert (root / "file").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_nobody_reads_a_file_before_it_has_the_mode_of_the_one_it_replaces(entry, root, monkeypatch, mode):
+    (root / "file").touch()
+    (root / "file").chmod(mode)
+    made = disk.made(monkeypatch)
+    replace(entry, b"new", current(entry))
+    assert (made, stat.S_IMODE((root / "file").stat().st_mode)) == ([0o600], mode)
+
+
+def test_a_file_reaches_the_disk_and_then_its_name(entry, monkeypatch):
+    synced = disk.synced(monkeypatch)
+    replace(entry, b"new", None)
+    assert synced == [3, ["file"]]
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(entry, root, no_leak):
+    (root / "file").write_text("old")
+
+    def fail():
+        assert len(list(root.iterdir())) == 2
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        replace(entry, b"new", current(entry), fail)
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "old")]
+
+
+@pytest.mark.parametrize("has_links", [True, False], ids=["hard links", "none"])
+def test_what_appears_where_nothing_was_is_kept(entry, root, tmp_path, monkeypatch, has_links):
+    def refused(*_, **__):
+        raise PermissionError(errno.EPERM, "")
+
+    (tmp_path / "secret").write_text("secret")
+    if not has_links:
+        monkeypatch.setattr(os, "link", refused)
+    file = root / "file"
+    for number, make in enumerate((file.touch, file.mkdir, lambda: file.symlink_to(tmp_path / "secret"))):
+        with pytest.raises(FileExistsError):
+            replace(entry, b"new", None, make)
+        assert os.listdir(root) == ["file"]
+        file.rename(tmp_path / str(number))
+    assert (tmp_path / "secret").read_text() == "secret"
+    replace(entry, b"new", None)
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "new")]
+
+
+def test_a_name_whose_old_one_can_not_go_is_not_given(entry, root, monkeypatch):
+    def refused(one):
+        if one == old:
+            raise PermissionError(errno.EPERM, "")
+        unlink(one)
+
+    old, unlink = beside(entry), atomic.unlink
+    os.close(atomic.create(old, 0o666))
+    monkeypatch.setattr(atomic, "unlink", refused)
+    with pytest.raises(PermissionError):
+        give_name(old, entry)
+    assert [path.suffix for path in root.iterdir()] == [".tmp"]
+
+
+def test_a_link_that_appears_is_replaced_and_not_written_through(entry, root, tmp_path):
+    (tmp_path / "secret").write_text("secret")
+    (root / "file").write_text("old")
+
+    def swap():
+        (root / "file").unlink()
+        (root / "file").symlink_to(tmp_path / "secret")
+
+    replace(entry, b"new", current(entry), swap)
+    assert (root / "file").read_text() == "new"
+    assert (tmp_path / "secret").read_text() == "secret"
+
+
+def test_a_full_disk_leaves_nothing(entry, root, no_leak):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            replace(entry, b"x" * 100, None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(root.iterdir()) == []
+
+
+def refuse(*_, **__):
+    raise PermissionError
+
+
+def test_a_new_file_gets_its_name_by_a_link_that_replaces_nothing(entry, root, monkeypatch):
+    monkeypatch.setattr(os, "rename", refuse)
+    replace(entry, b"new", None)
+    assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "new")]
+
+
+def of_others(file):
+    """What is found of the file, with the next owner and the next group."""
+    found = list(file.stat())
+    found[stat.ST_UID] += 1
+    found[stat.ST_GID] += 1
+    return os.stat_result(found)
+
+
+def test_another_group_may_not_read_what_only_the_old_one_could(entry, root, monkeypatch):
+    (root / "file").touch()
+    (root / "file").chmod(0o664)
+    monkeypatch.setattr(os, "fchown", refuse)
+    replace(entry, b"new", of_others(root / "file"))
+    assert (root / "file").stat().st_mode & 0o777 == 0o604
+
+
+def test_the_owner_and_the_group_are_asked_for_apart(entry, root, monkeypatch):
+    (root / "file").touch()
+    found, asked = of_others(root / "file"), []
+    monkeypatch.setattr(os, "fchown", lambda _, *ids: asked.append(ids))
+    replace(entry, b"new", found)
+    assert asked == [(found.st_uid, -1), (-1, found.st_gid)]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root has groups to choose from")
+def test_the_owner_and_the_group_stay(entry, root):
+    (root / "file").touch()
+    os.chown(root / "file", 1234, 4321)
+    replace(entry, b"new", current(entry))
+    found = (root / "file").stat()
+    assert (found.st_uid, found.st_gid) == (1234, 4321)
+
+
+@pytest.mark.parametrize(("full", "works"), [(fcntl.F_GETFD, True), (99_999, False), (None, False)])
+def test_the_disk_is_asked_for_more_than_fsync_where_it_can_do_more(full, works):
+    """A pipe tells which was asked: it refuses `fsync`."""
+    read, write = os.pipe()
+    try:
+        if works:
+            sync(write, full)
+        else:
+            with pytest.raises(OSError, match="Invalid"):
+                sync(write, full)
+    finally:
+        os.close(read)
+        os.close(write)

@@ -1,0 +1,157 @@
+"""What is done with an entry, in either form: by a descriptor of its directory, or by its whole path."""
+
+import os
+import stat
+
+import pytest
+
+from servers.common.files.exchange import exchange
+from shared.program.files import entries
+from shared.program.files.atomic import rename, rename_to_free
+from shared.program.files.entries import child, current, etag_of, is_same, opened, scanned
+
+
+@pytest.fixture
+def found(either):
+    """Finds entries of the root, whose directories stay open to the end of the test."""
+    held = []
+
+    def find(path):
+        held.append(either.locate(either.roots.place(path), follow=False))
+        return held[-1].__enter__()
+
+    yield find
+    for one in reversed(held):
+        one.__exit__(None, None, None)
+
+
+def test_what_is_created_must_not_exist(found, root, outside):
+    os.close(entries.create(found("file"), 0o640))
+    assert stat.S_IMODE((root / "file").stat().st_mode) == 0o640 & ~umask()
+    (root / "link").symlink_to(outside / "new")
+    for name in ("file", "link"):
+        with pytest.raises(FileExistsError):
+            entries.create(found(name), 0o640)
+    assert not (outside / "new").exists()
+
+
+def test_a_directory_is_opened_under_no_other_path(root, outside):
+    (root / "link").symlink_to(outside)
+    with pytest.raises(OSError, match="symbolic links"), opened(entries.entry_at(root / "link")):
+        pass
+
+
+def test_a_pipe_that_nobody_reads_is_not_waited_for(found, root):
+    os.mkfifo(root / "pipe")
+    with pytest.raises(OSError, match="No such device"):
+        entries.open_to_append(found("pipe"))
+
+
+class Unknown:
+    """What a directory names, and may not be asked about."""
+
+    def is_file(self, *, follow_symlinks):
+        raise PermissionError
+
+
+def test_what_can_not_be_asked_about_is_something_else():
+    assert entries.kind_of(Unknown()) == "other"
+
+
+def umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_what_is_added_stands_at_the_end(found, root):
+    (root / "file").write_text("one")
+    descriptor = entries.open_to_append(found("file"))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.write(descriptor, b" two")
+    os.close(descriptor)
+    assert (root / "file").read_text() == "one two"
+
+
+def test_a_directory_is_made_and_removed(found, root):
+    entries.make_directory(found("dir"), 0o700)
+    assert stat.S_IMODE((root / "dir").stat().st_mode) == 0o700
+    entries.remove_directory(found("dir"))
+    assert current(found("dir")) is None
+
+
+def test_a_link_is_copied_as_it_stands_and_removed_itself(found, root, outside):
+    (root / "old").symlink_to(outside / "secret")
+    entries.copy_link(found("old"), found("new"))
+    assert (root / "new").readlink() == outside / "secret"
+    entries.unlink(found("new"))
+    assert sorted(os.listdir(root)) == ["old"]
+    assert (outside / "secret").exists()
+
+
+def test_a_rename_replaces_and_one_to_a_free_name_does_not(found, root):
+    (root / "old").write_text("old")
+    (root / "new").write_text("new")
+    with pytest.raises(FileExistsError):
+        rename_to_free(found("old"), found("new"))
+    rename(found("old"), found("new"))
+    assert (os.listdir(root), (root / "new").read_text()) == (["new"], "old")
+
+
+def test_an_exchange_leaves_what_was_there_or_takes_it(found, root):
+    (root / "old").write_text("old")
+    (root / "new").write_text("new")
+    entry = found("old")
+    exchange(found("new"), entry, entry.stat, None)
+    assert (root / "old").read_text() == "new"
+
+
+def test_a_tree_goes_and_what_its_links_lead_to_stays(found, root, outside, no_leak):
+    (root / "dir" / "a" / "b").mkdir(parents=True)
+    (root / "dir" / "a" / "file").touch()
+    (root / "dir" / "a" / "link").symlink_to(outside)
+    for _ in range(2):  # one that is not there is no error
+        entries.remove_tree(found("dir"))
+    assert (os.listdir(root), os.listdir(outside)) == ([], ["secret"])
+
+
+def test_the_children_of_a_directory(found, root):
+    (root / "dir" / "b").mkdir(parents=True)
+    (root / "dir" / "a").touch()
+    (root / "dir" / "c").symlink_to("a")
+    entry = found("dir")
+    with opened(entry) as directory:
+        seen = scanned(entry.name if directory is None else directory)
+        assert [(one.name, entries.kind_of(one)) for one in seen] == [
+            ("a", "file"),
+            ("b", "directory"),
+            ("c", "symlink"),
+        ]
+        below = child(entry, directory, "a")
+        assert (below.place.parts, stat.S_ISREG(current(below).st_mode)) == (("dir", "a"), True)
+
+
+def test_permissions_are_taken_and_never_given(root):
+    (root / "dir").mkdir(mode=0o750)
+    descriptor = os.open(root / "dir", os.O_RDONLY)
+    entries.narrow_mode(descriptor, 0o577)
+    os.close(descriptor)
+    assert stat.S_IMODE((root / "dir").stat().st_mode) == 0o550 & ~umask()
+
+
+def test_a_file_that_changed_has_another_etag(found, root):
+    (root / "file").write_text("one")
+    before = etag_of(current(found("file")))
+    assert etag_of(current(found("file"))) == before
+    (root / "file").write_text("other")
+    assert etag_of(current(found("file"))) != before
+
+
+def test_a_path_is_the_same_while_no_link_is_on_it(root, outside):
+    (root / "dir").mkdir()
+    (root / "dir" / "file").touch()
+    (root / "link").symlink_to("dir")
+    seen = (root / "dir" / "file").stat()
+    assert is_same(str(root / "dir" / "file"), seen)
+    assert not is_same(str(root / "link" / "file"), seen)
+    assert not is_same(str(root / "dir" / "file"), (outside / "secret").stat())

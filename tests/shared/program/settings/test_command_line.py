@@ -1,0 +1,85 @@
+"""A command line is read as argparse reads it, and with the place of everything in it."""
+
+import argparse
+from itertools import product
+
+import pytest
+
+from shared.program.settings.command_line import CommandLine, Fault, Given, read_command_line, spellings
+
+OPTIONS = {
+    **spellings("deny", "--deny", is_switch=False),
+    **spellings("level", "--level", is_switch=False, choices=["low", "high"]),
+    **spellings("poll", "--poll", is_switch=True),
+    **spellings("no_auth", "--no-auth", is_switch=True),
+}
+WORDS = [
+    *("a", "low", "-", "-1", "-x", "-x y", "", "--deny", "--deny=b", "--deny=", "--level", "--level=low"),
+    *("--poll", "--no-poll", "--poll=1", "--no-auth", "--nope", "--"),
+]
+
+
+def by_argparse() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False, add_help=False)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--deny", action="append", default=[])
+    parser.add_argument("--level", choices=["low", "high"])
+    parser.add_argument("--poll", action=argparse.BooleanOptionalAction)
+    parser.add_argument("--no-auth", action="store_true")
+    return parser
+
+
+def read_by_argparse(parser: argparse.ArgumentParser, line: list[str]) -> object:
+    # With `--` among them, argparse takes the words before and after it for different things from version to version.
+    end = line.index("--") if "--" in line else len(line)
+    try:
+        found = parser.parse_intermixed_args(line[:end])
+    except (argparse.ArgumentError, SystemExit):
+        return None
+    return {**vars(found), "words": [*found.words, *line[end + 1 :]]}
+
+
+def read_by_us(line: list[str]) -> object:
+    found = read_command_line(line, OPTIONS)
+    if found.faults:
+        return None
+    last = {one.name: one.value for one in found.given}
+    return {
+        "words": [one.value for one in found.given if one.name is None],
+        "deny": [one.value for one in found.given if one.name == "deny"],
+        "level": last.get("level"),
+        "poll": {"1": True, "0": False, None: None}[last.get("poll")],
+        "no_auth": "no_auth" in last,
+    }
+
+
+def test_a_line_means_what_argparse_makes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = by_argparse()
+    lines = [list(line) for length in (1, 2) for line in product(WORDS, repeat=length)]
+    lines += [[*line, word] for line in product(WORDS[5:9], repeat=2) for word in WORDS]
+    for line in lines:
+        assert read_by_us(line) == read_by_argparse(parser, line), line
+
+
+@pytest.mark.parametrize(
+    ("line", "given", "faults"),
+    [
+        (["a", "-"], [Given(None, "a", 0, 0, 0), Given(None, "-", 1, 1, 0)], []),
+        (["--deny", "x"], [Given("deny", "x", 0, 1, 0)], []),
+        (["a", "--deny=x=y"], [Given(None, "a", 0, 0, 0), Given("deny", "x=y", 1, 1, 7)], []),
+        (["--no-poll", "--poll"], [Given("poll", "0", 0, 0, 9), Given("poll", "1", 1, 1, 6)], []),
+        (["--", "--poll", "--"], [Given(None, "--poll", 1, 1, 0), Given(None, "--", 2, 2, 0)], []),
+        (["a", "--nope=1"], [Given(None, "a", 0, 0, 0)], [Fault(1, "")]),
+        (["--deny", "--poll"], [Given("poll", "1", 1, 1, 6)], [Fault(0, "argument --deny: expected one argument")]),
+        (["--deny", "--", "x"], [Given(None, "x", 2, 2, 0)], [Fault(0, "argument --deny: expected one argument")]),
+        (["--no-auth=1"], [], [Fault(0, "argument --no-auth: ignored explicit argument '1'")]),
+        (["--no-no-auth"], [], [Fault(0, "")]),
+    ],
+)
+def test_everything_has_its_place(line: list[str], given: list[Given], faults: list[Fault]) -> None:
+    assert read_command_line(line, OPTIONS) == CommandLine(given, faults)
+
+
+def test_a_value_that_is_no_choice_is_a_fault_and_named_with_the_choices() -> None:
+    (fault,) = read_command_line(["a", "--level", "up"], OPTIONS).faults
+    assert fault == Fault(1, "argument --level: invalid choice: 'up' (choose from 'low', 'high')")

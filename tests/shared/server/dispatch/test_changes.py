@@ -1,0 +1,315 @@
+"""The change bus: what is told to whom, and that nothing is left behind."""
+
+from contextlib import suppress
+
+import anyio
+import pytest
+
+from shared import Context, InvalidParams, ResourceNotFound
+from shared.protocol.session.events import Change
+from shared.server.dispatch.changes import MAX_HELD, Changes
+from tests.quiet import quiet
+from tests.shared.server.peer import STATELESS, server, talking
+
+
+class Ear:
+    """Notes what it hears."""
+
+    def __init__(self):
+        self.heard = []
+
+    def changed(self, change):
+        self.heard.append(change)
+
+
+class Watch:
+    """What a server's hooks were told."""
+
+    def __init__(self, changes=None):
+        self.log = []
+        if changes is not None:
+            changes.on_subscribe = self.begin
+            changes.on_unsubscribe = self.end
+
+    async def begin(self, ctx, uri):
+        if uri == "missing":
+            raise ResourceNotFound(uri)
+        self.log.append(f"+{uri}")
+        return uri.lower()
+
+    async def end(self, key):
+        self.log.append(f"-{key}")
+
+
+@pytest.fixture
+def changes():
+    return Changes()
+
+
+@pytest.fixture
+def watch(changes):
+    return Watch(changes)
+
+
+def test_list_changes_are_told_to_all_who_joined_and_did_not_leave(changes):
+    ears, gone = [Ear(), Ear()], Ear()
+    for ear in (*ears, gone):
+        changes.join(ear)
+    changes.leave(gone)
+    changes.leave(gone)
+    changes.tools()
+    changes.prompts()
+    changes.resources()
+    assert [ear.heard for ear in ears] == [[Change("tools"), Change("prompts"), Change("resources")]] * 2
+    assert gone.heard == []
+
+
+async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
+    ear = Ear()
+    changes.join(ear)
+    changes.resource("a")
+    assert (ear.heard, changes.is_held("a")) == ([], False)
+    assert await changes.hold(None, "A") == "a"
+    assert (changes.is_held("a"), changes.is_held("A")) == (True, False)
+    changes.resource("a")
+    changes.resource("A")
+    assert ear.heard == [Change("resource", "a")]
+
+
+async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
+    await changes.hold(None, "A")
+    await changes.hold(None, "a")
+    await changes.release(["a"])
+    assert (watch.log, changes.held) == (["+A", "+a"], 1)
+    await changes.release(["a"])
+    assert (watch.log, changes.held, changes.is_held("a")) == (["+A", "+a", "-a"], 0, False)
+
+
+async def test_all_are_released_though_one_fails(changes, watch):
+    async def fail(key):
+        await watch.end(key)
+        raise OSError(key)
+
+    changes.on_unsubscribe = fail
+    for uri in ("A", "B"):
+        await changes.hold(None, uri)
+    with pytest.raises(OSError, match=r"a|b"):
+        await changes.release(["a", "b"])
+    assert (sorted(watch.log), changes.held) == (["+A", "+B", "-a", "-b"], 0)
+
+
+async def test_of_a_client_that_is_gone_no_more_is_begun(changes, watch):
+    """Which asked for many at once: that each is begun or not, and nothing between, keeps none from the next."""
+    with anyio.CancelScope() as gone:
+        for uri in ("A", "B", "C"):
+            await changes.hold(None, uri)
+            gone.cancel()
+    assert watch.log == ["+A"]
+
+
+async def test_what_is_not_served_is_not_held(changes):
+    with pytest.raises(ResourceNotFound):
+        await changes.hold(None, "a")  # there is no hook
+    watch = Watch(changes)
+    with pytest.raises(ResourceNotFound):
+        await changes.hold(None, "missing")
+    assert (watch.log, changes.held) == ([], 0)
+
+
+async def test_the_first_interest_in_the_list_is_told_once(changes):
+    told = []
+
+    async def wanted():
+        told.append("wanted")
+
+    changes.on_wanted = wanted
+    await changes.want_resources()
+    await changes.want_resources()
+    assert told == ["wanted"]
+
+
+# Over a connection
+
+
+def watched():
+    """A server whose resources can be subscribed to, and what its hooks were told."""
+    app = server()
+
+    @app.resource("a:{name}")
+    async def page(name: str) -> str:
+        return name
+
+    @app.tool()
+    async def tick() -> None:
+        """Changes everything."""
+
+    watch = Watch()
+    app.on_subscribe(watch.begin)
+
+    @app.on_unsubscribe
+    async def end(_running, key):
+        await watch.end(key)
+
+    return app, watch
+
+
+async def test_changes_that_come_together_are_told_once():
+    app, _ = watched()
+    async with app.open() as running, talking(running) as peer:
+        for _ in range(1_000):
+            running.changes.tools()
+            running.changes.resources()
+        await quiet()
+        assert (await peer.receive())["method"] == "notifications/tools/list_changed"
+        assert (await peer.receive())["method"] == "notifications/resources/list_changed"
+        await peer.request("ping")
+        assert peer.others == []
+
+
+async def test_a_subscription_is_held_until_it_is_given_up():
+    app, watch = watched()
+    async with talking(app) as peer:
+        await peer.request("resources/subscribe", {"uri": "A"})
+        assert watch.log == ["+A"]
+        await peer.request("resources/unsubscribe", {"uri": "A"})
+        assert watch.log == ["+A", "-a"]
+
+
+async def test_a_client_that_leaves_holds_nothing():
+    app, watch = watched()
+    async with app.open() as running:
+        async with talking(running) as peer:
+            for uri in ("A", "a", "b"):
+                await peer.request("resources/subscribe", {"uri": uri})
+        assert sorted(watch.log) == ["+A", "+a", "+b", "-a", "-b"]
+        # Nobody but the bus itself knows whom it still tells.
+        assert (running.changes.held, running.changes._listeners) == (0, {})
+
+
+async def test_two_clients_hold_one_key():
+    app, watch = watched()
+    async with app.open() as running, talking(running) as other:
+        await other.request("resources/subscribe", {"uri": "A"})
+        async with talking(running) as peer:
+            await peer.request("resources/subscribe", {"uri": "a"})
+        assert watch.log == ["+A", "+a"]
+    assert watch.log == ["+A", "+a", "-a"]
+
+
+async def listen(peer, *uris, id=None):
+    params = {"notifications": {"resourceSubscriptions": list(uris)}}
+    id_ = await peer.begin("subscriptions/listen", params, id=id)
+    await peer.other("notifications/subscriptions/acknowledged")
+    return id_
+
+
+async def test_a_stream_holds_what_it_names_until_it_is_cancelled():
+    app, watch = watched()
+    async with app.open() as running, talking(running, STATELESS) as peer:
+        id_ = await listen(peer, "A", "missing", "b")
+        assert running.changes.held == 2
+        await peer.cancel(id_)
+        await quiet()
+        assert running.changes.held == 0
+        assert watch.log == ["+A", "+b", "-a", "-b"]
+
+
+async def test_a_client_that_leaves_its_streams_holds_nothing():
+    app, watch = watched()
+    async with app.open() as running:
+        async with talking(running, STATELESS) as peer:
+            await listen(peer, "A")
+            await listen(peer, "A", "b")
+        assert running.changes.held == 0
+    assert (running.changes.held, watch.log[-2:]) == (0, ["-a", "-b"])
+
+
+async def test_the_hook_knows_who_subscribes():
+    app, _ = watched()
+    asked = []
+
+    @app.on_subscribe
+    async def begin(ctx: Context[None], uri: str) -> str:
+        asked.append((ctx.peer.info["name"], uri))
+        return uri
+
+    async with talking(app) as peer:
+        await peer.request("resources/subscribe", {"uri": "a"})
+    assert asked == [("wire", "a")]
+
+
+async def test_a_hook_that_fails_leaves_nothing_held():
+    app, _ = watched()
+
+    @app.on_subscribe
+    async def begin(_ctx: object, uri: str) -> str:
+        raise RuntimeError("no more watches")
+
+    async with app.open() as running, talking(running) as peer:
+        answer = await peer.request("resources/subscribe", {"uri": "a"})
+        assert answer["error"]["code"] == -32603
+        assert running.changes.held == 0
+
+
+async def held(changes, name, client=""):
+    """How many subscriptions that client gets."""
+    number = 0
+    with suppress(InvalidParams):
+        while True:
+            await changes.hold(None, f"{name}{number}", client)
+            number += 1
+    return number
+
+
+async def test_nobody_takes_the_subscriptions_of_all(changes, watch):
+    """One client may have half of them, two a third each."""
+    half = MAX_HELD // 2
+    for number in range(half - 1):
+        await changes.hold(None, f"a{number}", "one")
+    for _ in range(3):  # what is not served takes no share
+        with pytest.raises(ResourceNotFound):
+            await changes.hold(None, "missing", "one")
+    assert await held(changes, "b", "one") == 1
+    assert await held(changes, "c", "two") == half // 2
+    await changes.release([f"a{number}" for number in range(half - 1)], "one")
+    await changes.hold(None, "d", "two")
+
+
+async def test_who_is_alone_may_have_all_subscriptions(changes, watch):
+    assert await held(changes, "a") == MAX_HELD
+
+
+async def test_what_was_written_here_only_others_hear_of(changes):
+    ear, shared = Ear(), []
+    changes.join(ear)
+    changes.on_subscribe = Watch().begin
+    await changes.hold(None, "a")
+    changes.wrote("a")
+    changes.share = shared.append
+    changes.wrote("a")
+    assert (ear.heard, shared) == ([], [Change("written", "a")])
+
+
+async def test_what_another_replica_tells_of_concerns_what_is_held_here(changes):
+    ear = Ear()
+    changes.join(ear)
+    changes.on_subscribe = Watch().begin
+    for key in ("a", "b"):
+        await changes.hold(None, key)
+    changes.heard(Change("written", "a"))
+    changes.heard(Change("resource", "b", "b#part"))
+    changes.heard(Change("resource", "c"))
+    changes.on_heard = lambda change: ("b", "c") if change.uri == "a" else ()
+    changes.heard(Change("written", "a"))
+    changes.heard(Change("resource", "b"))
+    assert ear.heard == [Change("resource", "a"), Change("resource", "b", "b#part"), Change("resource", "b")]
+
+
+async def test_anything_may_have_changed(changes):
+    ear = Ear()
+    changes.join(ear)
+    changes.on_subscribe = Watch().begin
+    await changes.hold(None, "a")
+    changes.look_again()
+    lists = [Change(name) for name in ("tools", "prompts", "resources")]
+    assert sorted(ear.heard, key=str) == sorted([*lists, Change("resource", "a")], key=str)

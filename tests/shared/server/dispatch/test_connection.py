@@ -1,0 +1,334 @@
+"""The loop between a transport and a session: cancelling, draining, slow peers, and that nothing is left."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from shared import Context
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Notification, Request, Response
+from shared.server.dispatch.connection import MANY_CHANGES, serve
+from shared.server.dispatch.limits import Limits
+from shared.testing import connected
+from shared.transports.memory import memory_pair
+from tests.quiet import quiet
+from tests.shared.server.peer import ERAS, PATIENCE, server, talking
+from tests.wire import with_envelope
+
+
+class Work:
+    """A server with calls that wait, and what became of them."""
+
+    def __init__(self, **limits):
+        self.log = []
+        self.go = anyio.Event()
+        self.app = server()
+        self.app.limits = Limits(**limits)
+        for tool in (self.wait, self.stubborn, self.quick, self.many):
+            self.app.tool()(tool)
+
+    async def wait(self, name: str = "") -> str:
+        """Waits until it may go."""
+        self.log.append(f"+{name}")
+        try:
+            await self.go.wait()
+        finally:
+            self.log.append(f"-{name}")
+        return name
+
+    async def stubborn(self) -> str:
+        """Ends late, whatever happens."""
+        with anyio.CancelScope(shield=True):
+            await self.go.wait()
+        return "late"
+
+    async def quick(self) -> str:
+        """Is quick."""
+        return "done"
+
+    async def many(self, ctx: Context[None], reports: int) -> str:
+        """Reports much."""
+        for number in range(reports):
+            await ctx.progress(number)
+            self.log.append(number)
+        return "done"
+
+
+# Cancelling
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_cancelled_call_is_stopped_and_not_answered(version):
+    work = Work()
+    async with talking(work.app, version) as peer:
+        id_ = await peer.start("wait", name="a")
+        await quiet()
+        await peer.cancel(id_)
+        await quiet()
+        assert work.log == ["+a", "-a"]
+        assert await peer.text("quick") == "done"
+        assert peer.unclaimed == []
+
+
+async def test_a_result_that_comes_after_the_cancellation_is_dropped_and_answers_no_new_call_with_its_id():
+    work = Work()
+    async with talking(work.app) as peer:
+        await peer.begin("tools/call", {"name": "stubborn"}, id=7)
+        await quiet()
+        await peer.cancel(7)
+        await peer.begin("tools/call", {"name": "wait", "arguments": {"name": "new"}}, id=7)
+        await quiet()
+        work.go.set()
+        assert (await peer.answer(7))["result"]["content"][0]["text"] == "new"
+        assert await peer.text("quick") == "done"
+        assert peer.unclaimed == []
+
+
+class Bursts:
+    """A transport that hands over several messages at once, as a pipe may."""
+
+    def __init__(self, *bursts):
+        self.bursts = list(bursts)
+        self.sent = []
+
+    async def receive(self):
+        await quiet()
+        if not self.bursts:
+            raise anyio.EndOfStream
+        return self.bursts.pop(0)
+
+    async def send(self, outgoing):
+        self.sent += [one.message for one in outgoing if one.message is not None]
+
+
+def listen(id, *lists):
+    wanted = {f"{name}ListChanged": True for name in lists}
+    return Request(id, "subscriptions/listen", with_envelope({"notifications": wanted}))
+
+
+def cancelled(id):
+    return Notification("notifications/cancelled", {"requestId": id})
+
+
+async def served(app, *bursts):
+    transport = Bursts(*bursts)
+    with anyio.fail_after(PATIENCE):
+        async with app.open() as running:
+            await serve(running, transport)
+    return transport.sent
+
+
+async def test_a_streams_id_may_be_used_again_in_the_same_breath():
+    sent = await served(Work().app, [listen("s", "tools")], [cancelled("s"), listen("s", "tools")])
+    assert [type(message).__name__ for message in sent].count("Response") == 1
+    assert not any(getattr(message, "code", None) for message in sent)
+
+
+async def test_a_calls_id_may_be_used_again_in_the_same_breath():
+    call = Request(1, "tools/call", with_envelope({"name": "wait"}))
+    quick = Request(1, "tools/call", with_envelope({"name": "quick"}))
+    (answer,) = await served(Work().app, [call], [cancelled(1), quick])
+    assert isinstance(answer, Response)
+    assert answer.result["content"][0]["text"] == "done"
+
+
+async def test_a_call_cancelled_before_it_began_never_runs():
+    work = Work()
+    call = Request(1, "tools/call", with_envelope({"name": "wait"}))
+    assert await served(work.app, [call, cancelled(1)]) == []
+    assert work.log == []
+
+
+@pytest.mark.slow
+async def test_ten_thousand_cancellations_leave_nothing():
+    work = Work(concurrent_calls=10)
+    async with talking(work.app) as peer:
+        for number in range(10_000):
+            await peer.begin("tools/call", {"name": "wait"}, id=number)
+            await peer.cancel(number)
+        assert await peer.text("quick") == "done"
+        assert len(asyncio.all_tasks()) <= 4
+
+
+# The end
+
+
+@pytest.mark.parametrize("at_once", [3, 1])
+async def test_calls_under_way_and_in_the_queue_are_finished_when_the_client_ends_its_side(at_once):
+    work = Work(concurrent_calls=at_once)
+    async with talking(work.app) as peer:
+        ids = [await peer.start("wait", name=str(number)) for number in range(3)]
+        peer.end.close_sending()
+        await quiet()
+        work.go.set()
+        texts = [(await peer.answer(id_))["result"]["content"][0]["text"] for id_ in ids]
+        assert texts == ["0", "1", "2"]
+        with pytest.raises(anyio.EndOfStream):
+            await peer.receive()
+
+
+async def test_a_call_that_does_not_end_is_given_up():
+    work = Work(drain_seconds=0.01)
+    async with talking(work.app) as peer:
+        await peer.start("wait", name="a")
+        await quiet()
+        peer.end.close_sending()
+        with pytest.raises(anyio.EndOfStream):
+            await peer.receive()
+    assert work.log == ["+a", "-a"]
+
+
+async def test_a_client_that_is_gone_has_its_calls_cancelled():
+    work = Work()
+    async with work.app.open() as running:
+        async with talking(running) as peer:
+            await peer.start("wait", name="a")
+            await quiet()
+            peer.end.close()
+            await quiet()
+            assert running.changes._listeners  # nobody but the bus itself knows whom it still tells
+            work.go.set()
+        assert work.log == ["+a", "-a"]
+        assert not running.changes._listeners
+
+
+async def test_a_broken_connection_cancels_what_is_under_way():
+    class Broken(Bursts):
+        async def receive(self):
+            await quiet()
+            if self.bursts:
+                return self.bursts.pop(0)
+            raise anyio.BrokenResourceError
+
+    work = Work()
+    call = Request(1, "tools/call", with_envelope({"name": "wait", "arguments": {"name": "a"}}))
+    with anyio.fail_after(PATIENCE):
+        async with work.app.open() as running:
+            await serve(running, Broken([call]))
+    assert work.log == ["+a", "-a"]
+
+
+@pytest.mark.slow
+async def test_a_thousand_connections_leave_nothing():
+    work, before = Work(), len(asyncio.all_tasks())
+    work.go.set()
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": with_envelope({"name": "quick"})}
+    async with work.app.open() as running:
+        for _ in range(1_000):
+            async with connected(running) as end:
+                await end.send_bytes(json.dumps(call).encode())
+                assert isinstance(decode(await end.receive_bytes()), Response)
+        assert len(asyncio.all_tasks()) == before
+        assert not running.changes._listeners
+        assert running.changes.held == 0
+
+
+# Slow peers
+
+
+class Slow:
+    """A client's end that takes nothing until it is told to."""
+
+    def __init__(self, end, running):
+        self.end = end
+        self.running = running
+
+    async def push(self, message):
+        await self.end.send_bytes(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    async def take(self, count):
+        return [decode(await self.end.receive_bytes()) for _ in range(count)]
+
+
+@asynccontextmanager
+async def slowly(app):
+    ours, theirs = memory_pair(0)
+    with anyio.fail_after(PATIENCE):
+        async with app.open() as running, anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, running, theirs)
+            yield Slow(ours, running)
+            ours.close()
+    theirs.close()
+
+
+def ping(number):
+    return {"id": number, "method": "tools/call", "params": with_envelope({"name": "quick"})}
+
+
+async def test_a_peer_that_takes_nothing_is_read_from_no_more_and_then_again():
+    pushed = []
+
+    async def push_all(slow):
+        for number in range(100):
+            await slow.push(ping(number))
+            pushed.append(number)
+
+    async with slowly(Work(waiting_messages=10).app) as slow, anyio.create_task_group() as tasks:
+        tasks.start_soon(push_all, slow)
+        await quiet()
+        assert len(pushed) < 40
+        answers = await slow.take(100)
+    assert sorted(answer.id for answer in answers) == list(range(100))
+
+
+async def test_a_handler_that_reports_faster_than_the_peer_takes_waits():
+    work = Work(waiting_messages=10)
+    async with slowly(work.app) as slow:
+        call = {"name": "many", "arguments": {"reports": 1_000}}
+        await slow.push({"id": 1, "method": "tools/call", "params": with_envelope(call, progressToken=1)})
+        await quiet()
+        assert len(work.log) < 30
+        *reports, answer = await slow.take(1_001)
+    assert [report.params["progress"] for report in reports] == list(range(1_000))
+    assert isinstance(answer, Response)
+
+
+async def test_cancelling_gets_through_to_a_peer_that_takes_nothing():
+    work = Work()
+    async with slowly(work.app) as slow:
+        await slow.push({"id": 1, "method": "tools/call", "params": with_envelope({"name": "wait"})})
+        for number in range(2, 5):
+            await slow.push(ping(number))
+        await slow.push({"method": "notifications/cancelled", "params": {"requestId": 1}})
+        await quiet()
+        assert work.log == ["+", "-"]
+
+
+async def test_a_change_that_comes_while_the_peer_is_behind_is_told_later():
+    work = Work(waiting_messages=1)
+    async with slowly(work.app) as slow:
+        params = with_envelope({"notifications": {"toolsListChanged": True}})
+        await slow.push({"id": "s", "method": "subscriptions/listen", "params": params})
+        await slow.take(1)
+        for number in range(3):
+            await slow.push(ping(number))
+        await quiet()
+        for _ in range(100):
+            slow.running.changes.tools()
+        messages = await slow.take(4)
+    methods = [getattr(message, "method", None) for message in messages]
+    assert methods.count("notifications/tools/list_changed") == 1
+
+
+# Changes
+
+
+async def test_where_many_changes_wait_parts_are_told_as_their_whole():
+    app = server()
+    app.on_subscribe(lambda _ctx, uri: _key(uri))
+    async with app.open() as running:
+        connection = running.connect(None, lambda: None)
+        await running.changes.hold(None, "memo://all")
+        connection.session.subscriptions.subscribe("memo://all", "memo://all")
+        for number in range(MANY_CHANGES + 10):
+            running.changes.resource("memo://all", f"memo://all/{number}")
+        told = [one.message.params["uri"] for one in connection.outgoing()]
+        assert told == [*(f"memo://all/{number}" for number in range(MANY_CHANGES)), "memo://all"]
+        await connection.close()
+
+
+async def _key(uri):
+    return uri

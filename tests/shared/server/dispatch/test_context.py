@@ -1,0 +1,286 @@
+"""What a handler may do besides returning a value, in both eras.
+
+How questions, progress and log lines read is in tests/transcripts: asking, rounds, progress and logging.
+"""
+
+import datetime as dt
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import anyio
+import pytest
+from pydantic import BaseModel, Field, create_model
+
+from shared import Context, MissingCapability, ToolError
+from shared.errors import DeclarationError
+from shared.protocol.session.questions import elicit_form
+from shared.protocol.shaping import shape_question
+from shared.protocol.versions import V2025_11_25
+from shared.server.dispatch.context import form_schema
+from tests import schemas
+from tests.quiet import quiet
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
+
+ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+MESSAGES = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
+BLUE = {"role": "assistant", "content": {"type": "text", "text": "blue"}, "model": "m"}
+ROOTS = {"roots": [{"uri": "file:///home", "name": "home"}]}
+ACCEPTED = {"action": "accept", "content": {"dish": "soup"}}
+
+
+class Order(BaseModel):
+    dish: Literal["soup", "salad"]
+    portions: int = Field(default=1, ge=1)
+
+
+def app_with(function: Any, **options: Any) -> Any:
+    app = server(**options)
+    app.tool()(function)
+    return app
+
+
+async def asked(peer, name, answers):
+    """The answer to a call of a tool that asks; `answers` are results by method."""
+    params = {"name": name, "arguments": {}}
+    if peer.version == STATELESS:
+        return await _asked_in_rounds(peer, params, answers)
+    id_ = await peer.begin("tools/call", params)
+    while "method" in (message := await peer.receive()):
+        if "id" in message:
+            await peer.reply(message["id"], answers[message["method"]])
+    assert message["id"] == id_
+    return message
+
+
+async def _asked_in_rounds(peer, params, answers):
+    while True:
+        answer = await peer.request("tools/call", params)
+        result = answer.get("result", {})
+        if result.get("resultType") != "input_required":
+            return answer
+        responses = {key: answers[one["method"]] for key, one in result["inputRequests"].items()}
+        params = {**params, "inputResponses": responses, "requestState": result["requestState"]}
+
+
+async def said(function, answers, version):
+    async with talking(app_with(function), version, ALL) as peer:
+        answer = await asked(peer, function.__name__, answers)
+    return answer["result"]["content"][0]["text"]
+
+
+# Asking, the same handler in both eras
+
+
+async def order(ctx: Context[None]) -> str:
+    """Asks for a form."""
+    answer = await ctx.ask("order", "What?", Order)
+    return f"{answer.action} {answer.data}"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_what_may_be_asked_may_be_asked_in_a_task(version):
+    async def everything(ctx: Context[None]) -> str:
+        """Asks in a task group."""
+        found = []
+
+        async def one() -> None:
+            found.append((await ctx.ask("order", "What?", Order)).data.dish)
+            found.append((await ctx.ask_to_visit("v", "Please.", "https://example.org")).action)
+            found.append((await ctx.sample("c", MESSAGES)).text)
+            found.append((await ctx.roots())[0].name)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(one)
+        return " ".join(found)
+
+    answers = {"elicitation/create": ACCEPTED, "roots/list": ROOTS, "sampling/createMessage": BLUE}
+    assert await said(everything, answers, version) == "soup accept blue home"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_handler_may_do_without_what_the_client_lacks(version):
+    async def modest(ctx: Context[None]) -> str:
+        """Asks if it may."""
+        try:
+            return (await ctx.roots())[0].uri
+        except MissingCapability:
+            return "nowhere"
+
+    async with talking(app_with(modest), version) as peer:
+        assert await peer.text("modest") == "nowhere"
+
+
+async def test_a_client_that_refuses_ends_the_call_without_its_words():
+    async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
+        id_ = await peer.start("order")
+        question = await peer.receive()
+        error = {"code": -1, "message": "rejected"}
+        await peer.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
+        answer = await peer.answer(id_)
+        assert answer["error"] == {"code": -32603, "message": "the client refused elicitation/create"}
+        id_ = await peer.start("order")
+        question = await peer.receive()
+        no_unicode = {"action": "accept", "content": {"colour": "\ud83d"}}
+        await peer.reply(question["id"], no_unicode)
+        assert (await peer.answer(id_))["error"]["code"] == -32603
+        id_ = await peer.start("order")
+        await peer.reply((await peer.receive())["id"], {"action": "accept"})  # without content
+        assert (await peer.answer(id_))["error"]["code"] == -32602
+
+
+async def test_a_question_is_withdrawn_when_the_handler_no_longer_waits():
+    async def impatient(ctx: Context[None]) -> str:
+        """Waits for a moment."""
+        with anyio.move_on_after(0):
+            await ctx.roots()
+        return "went on"
+
+    async with talking(app_with(impatient), NEWEST_HANDSHAKE, ALL) as peer:
+        assert await peer.text("impatient") == "went on"
+        methods = [message["method"] for message in peer.others]
+    assert methods[-1:] == ["notifications/cancelled"]
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_progress_arrives_while_the_call_runs(version):
+    told = anyio.Event()
+
+    async def slow(ctx: Context[None]) -> str:
+        """Reports, and waits."""
+        await ctx.progress(1, 2, "half")
+        await told.wait()
+        return ""
+
+    async with talking(app_with(slow), version) as peer:
+        await peer.begin("tools/call", {"name": "slow"}, progressToken="t")
+        report = await peer.other("notifications/progress")
+        told.set()
+    assert report["params"] == {"progressToken": "t", "progress": 1, "total": 2, "message": "half"}
+
+
+# Failing
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_an_error_raised_in_a_task_counts_as_raised(version):
+    async def tasks() -> str:
+        """Fails in a task group."""
+
+        async def one() -> None:
+            raise ToolError("no paper")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(one)
+        return ""
+
+    async with talking(app_with(tasks), version) as peer:
+        result = (await peer.call("tasks"))["result"]
+    assert (result["isError"], result["content"][0]["text"]) == (True, "no paper")
+
+
+async def test_an_unforeseen_error_is_logged_and_told_without_detail(caplog):
+    async def crash() -> str:
+        """Crashes."""
+        raise RuntimeError("secret")
+
+    async with talking(app_with(crash)) as peer:
+        answer = await peer.call("crash")
+    assert answer["error"] == {"code": -32603, "message": "internal error"}
+    assert "secret" in caplog.text
+
+
+async def test_an_author_may_say_what_an_error_of_theirs_means():
+    class Jam(Exception):
+        pass
+
+    class SmallJam(Jam):
+        pass
+
+    async def prints() -> str:
+        """Jams."""
+        raise SmallJam("tray 2")
+
+    app = app_with(prints)
+    app.error(Jam)(lambda error: ToolError(f"paper jam: {error}"))
+    async with talking(app) as peer:
+        assert await peer.text("prints") == "paper jam: tray 2"
+
+
+async def test_the_state_is_what_the_lifespan_yielded():
+    async def state(ctx: Context[list[str]]) -> str:
+        """Says its state."""
+        return str(ctx.state)
+
+    log = ["begun"]
+    app = app_with(state)
+
+    @app.lifespan
+    async def opening(settings):
+        yield log
+        log.append("ended")
+
+    async with talking(app) as peer:
+        assert await peer.text("state") == "['begun']"
+    await quiet()
+    assert log == ["begun", "ended"]
+
+
+# Models as forms
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Inner(BaseModel):
+    a: int
+
+
+def form(kind, default=...):
+    return create_model("Form", field=(kind, default))
+
+
+def field(kind, default=...):
+    return form_schema(form(kind, default))["properties"]["field"]
+
+
+FITTING = [
+    (str, {"type": "string"}),
+    (Annotated[str, Field(min_length=1, max_length=5)], {"type": "string", "minLength": 1, "maxLength": 5}),
+    (Annotated[str, Field(description="Why", title="T")], {"type": "string", "description": "Why", "title": "T"}),
+    (dt.date, {"type": "string", "format": "date"}),
+    (dt.datetime, {"type": "string", "format": "date-time"}),
+    (int, {"type": "integer"}),
+    (Annotated[float, Field(ge=0, le=1)], {"type": "number", "minimum": 0, "maximum": 1}),
+    (bool, {"type": "boolean"}),
+    (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
+    (Literal["a"], {"type": "string", "enum": ["a"]}),
+    (list[Literal["a", "b"]], {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}),
+]
+
+
+def test_what_a_form_can_show():
+    assert [(kind, field(kind)) for kind, _ in FITTING] == FITTING
+
+
+@schemas.requires_spec
+def test_forms_fit_the_official_schema():
+    for kind, _ in FITTING:
+        question = elicit_form("?", form_schema(form(kind)))
+        params = shape_question(question.method, question.params, V2025_11_25)
+        schemas.check({"jsonrpc": "2.0", "id": 1, "method": question.method, "params": params}, "2025-11-25")
+
+
+def test_what_no_form_can_show_is_refused_by_name():
+    for kind in (
+        *(Inner, Colour, dict[str, int], list[str], list[int], int | str, dt.timedelta, dt.time, bytes),
+        *(Annotated[int, Field(gt=0)], Annotated[int, Field(multiple_of=2)], Annotated[str, Field(pattern="a")]),
+    ):
+        with pytest.raises(DeclarationError, match=r"Form\.field"):
+            form_schema(form(kind))
+
+
+def test_a_field_with_a_default_is_not_required():
+    assert form_schema(form(int, 5)) == {"type": "object", "properties": {"field": {"type": "integer", "default": 5}}}
+    assert form_schema(form(int))["required"] == ["field"]
+    assert field(str | None, None) == {"type": "string"}  # it may be left out

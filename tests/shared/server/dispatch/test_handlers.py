@@ -1,0 +1,70 @@
+"""Lists that are made once: when a page is the same object, and when it is made anew."""
+
+import pytest
+
+from shared.errors import InvalidParams
+from shared.protocol.signing import Signer
+from shared.server.dispatch.handlers import Listings
+from tests.shared.server.peer import ERAS, server, talking
+
+SIGNER = Signer(b"key")
+ENTRIES = [{"name": name} for name in "abc"]
+
+
+def page(listings, entries=ENTRIES, cursor=None, size=2):
+    return listings.page("tools", list(entries), cursor, size=size, signer=SIGNER)
+
+
+def test_a_page_is_made_once_as_long_as_its_entries_are_the_same():
+    listings = Listings()
+    first = page(listings)
+    assert first["tools"] == ENTRIES[:2]
+    assert page(listings) is first
+    second = page(listings, cursor=first["nextCursor"])
+    assert second["tools"] == ENTRIES[2:]
+    assert "nextCursor" not in second
+    assert page(listings, cursor=first["nextCursor"]) is second
+
+
+def test_other_entries_or_another_size_make_another_page():
+    listings = Listings()
+    first = page(listings)
+    assert page(listings, ENTRIES[1:])["tools"] == ENTRIES[1:]
+    assert page(listings)["tools"] == first["tools"]
+    assert page(listings, size=3)["tools"] == ENTRIES
+
+
+def test_lists_have_pages_of_their_own():
+    listings = Listings()
+    cursor = page(listings)["nextCursor"]
+    assert listings.page("prompts", ENTRIES, None, size=2, signer=SIGNER)["prompts"] == ENTRIES[:2]
+    with pytest.raises(InvalidParams):
+        listings.page("prompts", ENTRIES, cursor, size=2, signer=SIGNER)
+
+
+def test_an_empty_list():
+    assert page(Listings(), [])["tools"] == []
+
+
+async def one() -> str:
+    """One."""
+    return ""
+
+
+async def two() -> str:
+    """Two."""
+    return ""
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_tool_that_comes_or_goes_while_the_server_runs_is_seen(version):
+    app = server()
+    app.tool()(one)
+    async with app.open() as running, talking(running, version) as peer:
+        features = running.features
+        changes = (lambda: None, lambda: features.tool()(two), lambda: features.tools.remove("one"))
+        for change, names in zip(changes, ("one", "one two", "two"), strict=True):
+            change()
+            for _ in range(2):
+                tools = (await peer.request("tools/list"))["result"]["tools"]
+                assert " ".join(tool["name"] for tool in tools) == names

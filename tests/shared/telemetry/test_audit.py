@@ -1,0 +1,330 @@
+"""What is written down of calls and refusals, through the real door, and what happens where it can't be."""
+
+import errno
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.errors import InsufficientScope
+from shared.extensions.tasks import tasks
+from shared.protocol.http.rules import refuse
+from shared.protocol.identity import Principal
+from shared.protocol.types.base import Implementation
+from shared.protocol.types.tasks import TASKS
+from shared.server.dispatch.context import Context
+from shared.server.server import Server
+from shared.telemetry.audit import MOST_REFUSED, Audit, audited
+from shared.telemetry.audit_file import AuditFile
+from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
+from tests.shared.server.peer import talking
+from tests.shared.transports.http.http_wire import STATELESS, Json, Site, listening
+from tests.shared.transports.http.web_socket import web_socket
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+TRACEPARENT = f"00-{TRACE}-b7ad6b7169203331-01"
+ADA = {"Authorization": "Bearer ada"}
+
+
+class Disk:
+    """A file that can be full."""
+
+    def __init__(self) -> None:
+        self.lines: list[Json] = []
+        self.is_full = False
+        self.now = 1_000.0
+
+    def clock(self) -> float:
+        """A clock that is set by hand."""
+        return self.now
+
+    def write(self, line: bytes) -> None:
+        assert line.endswith(b"\n")
+        assert line.count(b"\n") == 1
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.lines.append(json.loads(line))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def make_server() -> Server[Any]:
+    app = Server[Any](Implementation(name="sample", version="7"))
+
+    @app.tool()
+    async def echo(text: str, password: str = "") -> str:
+        """Give back what came."""
+        if text == "forbidden":
+            raise InsufficientScope(["sample:write"])
+        if text == "broken":
+            raise RuntimeError("secret detail")
+        return text + password[:0]
+
+    @app.tool()
+    async def wait(ctx: Context[Any]) -> str:
+        """Wait for ever."""
+        await anyio.sleep_forever()
+        return ""
+
+    @app.resource("memo://{name}")
+    async def memo(name: str) -> str:
+        """A memo."""
+        return name
+
+    @app.prompt()
+    async def greet(name: str) -> str:
+        """Greet somebody."""
+        return f"Hello {name}"
+
+    return app
+
+
+@asynccontextmanager
+async def recorded(
+    disk: Disk, *, arguments: bool = False, required: bool = False, **options: Any
+) -> AsyncIterator[Site]:
+    """A server that writes down what it does."""
+    audit = Audit(disk, arguments=arguments, required=required, clock=disk.clock)  # type: ignore[arg-type]
+    opened = make_server().open(extensions=[audited(audit, "sample")])
+    async with opened as running, listening(running, audit=audit, **options) as site:
+        yield site
+    audit.close()
+
+
+async def ask(site: Site, method: str, params: Json, headers: Json | None = None, **meta: Any) -> int:
+    message, routing = site.stateless(method, params, **meta)
+    return (await site.post(message, {**routing, **(headers or {})})).status_code
+
+
+def echo(text: str, **more: Any) -> Json:
+    return {"name": "echo", "arguments": {"text": text, **more}}
+
+
+async def test_a_call_is_one_line() -> None:
+    disk = Disk()
+    async with recorded(disk, tokens=("ada",)) as site:
+        info = {"name": "probe", "version": "1"}
+        meta = {"io.modelcontextprotocol/clientInfo": info, "traceparent": TRACEPARENT}
+        assert await ask(site, "tools/call", echo("x"), ADA, **meta) == 200
+    (line,) = disk.lines
+    digest = sha256(b'{"text":"x"}').hexdigest()
+    assert line.pop("time").endswith("Z")
+    assert line.pop("ms") > 0
+    assert line.pop("bytes_in") > 0
+    assert line.pop("bytes_out") > 0
+    assert line == {
+        "principal": f"token-{sha256(b'ada').hexdigest()[:12]}",
+        "address": "127.0.0.1",
+        "trace": TRACE,
+        "client": "probe",
+        "server": "sample",
+        "method": "tools/call",
+        "tool": "echo",
+        "arguments_sha256": digest,
+        "outcome": "ok",
+    }
+
+
+async def test_what_is_read_and_prompted_is_named() -> None:
+    disk = Disk()
+    async with recorded(disk) as site:
+        await ask(site, "resources/read", {"uri": "memo://a"})
+        await ask(site, "prompts/get", {"name": "greet", "arguments": {"name": "Ada"}})
+    assert [(one["method"], one.get("uri"), one.get("prompt")) for one in disk.lines] == [
+        ("resources/read", "memo://a", None),
+        ("prompts/get", None, "greet"),
+    ]
+
+
+async def test_arguments_are_written_without_secrets() -> None:
+    disk = Disk()
+    async with recorded(disk, arguments=True) as site:
+        await ask(site, "tools/call", echo("Bearer abcdefghijkl", password="pw"))
+    assert disk.lines[0]["arguments"] == {"text": "Bearer [redacted]", "password": "[redacted]"}
+    assert "arguments_sha256" not in disk.lines[0]
+
+
+async def test_what_failed_says_how() -> None:
+    disk = Disk()
+    async with recorded(disk) as site:
+        for text in ("forbidden", "broken", 7):
+            await ask(site, "tools/call", {"name": "echo", "arguments": {"text": text}})
+    assert [one["outcome"] for one in disk.lines] == ["insufficient_scope", "error", "error"]
+    assert "secret detail" not in json.dumps(disk.lines)
+
+
+async def test_a_call_that_was_cancelled_says_so() -> None:
+    disk = Disk()
+    async with recorded(disk) as site, web_socket(site) as socket:
+        await socket.initialize()
+        await socket.send(site.message("tools/call", {"name": "wait", "arguments": {}}, id=9))
+        await socket.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}})
+        await socket.send(site.message("tools/call", echo("x"), id=10))
+        assert json.loads((await socket.next()).data)["id"] == 10
+    assert sorted((one["tool"], one["outcome"]) for one in disk.lines) == [("echo", "ok"), ("wait", "cancelled")]
+
+
+async def test_sessions_are_told_by_a_digest() -> None:
+    disk = Disk()
+    async with recorded(disk) as site:
+        session = await site.initialize()
+        await site.post(site.message("tools/call", echo("x")), session)
+    (line,) = disk.lines
+    assert line["session"] == sha256(session["Mcp-Session-Id"].encode()).hexdigest()[:16]
+    assert session["Mcp-Session-Id"] not in json.dumps(line)
+
+
+async def test_refusals_are_written_down() -> None:
+    disk = Disk()
+    async with recorded(disk, tokens=("ada",)) as site:
+        await ask(site, "tools/call", echo("x"), {"Authorization": "Bearer wrong-token"})
+        await ask(site, "tools/call", echo("x"), {"Origin": "http://evil.example"})
+        await ask(site, "tools/call", echo("x"), {**ADA, "Content-Type": "text/plain"})
+    told = [(one["outcome"], one["status"], one["server"], "principal" in one) for one in disk.lines]
+    assert told == [
+        ("refused", 401, "sample", False),
+        ("refused", 403, "sample", False),
+        ("refused", 415, "sample", True),
+    ]
+    assert "wrong-token" not in json.dumps(disk.lines)
+
+
+async def test_a_flood_is_one_line_a_second() -> None:
+    disk = Disk()
+    limits = EndpointLimits(clients=ClientLimits(per_second=0.001, burst=1))
+    async with recorded(disk, limits=limits) as site:
+        for _ in range(20):
+            await ask(site, "tools/call", echo("x"))
+        disk.now += 1
+        await ask(site, "tools/call", echo("x"))
+    # What was done, the first that was refused, how many more were, and one of another second.
+    assert [one.get("times") for one in disk.lines] == [None, None, 18, None]
+
+
+async def test_who_is_nobody_fills_no_log() -> None:
+    disk = Disk()
+    async with recorded(disk, tokens=("ada",)) as site:
+        for path in ("/mcp", "/metrics", "/elsewhere"):
+            for number in range(10):
+                await site.client.get(path, headers={"Authorization": f"Bearer {number}"})
+    told = [(one["server"], one["status"], one.get("times")) for one in disk.lines]
+    assert told == [("sample", 401, None), ("http", 401, None), ("sample", 401, 9), ("http", 401, 19)]
+
+
+async def test_what_one_client_has_too_much_of_is_written_down_everywhere() -> None:
+    disk = Disk()
+    limits = EndpointLimits(clients=ClientLimits(per_second=0.001, burst=4, calls=1))
+    async with recorded(disk, limits=limits) as site, web_socket(site) as socket:
+        await socket.initialize()
+        for number in range(3):
+            await socket.send(site.message("tools/call", {"name": "wait", "arguments": {}}, id=number))
+        for _ in range(2):
+            assert "error" in json.loads((await socket.next()).data)
+    refused = [one["reason"].partition(";")[0] for one in disk.lines if one["outcome"] == "refused"]
+    assert sorted(refused) == ["too many of your calls are under way", "too many requests"]
+
+
+async def test_on_a_full_disk_work_goes_on_and_what_is_lost_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    disk = Disk()
+    async with recorded(disk) as site:
+        disk.is_full = True
+        for _ in range(3):
+            assert await ask(site, "tools/call", echo("x")) == 200
+        said = (await site.client.get("/metrics")).text
+        disk.is_full = False
+        assert await ask(site, "tools/call", echo("y")) == 200
+    assert 'mcp_audit_unwritten_total{server="sample"} 3.0' in said
+    assert len(disk.lines) == 1
+    assert [one.levelname for one in caplog.records if one.name == "shared.audit"] == ["ERROR", "WARNING"]
+
+
+async def test_where_lines_are_required_no_work_is_taken_on_until_they_are_written() -> None:
+    disk = Disk()
+    async with recorded(disk, required=True) as site:
+        disk.is_full = True
+        assert await ask(site, "tools/call", echo("x")) == 200
+        for _ in range(3):
+            assert await ask(site, "tools/call", echo("x")) == 503
+        disk.is_full = False
+        assert await ask(site, "tools/call", echo("x")) == 503
+        disk.now += 1
+        assert await ask(site, "tools/call", echo("y")) == 200
+    assert len(disk.lines) == 2
+
+
+async def test_where_there_are_no_statuses_it_is_an_error() -> None:
+    disk = Disk()
+    async with recorded(disk, required=True) as site, web_socket(site) as socket:
+        await socket.initialize()
+        disk.is_full = True
+        answers = []
+        for _ in range(2):
+            await socket.send(site.message("tools/call", echo("x")))
+            answers.append(json.loads((await socket.next()).data))
+    assert "result" in answers[0]
+    assert answers[1]["error"]["code"] == -32603
+
+
+def test_what_waits_is_written_at_the_end() -> None:
+    disk = Disk()
+    disk.is_full = True
+    audit = Audit(disk, required=True, clock=disk.clock)  # type: ignore[arg-type]
+    for number in range(3):
+        audit.write({"number": number})
+    assert audit.is_blocked
+    disk.is_full = False
+    audit.close()
+    assert [one["number"] for one in disk.lines] == [0, 1, 2]
+
+
+def test_what_is_refused_takes_no_place_of_what_was_done() -> None:
+    disk = Disk()
+    disk.is_full = True
+    audit = Audit(disk, required=True, clock=disk.clock)  # type: ignore[arg-type]
+    for _ in range(MOST_REFUSED + 1):
+        audit.refused("sample", refuse(403, "not yours"), Principal("a", "ada"))
+    audit.write({"tool": "drop_table"})
+    disk.is_full = False
+    audit.close()
+    assert (len(disk.lines), disk.lines[-1].get("tool"), audit.lost) == (MOST_REFUSED + 1, "drop_table", 1)
+
+
+async def test_a_task_has_its_line_whatever_begins_when_it_gives_its_place_up() -> None:
+    disk, release = Disk(), anyio.Event()
+    audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
+    app = make_server()
+    app.limits = replace(app.limits, concurrent_calls=1)
+
+    @app.tool(task="optional")
+    async def last() -> str:
+        """Last until it is released."""
+        await release.wait()
+        return "done"
+
+    extensions = [tasks(after_seconds=0.0), audited(audit, "sample")]
+    able = {"extensions": {TASKS: {}}}
+    async with app.open(extensions=extensions) as running, talking(running, STATELESS, able) as peer:
+        first = await peer.start("last")
+        echoed = await peer.start("echo", text="x")
+        await peer.answer(first)
+        await peer.answer(echoed)
+        release.set()
+        await running.calls.drain()
+    assert [one["tool"] for one in disk.lines] == ["echo", "last"]
+
+
+def test_any_text_can_be_written(tmp_path: Path) -> None:
+    audit = Audit(AuditFile(tmp_path / "audit"))
+    audit.write({"text": "\ud800\n\u2028", "number": float("nan"), "most": [float("inf")], "other": object()})
+    audit.close()
+    (line,) = (tmp_path / "audit").read_bytes().splitlines()
+    assert (b"NaN" in line, b"Infinity" in line) == (True, True)
+    json.loads(line, parse_constant=pytest.fail)

@@ -1,0 +1,72 @@
+"""How often a program of ours looks for garbage, in a process of its own, since it concerns all of one; and memory is
+given back, or nothing happens: the call is safe anywhere.
+"""
+
+import ctypes
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.telemetry import footprint
+from shared.telemetry.footprint import BETWEEN_COLLECTIONS
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = """
+import gc
+from shared.telemetry.footprint import settle
+gc.disable()
+settle()
+print(gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 1_000)
+"""
+
+
+def test_what_is_loaded_is_not_looked_at_again_and_what_is_new_less_often() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    assert said.split() == ["True", str(BETWEEN_COLLECTIONS), "True"]
+
+
+SPARE = """
+import asyncio, sys
+from shared.telemetry.footprint import fill_free_lists
+
+async def main():
+    loop = asyncio.get_running_loop()
+    futures = [loop.create_future() for _ in range(200)]
+    waits = [None] * 200
+    fill_free_lists()
+    await asyncio.sleep(0.01)
+    before = sys.getallocatedblocks()
+    for number, future in enumerate(futures):
+        waits[number] = future.__await__()
+    print(sys.getallocatedblocks() - before)
+
+asyncio.run(main())
+"""
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4_096
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "malloc_trim"),
+    reason="the C library has no malloc_trim: run this on a Linux with glibc",
+)
+def test_what_is_free_between_what_is_used_is_given_back() -> None:
+    # Below the size from which the library asks the system for each block by itself.
+    blocks = [bytearray(100_000) for _ in range(500)]
+    kept = blocks[::50]
+    before = resident()
+    del blocks
+    footprint.give_back()
+    assert before - resident() > 30_000_000
+    assert len(kept) == 10
+
+
+def test_what_the_event_loop_keeps_for_later_is_there_from_the_start() -> None:
+    done = subprocess.run([sys.executable, "-c", SPARE], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert int(done.stdout) < 20, done.stderr

@@ -1,0 +1,86 @@
+"""A worker's line to its parent, with a test at the other end."""
+
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+
+from shared.telemetry import siblings as module
+from shared.telemetry.siblings import Siblings, Whole, line
+from tests.shared.telemetry.test_merged import figures
+
+
+@asynccontextmanager
+async def attended() -> AsyncIterator[tuple[Siblings, SocketStream, anyio.Event]]:
+    """A worker, the parent's end of its line, and what is set when it is to end."""
+    ours, theirs = socket.socketpair()
+    worker, stop = Siblings(2, theirs), anyio.Event()
+    worker.figures = lambda: [figures()]
+    async with await SocketStream.from_socket(ours) as parent, anyio.create_task_group() as tasks:
+        tasks.start_soon(worker.attend, stop.set)
+        with anyio.fail_after(20):
+            yield worker, parent, stop
+        tasks.cancel_scope.cancel()
+    theirs.close()
+
+
+async def heard(parent: SocketStream) -> Any:
+    data = b""
+    while not data.endswith(b"\n"):
+        data += await parent.receive()
+    return json.loads(data.split(b"\n")[-2])
+
+
+async def test_it_says_that_it_serves_and_for_how_long_it_drains() -> None:
+    async with attended() as (worker, parent, _):
+        worker.drain_seconds = 1.5
+        worker.began("listening")
+        assert await heard(parent) == {"ready": "listening", "drain": 1.5}
+
+
+async def test_it_tells_its_counts_when_asked_and_at_its_end() -> None:
+    async with attended() as (worker, parent, _):
+        for byte in line(tell=True):
+            await parent.send(bytes([byte]))
+        assert (await heard(parent))["figures"][0]["sessions"] == 1
+        worker.end()
+        assert (await heard(parent))["figures"][0]["sessions"] == 1
+
+
+async def test_several_may_ask_for_the_counts_of_all() -> None:
+    async with attended() as (worker, parent, _):
+        wholes: dict[int, Whole] = {}
+
+        async def ask(number: int) -> None:
+            wholes[number] = await worker.all()
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(2):
+                tasks.start_soon(ask, number)
+                assert await heard(parent) == {"ask": number}
+            # Nobody waits for this one.
+            await parent.send(line(all=9, figures=[], processes={}, restarts=0))
+            for number in (1, 0):
+                await parent.send(line(all=number, figures=[], processes={"1": 7}, restarts=number))
+        assert wholes == {number: Whole([], {"1": 7}, number) for number in range(2)}
+
+
+async def test_a_parent_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWER_SECONDS", 0.01)
+    async with attended() as (worker, _, _):
+        with pytest.raises(TimeoutError):
+            await worker.all()
+
+
+async def test_it_ends_where_the_parent_is_gone() -> None:
+    async with attended() as (worker, parent, stop):
+        await parent.aclose()
+        await stop.wait()
+        with pytest.raises(TimeoutError):
+            await worker.all()
+        worker.end()

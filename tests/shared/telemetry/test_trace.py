@@ -1,0 +1,126 @@
+"""The trace: every message as a JSON line, without secrets, for its owner only."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response
+from shared.telemetry.trace import Trace, redacted
+
+SECRETS = [
+    "token",
+    "accessToken",
+    "access_token",
+    "tokens",
+    "client_secret",
+    "password",
+    "passphrase",
+    "Authorization",
+]
+SECRETS += ["apiKey", "API_KEY", "api-key", "private_key", "Cookie", "Set-Cookie", "credentials"]
+HARMLESS = ["progressToken", "maxTokens", "text", "path", "key", "passed", "author"]
+
+
+def test_what_is_named_like_a_secret_is_hidden() -> None:
+    for key in SECRETS:
+        assert redacted({"a": [{key: {"deep": "x"}}], key: "y"}) == {"a": [{key: "[redacted]"}], key: "[redacted]"}
+
+
+def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
+    trace = Trace(tmp_path / "trace")
+    for server in ("one", "two"):
+        trace.of(server).received(Request(1, "ping"))
+    trace.received(Request(1, "ping"))
+    trace.close()
+    lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
+    assert [line.get("server") for line in lines] == ["one", "two", None]
+
+
+def test_what_is_not_stays() -> None:
+    for key in HARMLESS:
+        assert redacted({key: "x", "n": [1, True, None]}) == {key: "x", "n": [1, True, None]}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("curl -H 'Authorization: Bearer abc.def-123'", "curl -H 'Authorization: Bearer [redacted]'"),
+        ("bearer 0123456789abcdef==", "bearer [redacted]"),
+        ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [redacted]"),
+        ("https://me:hunter2@example.org/x@y", "https://me:[redacted]@example.org/x@y"),
+        ("https://example.org/a:b@c and bearer of", "https://example.org/a:b@c and bearer of"),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden(text: str, shown: str) -> None:
+    assert redacted([text]) == [shown]
+
+
+def traced(path: Path, *messages: tuple[str, Message]) -> list[dict[str, Any]]:
+    trace = Trace(path)
+    for direction, message in messages:
+        if direction == "received":
+            trace.received(message)
+        else:
+            trace.sent([Outgoing(message)])
+    trace.close()
+    trace.sent([Outgoing(Notification("late"))])
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_message_is_a_line(tmp_path: Path) -> None:
+    first, second = traced(
+        tmp_path / "trace", ("received", Request(1, "ping")), ("sent", Response(1, {"password": "x", "n": "\ud800"}))
+    )
+    assert first["received"] == {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
+    assert second["sent"]["result"] == {"password": "[redacted]", "n": "\ufffd"}
+    assert first["time"] <= second["time"]
+
+
+def test_what_was_refused_says_so(tmp_path: Path) -> None:
+    (line,) = traced(tmp_path / "trace", ("received", decode(b"{")))
+    assert line["refused"]["error"]["code"] == -32700
+    assert "received" not in line
+
+
+def test_what_is_nested_too_deeply_ends_nothing(tmp_path: Path) -> None:
+    value: dict[str, Any] = {}
+    for _ in range(220):
+        value = {"in": value}
+    first, second = traced(tmp_path / "trace", ("sent", Response(1, value)), ("sent", Response(2, {})))
+    assert isinstance(first["sent"], str)
+    assert second["sent"]["id"] == 2
+
+
+def test_a_file_that_is_there_is_added_to_and_closed_to_others(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    path.write_text("{}\n")
+    path.chmod(0o644)
+    assert len(traced(path, ("sent", Notification("x")))) == 2
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_new_file_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        traced(tmp_path / "trace")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "trace").stat().st_mode) == 0o600
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "no" / "such"):
+        with pytest.raises(OSError):
+            Trace(path)
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(ValueError, match="is not a regular file"):
+            Trace(path)
+    os.close(reader)

@@ -1,0 +1,44 @@
+"""Who asks for a span gets one from whoever collects them, and nothing where nobody does."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from shared.tracing import spans
+from shared.tracing.spans import Attributes, Kind, Span, span, trace_by
+
+
+class Collector:
+    def __init__(self) -> None:
+        self.seen: list[object] = []
+
+    @contextmanager
+    def __call__(self, name: str, attributes: Attributes, kind: Kind) -> Iterator[Span]:
+        self.seen.append((name, dict(attributes), kind))
+        yield self
+
+    def note(self, name: str, value: str | int | float | bool) -> None:
+        self.seen.append((name, value))
+
+    def fail(self, kind: str, message: str = "") -> None:
+        self.seen.append((kind, message))
+
+
+def test_a_span_is_that_of_who_collects_them() -> None:
+    collector = Collector()
+    trace_by(collector)
+    try:
+        with span("load", {"a": 1}, kind="client") as one:
+            one.note("b", 2)
+            one.fail("timeout")
+        assert spans.tracer is collector
+    finally:
+        trace_by(None)
+    assert collector.seen == [("load", {"a": 1}, "client"), ("b", 2), ("timeout", "")]
+
+
+def test_without_one_nothing_happens_and_nothing_is_made() -> None:
+    assert spans.tracer is None
+    assert span("a", {}) is span("b", {})
+    with span("a", {}) as one, span("b", {}) as other:
+        one.note("c", 1)
+        other.fail("d")

@@ -1,0 +1,48 @@
+"""W3C Trace Context: what is one, what is none, and what goes on to others."""
+
+from contextvars import copy_context
+
+from shared.tracing.trace_context import TraceContext, current, follow, read_trace_context, trace_meta
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+PARENT = f"00-{TRACE}-{SPAN}-01"
+
+
+def test_what_was_read_goes_on_as_it_was() -> None:
+    found = read_trace_context(PARENT, "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7")
+    assert found == TraceContext(TRACE, SPAN, "01", "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7")
+    assert found.carried() == {"traceparent": PARENT, "tracestate": found.state}
+    assert TraceContext(TRACE, SPAN, "00").carried() == {"traceparent": f"00-{TRACE}-{SPAN}-00"}
+
+
+NONE = [
+    *(None, 7, "", "t", PARENT.upper(), f"{PARENT}-more", f"{PARENT}\n", f"{PARENT}, {PARENT}"),
+    *(f"ff-{TRACE}-{SPAN}-01", f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01"),
+    *(f"00-{TRACE}-{SPAN}", f"00-{TRACE}-{SPAN}-0g", f"01-{TRACE}-{SPAN}-01-a\r\nx-other: 1"),
+]
+
+
+def test_what_is_none_counts_as_absent() -> None:
+    assert [parent for parent in NONE if read_trace_context(parent) is not None] == []
+    odd: list[dict[str, object]] = [{}, {"_meta": None}, {"_meta": {}}, {"_meta": ["traceparent"]}]
+    odd += [{"_meta": {"traceparent": parent}} for parent in NONE]
+    assert [params for params in odd if trace_meta(params) != {}] == []
+
+
+def test_a_later_version_is_read_as_far_as_it_is_known() -> None:
+    assert read_trace_context(f"cc-{TRACE}-{SPAN}-01-what.else") == TraceContext(TRACE, SPAN)
+
+
+def test_a_state_that_no_header_holds_is_dropped_alone() -> None:
+    for state in (7, "a=b\r\nx-other: 1", "ø=1", "a" * 3_000):
+        assert read_trace_context(PARENT, state) == TraceContext(TRACE, SPAN)
+
+
+def test_work_follows_the_request_that_names_a_span() -> None:
+    def work() -> TraceContext | None:
+        follow({"traceparent": PARENT})
+        follow({"traceparent": "none"})
+        return current.get()
+
+    assert copy_context().run(work) == TraceContext(TRACE, SPAN)
+    assert current.get() is None

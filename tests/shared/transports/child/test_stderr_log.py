@@ -1,0 +1,52 @@
+"""`StderrLog`: lines as they come, and no more of them than anybody reads."""
+
+import pytest
+
+from shared.transports.child.stderr_log import LINE_BYTES, LINES_A_SECOND, StderrLog
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def _logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_lines_are_logged_wherever_they_are_cut(size: int, caplog: pytest.LogCaptureFixture) -> None:
+    lines, text = StderrLog("server"), "one\r\n\n\ttwo é\nrest".encode()
+    for start in range(0, len(text), size):
+        lines.feed(text[start : start + size])
+    assert caplog.messages == ["server: one", "server: ", "server:     two é"]
+    lines.end()
+    assert caplog.messages[3:] == ["server: rest"]
+
+
+def test_a_long_line_is_cut(caplog: pytest.LogCaptureFixture) -> None:
+    lines = StderrLog("server")
+    for _ in range(3):
+        lines.feed(b"x" * LINE_BYTES)
+    lines.feed(b"\nnext\n")
+    assert caplog.messages == [f"server: {'x' * LINE_BYTES} ...", "server: next"]
+
+
+def test_what_is_left_out_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    lines = StderrLog("server", clock)
+    lines.feed(b"x\n" * (LINES_A_SECOND + 7))
+    assert len(caplog.messages) == LINES_A_SECOND
+    clock.now = 1.0
+    lines.feed(b"y\n")
+    assert caplog.messages[LINES_A_SECOND:] == ["server: lines left out: 7", "server: y"]
+
+
+def test_what_is_left_out_at_last_is_counted_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+    lines = StderrLog("server", Clock())
+    lines.feed(b"x\n" * (LINES_A_SECOND + 1))
+    lines.end()
+    assert caplog.messages[-1] == "server: lines left out: 1"

@@ -1,0 +1,207 @@
+"""The endpoint: a token that does not allow enough, principals with a run of the server to themselves, and large
+bodies, where those of one client leave room for what others ask."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+from anyio.abc import SocketAttribute
+from pydantic import BaseModel
+
+from shared.auth.policy import Policy
+from shared.extensions.access import access
+from shared.extensions.dialects import DIALECTS
+from shared.extensions.narrowing import narrowing
+from shared.protocol.http.rules import HttpRequest
+from shared.protocol.identity import Principal
+from shared.protocol.types.base import Implementation
+from shared.server.dispatch.context import Context
+from shared.server.running import Opening, Running
+from shared.server.server import Server
+from shared.transports.http.limits.endpoint_limits import EndpointLimits
+from tests.quiet import quiet
+from tests.shared.transports.http.http_wire import Site, events, listening, make_server, merged, served
+from tests.shared.transports.http.sse_wire import streaming
+from tests.shared.transports.http.web_socket import web_socket
+
+COUNT = 8
+LARGE = "x" * 100_000
+
+
+@pytest.mark.parametrize("stateless", [True, False])
+async def test_of_large_bodies_that_come_at_once_one_is_read_in_a_turn_of_the_loop(stateless: bool) -> None:
+    app, turns, read = make_server(), [0], list[int]()
+
+    @app.tool()
+    async def take(text: str) -> None:
+        """Note the turn."""
+        read.append(turns[0])
+
+    async with AsyncExitStack() as stack:
+        site = await stack.enter_async_context(served(app))
+        session = {} if stateless else await site.initialize()
+        streams = []
+        for _ in range(COUNT):
+            params = {"name": "take", "arguments": {"text": LARGE}}
+            message, headers = (
+                site.stateless("tools/call", params) if stateless else (site.message("tools/call", params), session)
+            )
+            body = json.dumps(message).encode()
+            lines = [f"{name}: {value}" for name, value in merged(headers)]
+            lines.append(f"Content-Length: {len(body)}")
+            streams.append(await stack.enter_async_context(site.raw(*lines, body=body[:-1])))
+        await quiet()
+        for stream in streams:
+            os.write(stream.extra(SocketAttribute.raw_socket).fileno(), b"}")
+
+        def turn() -> None:
+            turns[0] += 1
+            turning[0] = loop.call_soon(turn)
+
+        loop = asyncio.get_running_loop()
+        turning = [loop.call_soon(turn)]
+        for stream in streams:
+            assert (await stream.receive()).startswith(b"HTTP/1.1 200")
+        turning[0].cancel()
+    assert len(read) == COUNT
+    assert len(set(read)) == COUNT
+
+
+# A token that does not allow enough
+ECHO = {"name": "echo", "arguments": {"text": "x"}}
+
+
+class Scoped:
+    """Knows everybody, with the scopes that a header names."""
+
+    async def authenticate(self, request: HttpRequest) -> Principal | None:
+        return Principal("ada", "ada", frozenset((request.headers.get("x-scopes") or "").split()))
+
+
+@asynccontextmanager
+async def guarded() -> AsyncIterator[Site]:
+    limits = EndpointLimits(dialects=True)
+    async with (
+        make_server().open(extensions=[DIALECTS, access(Policy("sample"))]) as running,
+        listening(running, authenticator=Scoped(), limits=limits) as site,
+    ):
+        yield site
+
+
+def challenge_of(answer: Any) -> str:
+    assert answer.status_code == 403, answer.text
+    assert answer.json()["error"]["data"] == {"scopes": ["sample:write"]}
+    challenge: str = answer.headers["www-authenticate"]
+    return challenge
+
+
+def names_scope(challenge: str) -> bool:
+    return challenge.startswith('Bearer error="insufficient_scope"') and 'scope="sample:write"' in challenge
+
+
+async def test_a_request_of_a_session_without_its_scope() -> None:
+    async with guarded() as site:
+        session = await site.initialize()
+        assert names_scope(challenge_of(await site.post(site.message("tools/call", ECHO), session)))
+
+
+async def test_a_request_of_a_dialect_without_its_scope() -> None:
+    async with guarded() as site:
+        message = {"jsonrpc": "2.0", "id": 1, "method": "mcp/tool/execute"}
+        message["params"] = {"toolId": "sample/echo", "inputs": {"text": "x"}}
+        assert (await site.post(message)).status_code == 403
+
+
+async def test_a_websocket_without_the_scope_is_told_in_the_answer() -> None:
+    async with guarded() as site, web_socket(site) as socket:
+        await socket.initialize()
+        answer = await socket.request("tools/call", ECHO)
+        assert answer["error"]["data"] == {"scopes": ["sample:write"]}
+
+
+async def test_a_batch_without_the_scope_is_told_in_the_answers() -> None:
+    async with guarded() as site:
+        session = await site.initialize("2025-03-26")
+        batch = [site.message("ping"), site.message("tools/call", ECHO)]
+        async with site.stream(batch, session) as answer:
+            assert answer.status_code == 200
+            if answer.headers["content-type"].startswith("application/json"):
+                told = (await answer.aread()) and answer.json()
+            else:
+                told = [one async for one in events(answer)]
+        assert [one["error"]["data"] for one in told if "error" in one] == [{"scopes": ["sample:write"]}]
+
+
+# A run to oneself
+CALL = {"name": "whose", "arguments": {}}
+
+
+class Settings(BaseModel):
+    notes: str = "all"
+
+
+class Named:
+    """Knows everybody by a header."""
+
+    async def authenticate(self, request: HttpRequest) -> Principal | None:
+        name = request.headers.get("x-name") or ""
+        return Principal(f"key of {name}", name)
+
+
+@asynccontextmanager
+async def narrowed() -> AsyncIterator[Site]:
+    app = Server[str](Implementation(name="notes", version="1"), settings=Settings)
+
+    @app.lifespan
+    async def living(opening: Opening) -> AsyncIterator[str]:
+        yield opening.settings.notes
+
+    @app.tool(read_only=True)
+    async def whose(ctx: Context[str]) -> str:
+        """Say whose notes these are."""
+        return ctx.state
+
+    @app.on_ready
+    async def ready(running: Running[str]) -> str | None:
+        return "the notes are gone" if running.state == "gone" else None
+
+    async with (
+        app.open(extensions=[narrowing({"ada": Settings(notes="ada's")})]) as running,
+        listening(running, authenticator=Named()) as site,
+    ):
+        yield site
+
+
+def said(answer: Any) -> str:
+    text: str = answer["result"]["content"][0]["text"]
+    return text
+
+
+async def test_each_principal_has_a_run_of_its_own_on_every_transport() -> None:
+    async with narrowed() as site:
+        for name, notes in (("ada", "ada's"), ("bob", "all")):
+            who = {"X-Name": name}
+            message, headers = site.stateless("tools/call", CALL)
+            assert said((await site.post(message, {**headers, **who})).json()) == notes
+            session = await site.initialize(headers=who)
+            assert said((await site.post(site.message("tools/call", CALL), session)).json()) == notes
+            async with web_socket(site, {"X-Name": name}) as socket:
+                await socket.initialize()
+                assert said(await socket.request("tools/call", CALL)) == notes
+            async with streaming(site, headers=who) as stream:
+                await stream.initialize()
+                assert await stream.call("whose") == notes
+
+
+async def test_a_run_that_is_not_ready_is_told() -> None:
+    async with narrowed() as site:
+        headers = {"X-Name": "ada"}
+        assert (await site.client.get("/readyz", headers=headers)).status_code == 200
+        site.running.for_name("ada").state = "gone"
+        answer = await site.client.get("/readyz", headers=headers)
+        assert answer.status_code == 503
+        assert "gone" in answer.text

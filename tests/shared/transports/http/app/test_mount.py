@@ -1,0 +1,501 @@
+"""Several servers behind one listener: what becomes of one happens to no other."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from shared.errors import InvalidParams
+from shared.protocol.types.base import Implementation
+from shared.server.dispatch.limits import Limits
+from shared.server.server import NoSettings, Server
+from shared.telemetry import readiness, supervised
+from shared.transports.http.app import mount as http_mount
+from shared.transports.http.app.mount import Mount
+from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
+from shared.transports.http.server import HttpOptions, run_mounts
+from shared.transports.http.streamable import sessions as http_sessions
+from tests.shared.transports.http.http_wire import PATIENCE, Json, Probe, Site, make_server, merged, plain_client
+from tests.shared.transports.http.sse_wire import streaming
+from tests.shared.transports.http.web_socket import web_socket
+
+Opening = Callable[[Any], AsyncIterator[Any]]
+
+
+class Hosted(Site):
+    """A listener with several servers, and a client of it."""
+
+    ended: bool | None = None
+    mounts: Sequence[Mount] = ()
+
+    def at(self, name: str) -> Site:
+        """The site as the clients of one server see it."""
+        port = self.port
+        client = plain_client(base_url=f"http://127.0.0.1:{port}/{name}", limits=_LIMITS)
+        return Site(self.running, port, self.stop, client)
+
+    async def ready(self) -> Json:
+        """The servers by what /readyz says of them; that it says so as a whole is checked."""
+        answer = await self.client.get("/readyz")
+        servers: Json = answer.json()["servers"]
+        is_ready = all(one["status"] == "ready" for one in servers.values())
+        assert answer.status_code == (200 if is_ready else 503)
+        return servers
+
+    async def until(self, name: str, status: str) -> Json:
+        """Waits until a server is so; what is said of it then."""
+        while (said := (await self.ready())[name])["status"] != status:
+            await anyio.lowlevel.checkpoint()
+        return said
+
+
+_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=0)
+
+
+def a_server(name: str, opening: Opening | None = None) -> Server[Any]:
+    """A server that echoes; `opening` is its lifespan."""
+    app = Server[Any](Implementation(name=name, version="1"))
+
+    @app.tool()
+    async def echo(text: str) -> str:
+        """Give back what came."""
+        logging.getLogger("here").warning("echoing")
+        return f"{name}: {text}"
+
+    if opening is not None:
+        app.lifespan(opening)
+    return app
+
+
+def failing(when: anyio.Event) -> Opening:
+    """A lifespan that fails while its server serves."""
+
+    async def open_and_fail(_settings: object) -> AsyncIterator[Any]:
+        async def break_down() -> None:
+            await when.wait()
+            raise RuntimeError("a secret detail")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(break_down)
+            yield Probe()
+
+    return open_and_fail
+
+
+async def front(_request: Request) -> Response:
+    return PlainTextResponse("front")
+
+
+@asynccontextmanager
+async def hosted(*apps: Server[Any], limits: EndpointLimits | None = None, **options: Any) -> AsyncIterator[Hosted]:
+    """These servers, each under its name, on a free port."""
+    ready, stop, ports = anyio.Event(), anyio.Event(), []
+    mounts = [Mount(app, f"/{app.implementation.name}/mcp", limits or EndpointLimits(), NoSettings()) for app in apps]
+
+    def started(_host: str, port: int) -> None:
+        ports.append(port)
+        ready.set()
+
+    async with anyio.create_task_group() as tasks:
+
+        async def run() -> None:
+            site.ended = await run_mounts(mounts, HttpOptions(port=0, **options), front, started=started, stop=stop)
+
+        async with plain_client(limits=_LIMITS) as client:
+            site = Hosted(None, 0, stop, client)
+            site.mounts = mounts
+            tasks.start_soon(run)
+            with anyio.fail_after(PATIENCE):
+                await ready.wait()
+            site.port = ports[0]
+            client.base_url = httpx.URL(f"http://127.0.0.1:{ports[0]}")
+            with anyio.fail_after(3 * PATIENCE):
+                yield site
+            stop.set()
+
+
+async def echoed(site: Site, text: str = "x", **headers: str) -> httpx.Response:
+    message, routing = site.stateless("tools/call", {"name": "echo", "arguments": {"text": text}})
+    return await site.post(message, {**routing, **headers})
+
+
+async def serves(site: Hosted, name: str) -> None:
+    """Checks that a server does its work."""
+    answer = await echoed(site.at(name))
+    assert answer.json()["result"]["content"][0]["text"] == f"{name}: x", answer.text
+
+
+NOTHING = "there is nothing here, only at /one/mcp, /two/mcp"
+
+
+async def test_each_server_is_at_its_name() -> None:
+    async with hosted(a_server("one"), a_server("two")) as site:
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+            await serves(site, name)
+        for path in ("/mcp", "/three/mcp", "/one", "/one/mcp/", "/one/mcp/x"):
+            answer = await site.client.post(path)
+            assert (answer.status_code, answer.json()["error"]["message"]) == (404, NOTHING)
+        assert (await site.client.get("/")).text == "front"
+    assert site.ended is True
+
+
+async def test_each_server_may_be_spoken_to_in_dialects() -> None:
+    async with hosted(a_server("one"), a_server("two"), limits=EndpointLimits(dialects=True)) as site:
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+            called = site.message("mcp/tool/execute", {"toolId": f"{name}/echo", "inputs": {"text": "x"}})
+            assert (await site.at(name).post(called)).json()["result"] == f"{name}: x"
+
+
+async def test_one_that_crashes_at_its_start_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    async def crash(_settings: object) -> AsyncIterator[Any]:
+        raise RuntimeError("a secret detail")
+        yield
+
+    async with hosted(a_server("one"), a_server("bad", crash)) as site:
+        said = await site.until("bad", "failed")
+        assert said["reason"] == "it could not start (RuntimeError); the log says more"
+        answer = await echoed(site.at("bad"))
+        assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
+        assert answer.json()["error"]["message"] == (
+            "this server has failed: it could not start (RuntimeError); the log says more. "
+            "It is started again; try later"
+        )
+        await serves(site, "one")
+        assert (await site.client.get("/healthz")).json()["status"] == "ok"
+    assert caplog.text.count("RuntimeError: a secret detail") == 1
+
+
+async def test_one_that_is_long_in_starting_leaves_the_others_and_is_served_from_then_on() -> None:
+    go_on = anyio.Event()
+
+    async def late(_settings: object) -> AsyncIterator[Any]:
+        await go_on.wait()
+        yield
+
+    async with hosted(a_server("one"), a_server("bad", late)) as site:
+        answer = await echoed(site.at("bad"))
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+        await site.until("one", "ready")
+        assert await site.ready() == {"one": {"status": "ready"}, "bad": {"status": "starting"}}
+        await serves(site, "one")
+        go_on.set()
+        await site.until("bad", "ready")
+        await serves(site, "bad")
+    assert site.ended is True
+
+
+async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() -> None:
+    app, fail = make_server(), anyio.Event()
+    app.lifespan(failing(fail))
+    async with hosted(a_server("one"), app) as site, anyio.create_task_group() as tasks:
+        await site.until("sample", "ready")
+        bad, answers = site.at("sample"), list[httpx.Response]()
+        session = await bad.initialize()
+
+        async def wait(message: Json, headers: Json) -> None:
+            answers.append(await bad.post(message, headers))
+
+        params = {"name": "wait", "arguments": {}}
+        tasks.start_soon(wait, *bad.stateless("tools/call", params))
+        tasks.start_soon(wait, bad.message("tools/call", params), session)
+        while (await site.health())["streams"] < 2:
+            await anyio.lowlevel.checkpoint()
+        fail.set()
+        said = await site.until("sample", "failed")
+        while len(answers) < 2:
+            await anyio.lowlevel.checkpoint()
+        assert said["reason"] == "it failed while it served (RuntimeError); the log says more"
+        assert sorted(one.status_code for one in answers) == [404, 503]
+        assert (await bad.post(bad.message("ping"), session)).status_code == 503
+        assert (await site.health())["sessions"] == 0
+        await serves(site, "one")
+
+
+async def test_one_that_failed_serves_again_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervised, "FIRST_SECONDS", 0.001)
+    app, fail, go_on, lives = make_server(), anyio.Event(), anyio.Event(), list[int]()
+
+    @app.lifespan
+    async def live(opening: Any) -> AsyncIterator[Any]:
+        lives.append(len(lives))
+        if len(lives) > 1:
+            await go_on.wait()
+            yield Probe()
+            return
+        async with asynccontextmanager(failing(fail))(opening) as state:
+            yield state
+
+    async with hosted(a_server("one"), app) as site:
+        await site.until("sample", "ready")
+        again = site.at("sample")
+        session = await again.initialize()
+        async with web_socket(site, path="/sample/mcp") as socket:
+            await socket.request("ping")
+            fail.set()
+            assert (await socket.next()).closing == (1011, "the server has failed")
+        assert (await site.until("sample", "failed"))["reason"].startswith("it failed while it served")
+        go_on.set()
+        await site.until("sample", "ready")
+        assert (await again.post(again.message("ping"), session)).status_code == 404
+        session = await again.initialize()
+        assert (await again.post(again.message("ping"), session)).status_code == 200
+        assert (await echoed(again)).json()["result"]["content"][0]["text"] == "x"
+        async with web_socket(site, path="/sample/mcp") as socket:
+            await socket.request("ping")
+    assert site.ended is True
+
+
+async def test_one_that_fails_later_closes_its_websockets(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(http_sessions, "BURST", 1)
+    app, fail = make_server(), anyio.Event()
+    app.lifespan(failing(fail))
+    async with hosted(a_server("one"), app) as site:
+        await site.until("sample", "ready")
+        async with web_socket(site, path="/sample/mcp") as socket:
+            await socket.request("ping")
+            fail.set()
+            assert (await socket.next()).closing == (1011, "the server has failed")
+        await site.idle()
+    assert "Exception in ASGI application" not in caplog.text
+
+
+async def test_a_check_that_hangs_is_that_servers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.05)
+    bad = a_server("bad")
+
+    @bad.on_ready
+    async def hang(_running: object) -> str | None:
+        await anyio.sleep_forever()
+        return None
+
+    async with hosted(a_server("one"), bad) as site:
+        await site.until("one", "ready")
+        assert (await site.ready())["bad"] == {"status": "degraded", "reason": "its check did not end within 2 s"}
+        assert (await site.ready())["one"] == {"status": "ready"}
+        await serves(site, "bad")
+
+
+async def test_nobody_is_asked_whether_the_process_answers() -> None:
+    bad = a_server("bad")
+
+    @bad.on_health
+    def break_down(_running: object) -> Json:
+        raise RuntimeError("asked")
+
+    async with hosted(bad) as site:
+        answer = await site.client.get("/healthz")
+        assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+
+
+async def test_all_end_in_order_but_the_one_that_will_not(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(supervised, "LAST_SECONDS", 0.05)
+    told, go_on = list[str](), anyio.Event()
+
+    async def orderly(_settings: object) -> AsyncIterator[Any]:
+        yield
+        told.append("closed")
+
+    async def cling(_settings: object) -> AsyncIterator[Any]:
+        yield
+        with anyio.CancelScope(shield=True):
+            await go_on.wait()
+
+    apps = [a_server("one", orderly), a_server("bad", cling), a_server("two", orderly)]
+    for app in apps:
+        app.limits = Limits(drain_seconds=0.05)
+    async with hosted(*apps) as site:
+        for name in ("one", "bad", "two"):
+            await site.until(name, "ready")
+    assert (site.ended, told) == (False, ["closed", "closed"])
+    assert "the server did not end in time and is left behind" in caplog.text
+    go_on.set()
+
+
+async def test_what_is_under_way_is_finished_at_the_end() -> None:
+    app = make_server()
+    async with hosted(app, a_server("one")) as site, anyio.create_task_group() as tasks:
+        await site.until("sample", "ready")
+        one, answers = site.at("sample"), list[httpx.Response]()
+
+        async def wait() -> None:
+            answers.append(await one.call("tools/call", {"name": "wait", "arguments": {}}))
+
+        tasks.start_soon(wait)
+        running = site.mounts[0].running
+        assert running is not None
+        while not running.state.started.is_set():
+            await anyio.lowlevel.checkpoint()
+        site.stop.set()
+        running.state.release.set()
+    assert answers[0].json()["result"]["content"][0]["text"] == "released"
+
+
+async def test_sessions_are_one_servers_own() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(sessions=1))
+    async with hosted(a_server("one"), a_server("two"), limits=limits) as site:
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+        session = await site.at("one").initialize()
+        assert (await site.at("two").post(site.message("ping"), session)).status_code == 404
+        assert (await site.at("one").post(site.message("ping"), session)).status_code == 200
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        assert (await site.at("one").post(site.message("initialize", params))).status_code == 503
+        await site.at("two").initialize()
+        assert (await site.health())["sessions"] == 2
+
+
+async def test_streams_of_2024_11_05_are_one_servers_own() -> None:
+    async with hosted(a_server("one"), a_server("two")) as site:
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+        async with streaming(site, path="/one/sse") as client:
+            assert client.address.startswith("/one/messages?")
+            await client.initialize()
+            assert await client.call("echo", {"text": "x"}) == "one: x"
+            client.address = client.address.replace("one", "two")
+            assert (await client.post(site.message("ping"))).status_code == 404
+
+
+async def test_a_stream_of_2024_11_05_ends_with_its_server() -> None:
+    fail = anyio.Event()
+    async with hosted(a_server("one"), a_server("bad", failing(fail))) as site:
+        await site.until("bad", "ready")
+        async with streaming(site, path="/bad/sse") as client:
+            fail.set()
+            with pytest.raises(httpx.RemoteProtocolError):
+                await client.rest()
+            await site.until("bad", "failed")
+            assert (await client.post(site.message("ping"))).status_code == 503
+        assert (await site.health())["sessions"] == 0
+
+
+async def test_changes_are_one_servers_own() -> None:
+    apps = [make_server(), a_server("two")]
+
+    @apps[1].resource("memo://one")
+    async def memo() -> str:
+        """A memo of the same name."""
+        return "text"
+
+    @apps[1].on_subscribe
+    async def begin(_ctx: object, uri: str) -> str:
+        return uri
+
+    async with hosted(*apps) as site:
+        for name in ("sample", "two"):
+            await site.until(name, "ready")
+        session = await site.at("sample").initialize()
+        await site.at("sample").post(site.message("resources/subscribe", {"uri": "memo://one"}), session)
+        assert [mount.figures().subscriptions for mount in site.mounts] == [1, 0]
+
+
+async def test_what_one_has_signed_is_nothing_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_STATE_KEY", "of both")
+    async with a_server("one").open() as one, a_server("one").open() as same, a_server("two").open() as other:
+        signed = one.signer.sign("cursor:tools", 1)
+        assert same.signer.verify("cursor:tools", signed) == 1
+        refusing = other.signer
+    with pytest.raises(InvalidParams):
+        refusing.verify("cursor:tools", signed)
+
+
+async def test_the_token_is_needed_for_all_of_them() -> None:
+    async with hosted(a_server("one"), tokens=("secret",)) as site:
+        for answer in (
+            await echoed(site.at("one")),
+            await site.client.post("/two/mcp"),
+            await site.client.get("/metrics"),
+        ):
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+        assert (await site.client.get("/")).text == "front"
+        assert (await site.client.get("/healthz")).status_code == 200
+        ready = await site.client.get("/readyz")
+        assert "servers" not in ready.json()
+        headers = {"Authorization": "Bearer secret"}
+        assert (await site.client.get("/two/mcp", headers=headers)).status_code == 404
+        while (await echoed(site.at("one"), **headers)).status_code != 200:
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_hosts_and_origins_are_guarded_everywhere() -> None:
+    async with hosted(a_server("one")) as site:
+        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}):
+            for path in ("/one/mcp", "/two/mcp", "/", "/healthz", "/readyz", "/metrics"):
+                answer = await site.client.request("POST" if "mcp" in path else "GET", path, headers=headers)
+                assert answer.status_code == 403, (path, headers)
+
+
+async def test_who_has_no_token_can_not_find_the_servers_by_guessing() -> None:
+    def seen(answer: httpx.Response) -> Any:
+        return answer.status_code, [item for item in answer.headers.items() if item[0] != "date"], answer.content
+
+    async with hosted(a_server("one"), tokens=("secret",)) as site:
+        for method in ("GET", "POST", "OPTIONS"):
+            for headers in ({}, {"Origin": "http://localhost"}):
+                here, there = [
+                    seen(await site.client.request(method, path, headers=headers))
+                    for path in ("/one/mcp", "/two/mcp")
+                ]
+                assert here == there, (method, headers)
+
+
+async def test_log_lines_name_the_server() -> None:
+    named = list[tuple[str, str | None]]()
+
+    class Names(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            named.append((record.getMessage(), http_mount.server_name.get()))
+
+    async def checking(_running: object) -> str | None:
+        if served:
+            logging.getLogger("here").warning("checking")
+        return None
+
+    handler, apps, served = Names(), [a_server("one"), a_server("two")], list[str]()
+    apps[1].on_ready(checking)
+    logging.getLogger("here").addHandler(handler)
+    try:
+        async with hosted(*apps) as site:
+            for name in ("one", "two"):
+                await site.until(name, "ready")
+                await serves(site, name)
+                session = await site.at(name).initialize()
+                params = {"name": "echo", "arguments": {"text": "x"}}
+                await site.at(name).post(site.message("tools/call", params), session)
+            served.append("both")
+            await site.ready()
+    finally:
+        logging.getLogger("here").removeHandler(handler)
+    assert named == [*(("echoing", name) for name in ("one", "one", "two", "two")), ("checking", "two")]
+
+
+async def test_every_server_knows_where_all_listen() -> None:
+    apps = [a_server("one"), a_server("two")]
+    async with hosted(*apps) as site:
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+        runs = [mount.running for mount in site.mounts]
+        assert [run and run.endpoints for run in runs] == [[("127.0.0.1", site.port)]] * 2
+    assert [run and run.endpoints for run in runs] == [[], []]
+
+
+async def test_counts_are_one_servers_own() -> None:
+    async with hosted(a_server("one"), a_server("two")) as site:
+        for name in ("one", "two"):
+            await site.until(name, "ready")
+        await serves(site, "one")
+        text = (await site.client.get("/metrics", headers=merged(None))).text
+    assert 'mcp_requests_total{method="tools/call",server="one",tool="echo"} 1.0' in text
+    assert 'server="two",tool' not in text

@@ -1,0 +1,289 @@
+"""What operators ask a listener: /readyz and /metrics, of one server; and what they are told of a store: whether it
+can be reached, how often a lease was lost, and by which replica."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from shared.telemetry import readiness
+from shared.testing import replicas
+from tests.clock import forward
+from tests.redis_server import RedisServer
+from tests.redis_stores import InRedis
+from tests.shared.transports.http.http_wire import PATIENCE, Json, Site, listening, make_server, merged, served
+
+SECRET = {"Authorization": "Bearer secret"}
+
+
+def samples(answer: httpx.Response) -> dict[tuple[str, str], float]:
+    """The metrics by name, and by the values of their labels."""
+    assert answer.status_code == 200, answer.text
+    return {
+        (sample.name, "/".join(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+
+
+async def counted(site: Site) -> dict[tuple[str, str], float]:
+    return samples(await site.client.get("/metrics"))
+
+
+async def test_a_server_without_a_check_is_ready() -> None:
+    async with served() as site:
+        answer = await site.client.get("/readyz")
+        assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+        assert answer.json() == {"status": "ready", "servers": {"sample": {"status": "ready"}}}
+
+
+async def test_the_check_says_why_not() -> None:
+    app, reasons = make_server(), ["the disk is full"]
+
+    @app.on_ready
+    async def full(_running: object) -> str | None:
+        return reasons.pop() if reasons else None
+
+    async with served(app) as site:
+        answer = await site.client.get("/readyz")
+        told = {"status": "degraded", "reason": "the disk is full"}
+        assert (answer.status_code, answer.json()) == (503, {"status": "not ready", "servers": {"sample": told}})
+        assert (await site.client.get("/healthz")).status_code == 200
+        assert (await site.client.get("/readyz")).status_code == 200
+
+
+async def test_who_has_no_token_learns_the_status_only() -> None:
+    app = make_server()
+
+    @app.on_ready
+    async def full(_running: object) -> str | None:
+        return "the disk is full"
+
+    async with served(app, tokens=("secret",)) as site:
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            answer = await site.client.get("/readyz", headers=headers)
+            assert (answer.status_code, answer.json()) == (503, {"status": "not ready"})
+            answer = await site.client.get("/healthz", headers=headers)
+            assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+        assert "the disk is full" in (await site.client.get("/readyz", headers=SECRET)).text
+
+
+async def test_a_check_that_fails_tells_the_log_and_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    app = make_server()
+
+    @app.on_ready
+    async def broken(_running: object) -> str | None:
+        raise RuntimeError("a secret detail")
+
+    async with served(app) as site:
+        for _ in range(2):
+            answer = await site.client.get("/readyz")
+            assert answer.status_code == 503
+            assert "secret" not in answer.text
+    assert caplog.text.count("RuntimeError: a secret detail") == 1
+
+
+async def test_a_check_that_hangs_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "CHECK_SECONDS", 0.02)
+    app, begun, go_on = make_server(), list[int](), anyio.Event()
+
+    @app.on_ready
+    async def hang(_running: object) -> str | None:
+        begun.append(1)
+        await go_on.wait()
+        return None
+
+    async with served(app) as site:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(_not_ready, site)
+        await _not_ready(site)
+        assert len(begun) == 1
+        monkeypatch.setattr(readiness, "CHECK_SECONDS", 60)
+        go_on.set()
+        while (await site.client.get("/readyz")).status_code != 200:
+            await anyio.lowlevel.checkpoint()
+        assert len(begun) <= 2
+
+
+async def _not_ready(site: Site) -> None:
+    answer = await site.client.get("/readyz")
+    assert (answer.status_code, "its check did not end" in answer.text) == (503, True)
+
+
+async def test_a_check_is_given_up_so_that_the_next_may_do_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "LONGEST_CHECK", 0.02)
+    app, begun = make_server(), list[int]()
+
+    @app.on_ready
+    async def hang_once(_running: object) -> str | None:
+        begun.append(1)
+        if len(begun) == 1:
+            await anyio.sleep_forever()
+        return None
+
+    async with served(app) as site:
+        assert (await site.client.get("/readyz")).status_code == 503
+        monkeypatch.setattr(readiness, "LONGEST_CHECK", 60)
+        assert (await site.client.get("/readyz")).status_code == 200
+
+
+# Metrics
+
+
+async def test_requests_and_errors_are_counted_in_both_eras() -> None:
+    async with served() as site:
+        session = await site.initialize()
+        for headers in (session, None):
+            for tool, arguments in (("echo", {"text": "x"}), ("echo", {}), ("broken", {}), ("nothing", {})):
+                params = {"name": tool, "arguments": arguments}
+                if headers is None:
+                    await site.call("tools/call", params)
+                else:
+                    await site.post(site.message("tools/call", params), headers)
+        await site.post(site.message("made/up"), session)
+        got = await counted(site)
+    assert got["mcp_requests_total", "initialize/sample/"] == 1
+    assert got["mcp_requests_total", "tools/call/sample/echo"] == 4
+    assert got["mcp_request_duration_seconds_count", "tools/call/sample/echo"] == 4
+    assert got["mcp_request_duration_seconds_bucket", "+Inf/tools/call/sample/echo"] == 4
+    assert got["mcp_request_errors_total", "tool/tools/call/sample/echo"] == 2
+    assert got["mcp_request_errors_total", "server/tools/call/sample/broken"] == 2
+    assert got["mcp_request_errors_total", "client/tools/call/sample/other"] == 2
+    assert got["mcp_request_errors_total", "client/other/sample/"] == 1
+
+
+async def test_what_is_open_is_gauged() -> None:
+    async with served() as site:
+        session = await site.initialize()
+        await site.initialize()
+        await site.post(site.message("resources/subscribe", {"uri": "memo://one"}), session)
+        async with site.client.stream("GET", "/mcp", headers=merged(session)):
+            got = await counted(site)
+    assert {name: got[name, "sample"] for name, labels in got if labels == "sample"} == {
+        "mcp_server_up": 1,
+        "mcp_sessions": 2,
+        "mcp_streams": 1,
+        "mcp_subscriptions": 1,
+    }
+
+
+async def test_what_is_refused_is_counted_by_status() -> None:
+    async with served(tokens=("secret",)) as site:
+        await site.post(b"{", SECRET)
+        await site.call("tools/list")
+        await site.call("tools/list")
+        await site.client.post("/mcp", headers={"Host": "evil.example"})
+        got = samples(await site.client.get("/metrics", headers=SECRET))
+    assert {labels: got[name, labels] for name, labels in got if name == "mcp_http_refused_total"} == {
+        "sample/400": 1,
+        "sample/401": 2,
+        "sample/403": 1,
+    }
+
+
+async def test_without_what_writes_them_there_are_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    async with served() as site:
+        answer = await site.client.get("/metrics")
+        assert (answer.status_code, "this needs the extra 'http'" in answer.text) == (501, True)
+
+
+async def test_a_scraper_gets_the_format_it_asks_for() -> None:
+    async with served() as site:
+        for accept in ("text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0"):
+            answer = await site.client.get("/metrics", headers={"Accept": accept})
+            assert answer.headers["content-type"].startswith(accept.partition(";")[0])
+
+
+async def test_probes_name_any_host_where_others_may_connect() -> None:
+    evil, probes = {"Host": "10.0.0.7:1"}, ("/healthz", "/readyz", "/metrics")
+    for host, status in (("127.0.0.1", 403), ("0.0.0.0", 200)):
+        async with served(allowed_hosts=("mcp.example",), host=host) as site:
+            assert {(await site.client.get(path, headers=evil)).status_code for path in probes} == {status}
+            assert (await site.client.post("/mcp", headers=evil)).status_code == 403
+
+
+async def test_nothing_is_counted_where_nobody_asks() -> None:
+    async with make_server().open() as running:
+        assert running.observer() is None
+
+
+# A store
+LEASE_SECONDS = 3_000.0
+"""So long that none runs out but where the clock is set ahead."""
+CLOSE = {"Connection": "close"}
+"""No connection is idle when the clock is set ahead."""
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """One that may be stopped."""
+    server = RedisServer(tmp_path)
+    server.start()
+    yield server
+    server.stop(kill=True)
+
+
+async def counted_of_store(site: Site) -> dict[str, float]:
+    """What /metrics says of the store."""
+    answer = await site.client.get("/metrics", headers=CLOSE)
+    families = text_string_to_metric_families(answer.text)
+    found = [sample for family in families for sample in family.samples if sample.name.startswith("mcp_store_")]
+    assert all(sample.labels == {"server": "sample"} for sample in found)
+    return {sample.name: sample.value for sample in found}
+
+
+async def stated(site: Site) -> Any:
+    return (await site.client.get("/debug/state", headers=CLOSE)).json()["servers"]["sample"]
+
+
+async def until(site: Site, **expected: float) -> None:
+    """Waits until /metrics says so."""
+    with anyio.fail_after(PATIENCE):
+        while not (await counted_of_store(site)).items() >= expected.items():
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_without_a_store_nothing_is_said_of_one() -> None:
+    async with served() as site:
+        assert await counted_of_store(site) == {}
+        assert "replica" not in await stated(site)
+
+
+async def test_each_replica_says_which_one_it_is() -> None:
+    async with replicas(make_server(), 2) as (one, other), listening(one) as here, listening(other) as there:
+        told: list[Json] = [(await stated(site))["replica"] for site in (here, there)]
+        assert told == [{"number": run.replica.number, "reason": None} for run in (one, other)]
+        assert told[0] != told[1]
+        assert await counted_of_store(here) == {"mcp_store_up": 1, "mcp_store_lost_total": 0}
+
+
+async def test_a_replica_that_lost_its_lease_counts_that_and_says_why(own_server: RedisServer) -> None:
+    stores = InRedis(own_server, LEASE_SECONDS)
+    patience = 2 * LEASE_SECONDS
+    async with replicas(make_server(), 1, stores) as (one,), listening(one, patience=patience) as site:
+        before = (await stated(site))["replica"]
+        assert before["reason"] is None
+        own_server.stop(kill=True)
+        forward(LEASE_SECONDS)
+        await until(site, mcp_store_up=0, mcp_store_lost_total=1)
+        assert (await stated(site))["replica"]["reason"]
+        own_server.start()
+        await until(site, mcp_store_up=1, mcp_store_lost_total=1)
+        assert (await stated(site))["replica"]["reason"] is None
+
+
+async def test_a_store_that_was_never_reached_is_down_and_its_secrets_are_not_told(tmp_path: Path) -> None:
+    nowhere = RedisServer(tmp_path)
+    nowhere.url = "redis://ada:hunter2@127.0.0.1:1/0"
+    async with replicas(make_server(), 1, InRedis(nowhere)) as (one,), listening(one) as site:
+        assert await counted_of_store(site) == {"mcp_store_up": 0, "mcp_store_lost_total": 0}
+        reason = (await stated(site))["replica"]["reason"]
+        assert "Redis can't be reached" in reason
+        assert not any(part in reason for part in ("redis:", "ada", "hunter2"))

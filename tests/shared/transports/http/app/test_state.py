@@ -1,0 +1,143 @@
+"""/debug/state: who is connected, what runs, what waits, and who may know."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.extensions.tasks import tasks
+from shared.protocol.types.tasks import TASKS
+from shared.transports.http.app import state
+from shared.transports.http.app.access_log import session_digest
+from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
+from tests.shared.transports.http.http_wire import Json, Site, listening, make_server, served
+
+ADA = {"Authorization": "Bearer ada"}
+ARGUMENT = "an-argument-of-the-test"
+
+
+async def told(site: Site, headers: Json | None = None) -> Any:
+    answer = await site.client.get("/debug/state", headers=headers)
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+    assert "ada" not in answer.text.split()
+    return answer.json()["servers"]["sample"]
+
+
+async def test_a_session_and_its_call() -> None:
+    limits = EndpointLimits(clients=ClientLimits())
+    async with served(tokens=("ada",), limits=limits) as site, anyio.create_task_group() as group:
+        headers = await site.initialize(headers=ADA)
+        await site.post(site.message("resources/subscribe", {"uri": "memo://one"}), headers)
+        waiting = site.message("tools/call", {"name": "wait", "_meta": {"org.example/own": ARGUMENT}})
+        group.start_soon(site.post, waiting, headers)
+        await site.probe.started.wait()
+        here = await told(site, ADA)
+        text = json.dumps(here)
+        site.probe.release.set()
+    digest, client = session_digest(headers["Mcp-Session-Id"]), {"name": "test", "version": "1"}
+    (call,), (connection,) = here["calls"]["shown"], here["connections"]["shown"]
+    principal = call["principal"]
+    assert principal.startswith("token-")
+    assert call.pop("seconds") >= 0
+    assert call == {
+        "method": "tools/call",
+        "name": "wait",
+        "session": digest,
+        "protocol": "2025-11-25",
+        "client": client,
+        "principal": principal,
+        "task": False,
+    }
+    assert connection == {
+        "session": digest,
+        "idle_seconds": 0.0,
+        "streams": 1,
+        "protocol": "2025-11-25",
+        "client": client,
+        "principal": principal,
+        "address": "127.0.0.1",
+        "calls": 1,
+        "waiting_calls": 0,
+        "waiting_messages": 0,
+        "listen_streams": 0,
+        "subscriptions": 1,
+    }
+    assert here["status"] == "ready"
+    assert here["waiting"] == {"calls": 0, "messages": 0, "turns": 0, "brief_turns": 0}
+    assert here["clients"] == {"shown": [{"client": principal, "calls": 1}], "more": 0}
+    assert here["limits"]["sessions"] == {"used": 1, "of": 10_000}
+    assert here["limits"]["subscriptions"]["used"] == 1
+    for secret in (headers["Mcp-Session-Id"], ARGUMENT, "memo://one"):
+        assert secret not in text
+
+
+async def test_a_request_of_its_own_and_what_waits_for_a_place() -> None:
+    app = make_server()
+    app.limits = type(app.limits)(concurrent_calls=1)
+    async with served(app) as site, anyio.create_task_group() as group:
+        group.start_soon(site.call, "tools/call", {"name": "wait"})
+        await site.probe.started.wait()
+        (call,) = (await told(site))["calls"]["shown"]
+        assert (call["method"], call["protocol"], "session" in call) == ("tools/call", "2026-07-28", False)
+        headers = await site.initialize()
+        for _ in range(3):
+            group.start_soon(site.post, site.message("tools/call", {"name": "wait"}), headers)
+        while (await told(site))["waiting"]["calls"] < 2:
+            await anyio.lowlevel.checkpoint()
+        site.probe.release.set()
+
+
+async def test_a_task_belongs_to_no_connection() -> None:
+    able = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {TASKS: {}}}}
+    app = make_server()
+    release = anyio.Event()
+
+    @app.tool(task="required")
+    async def last() -> str:
+        """Last until it is released."""
+        await release.wait()
+        return "done"
+
+    opened = app.open(extensions=[tasks(after_seconds=0.0)])
+    async with opened as running, listening(running) as site:
+        answer = await site.call("tools/call", {"name": "last"}, **able)
+        assert answer.json()["result"]["resultType"] == "task"
+        here = await told(site)
+        (call,) = here["calls"]["shown"]
+        assert (call["name"], call["task"]) == ("last", True)
+        assert here["limits"]["tasks"]["used"] == 1
+        release.set()
+
+
+async def test_of_many_it_says_how_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "MOST", 2)
+    async with served() as site:
+        for _ in range(5):
+            await site.initialize()
+        connections = (await told(site))["connections"]
+        assert (len(connections["shown"]), connections["more"]) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "headers", "status"),
+    [
+        ({}, {}, 200),
+        ({"tokens": ("ada",)}, ADA, 200),
+        ({"tokens": ("ada",)}, {}, 401),
+        ({"tokens": ("ada",)}, {"Authorization": "Bearer eve"}, 401),
+        ({"host": "0.0.0.0"}, {}, 401),
+        ({"host": "0.0.0.0", "tokens": ("ada",)}, ADA, 200),
+        ({"trusted_proxies": ("127.0.0.1",)}, {}, 401),
+        ({}, {"Origin": "https://example.com"}, 403),
+        ({}, {"Host": "example.com"}, 403),
+    ],
+)
+async def test_who_may_know(options: dict[str, Any], headers: Json, status: int) -> None:
+    async with served(**options) as site:
+        assert (await site.client.get("/debug/state", headers=headers)).status_code == status
+
+
+async def test_it_is_read_only() -> None:
+    async with served() as site:
+        assert (await site.client.post("/debug/state")).status_code == 405

@@ -1,0 +1,406 @@
+"""`connect_http` against our own HTTP server, in what HTTP has of its own, and against a scripted one; and its
+transport by itself: what it makes of a session that is over, of what is cancelled, and of what need not be
+waited for."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import anyio
+import anyio.lowlevel
+import pytest
+
+from shared.client.client import Client
+from shared.client.connect import connect_http
+from shared.client.options import ClientOptions
+from shared.errors import PeerError
+from shared.protocol.session.events import Outgoing
+from shared.protocol.wire.jsonrpc import Message, Notification, OnStream, Request, Response, Unanswered
+from shared.transports.http.client import client as client_module
+from tests.descriptors import left_open, settled_descriptors
+from tests.shared.client.small import Small, listening
+from tests.shared.transports.http.scripted import (
+    CALL,
+    NOTED,
+    OPENED,
+    SESSION,
+    Answer,
+    Asked,
+    Script,
+    handshake,
+    result,
+    said,
+    say,
+    serving,
+    shake_hands,
+    stream,
+    transport_to,
+)
+
+
+@pytest.fixture(autouse=True)
+def _asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the transport makes of an answer, without the client's asking again."""
+    monkeypatch.setattr("shared.client.connection.retry.ATTEMPTS", 1)
+
+
+class Recorder:
+    """Keeps what every request said, as a middleware of the HTTP session."""
+
+    def __init__(self) -> None:
+        self.requests: list[Asked] = []
+
+    async def __call__(
+        self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        body = await request.body.as_bytes() if isinstance(request.body, aiohttp.Payload) else b""
+        self.requests.append(Asked(request.method, request.url.path, headers, body))
+        return await handler(request)
+
+    def of(self, method: str) -> dict[str, str]:
+        """The headers of the last POST with that JSON-RPC method."""
+        posts = [one for one in self.requests if one.method == "POST"]
+        return next(one.headers for one in reversed(posts) if json.loads(one.body).get("method") == method)
+
+
+@asynccontextmanager
+async def _connected(small: Small, recorder: Recorder | None = None, **options: Any) -> AsyncIterator[Client]:
+    async with (
+        listening(small) as (address, _),
+        aiohttp.ClientSession(middlewares=(recorder or Recorder(),)) as http,
+        connect_http(f"http://{address}/mcp", ClientOptions(**options), http=http) as client,
+    ):
+        yield client
+
+
+async def test_stateless_requests_repeat_their_body_in_headers() -> None:
+    recorder = Recorder()
+    async with _connected(Small(), recorder, mode="stateless") as client:
+        await client.plain.call_tool("add", {"a": 1, "b": 1})
+        with pytest.raises(PeerError):
+            await client.plain.read_resource("memo://é")
+    headers = recorder.of("tools/call")
+    assert headers["mcp-method"] == "tools/call"
+    assert headers["mcp-name"] == "add"
+    assert headers["mcp-protocol-version"] == "2026-07-28"
+    assert recorder.of("resources/read")["mcp-name"] == "=?base64?bWVtbzovL8Op?="
+    assert {request.method for request in recorder.requests} == {"POST"}
+
+
+async def test_a_handshake_opens_and_ends_a_session() -> None:
+    recorder = Recorder()
+    async with _connected(Small(), recorder, mode="handshake") as client:
+        await client.plain.list_tools()
+    first, later = recorder.of("initialize"), recorder.of("tools/list")
+    assert "mcp-session-id" not in first
+    assert later["mcp-session-id"]
+    assert later["mcp-protocol-version"] == "2025-11-25"
+    last = recorder.requests[-1]
+    assert (last.method, last.headers["mcp-session-id"]) == ("DELETE", later["mcp-session-id"])
+
+
+async def test_a_token_lets_us_in() -> None:
+    async with listening(Small(), "secret-secret-secret") as (address, _):
+        url = f"http://{address}/mcp"
+        async with connect_http(url, token="secret-secret-secret") as client:
+            assert client.stateless
+        with pytest.raises(PeerError) as caught:
+            async with connect_http(url):
+                pass
+        assert caught.value.code == 401
+
+
+# Servers that are odd
+OPEN = {
+    "initialize": result(1, {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {}}),
+    "initialized": Answer(202),
+}
+TOOLS = '{"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "x"}]}}'
+
+
+@asynccontextmanager
+async def _scripted(server: Script, mode: str = "handshake") -> AsyncIterator[Client]:
+    with anyio.fail_after(30):
+        async with serving(server) as url, connect_http(url, ClientOptions(mode=mode)) as client:
+            yield client
+
+
+async def test_a_stream_that_breaks_is_resumed() -> None:
+    broken = stream("id: 7\nretry: 1\ndata:\n\n")
+    server = Script(**OPEN, list=broken, GET=[Answer(405), stream("id: 8\n\n"), stream(f"data: {TOOLS}\n\n")])
+    async with _scripted(server) as client:
+        assert await client.plain.list_tools() == [{"name": "x"}]
+    resumed = [one.headers.get("last-event-id") for one in server.requests if one.method == "GET"]
+    assert resumed == [None, "7", "8"]
+
+
+async def test_of_the_answer_to_a_notification_little_is_read() -> None:
+    chunks: list[int] = []
+
+    async def endless() -> AsyncGenerator[bytes, None]:
+        while len(chunks) < 2_000:
+            chunks.append(65_536)
+            yield bytes(65_536)
+
+    server = Script(**{**OPEN, "initialized": Answer(202, pieces=endless())}, list=result(2, {"tools": []}))
+    async with _scripted(server) as client:
+        await client.plain.list_tools()
+    assert len(chunks) < 500  # the rest fits into the buffers of the two sockets
+
+
+async def test_a_server_without_sessions_is_not_told_of_the_end() -> None:
+    server = Script(**OPEN)
+    async with _scripted(server):
+        pass
+    assert "DELETE" not in [one.method for one in server.requests]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "text"),
+    [
+        (Answer(500, "oh"), PeerError, "HTTP 500"),
+        (Answer(200, "oh"), ConnectionError, "no answer"),
+        (Answer(202), ConnectionError, "no answer"),
+        (said({"error": {"code": -32600, "message": "gone"}}, 404), PeerError, "404: gone"),
+        (said({"error": {"code": -32600, "message": "bad"}}, 400), PeerError, "bad"),
+    ],
+)
+async def test_answers_that_are_none(answer: Answer, error: type[Exception], text: str) -> None:
+    async with _scripted(Script(**OPEN, call=answer)) as client:
+        with pytest.raises(error, match=text):
+            await client.plain.call_tool("x")
+
+
+@pytest.mark.parametrize("discovered", [Answer(400, "no session"), Answer(202)])
+async def test_an_old_server_gets_a_handshake(discovered: Answer) -> None:
+    opened = result(2, {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {}})
+    server = Script(discover=discovered, initialize=opened, initialized=Answer(202))
+    async with _scripted(server, "auto") as client:
+        assert client.server.version == "2025-03-26"
+
+
+@pytest.mark.parametrize("mode", ["auto", "handshake", "stateless"])
+async def test_an_error_in_a_400_is_the_word_of_a_server_that_takes_posts(mode: str) -> None:
+    refused = said({"id": None, "error": {"code": -32600, "message": "bad"}}, 400)
+    server = Script(discover=refused, initialize=refused)
+    with pytest.raises(PeerError, match="bad") as caught:
+        async with _scripted(server, mode):
+            pass
+    assert caught.value.code == -32600
+    assert "GET" not in [one.method for one in server.requests]
+
+
+async def test_marked_arguments_are_repeated_in_headers() -> None:
+    region = {"type": "string", "x-mcp-header": "Region"}
+    tool = {"name": "x", "inputSchema": {"type": "object", "properties": {"region": region}}}
+    discovered = result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+    server = Script(discover=discovered, list=result(2, {"tools": [tool]}), call=result(3, {"content": []}))
+    async with _scripted(server, "stateless") as client:
+        await client.plain.list_tools()
+        await client.plain.call_tool("x", {"region": "eu"})
+    assert server.requests[-1].headers["mcp-param-region"] == "eu"
+
+
+@pytest.mark.parametrize(("mode", "surfaced"), [("stateless", ["good"]), ("handshake", ["good", "bad"])])
+async def test_tools_with_wrong_marks_are_left_out(
+    mode: str, surfaced: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    region = {"type": "number", "x-mcp-header": "Region"}
+    wrong = {"type": "object", "properties": {"region": region}}
+    tools = [{"name": "good", "inputSchema": {"type": "object"}}, {"name": "bad", "inputSchema": wrong}]
+    discovered = result(1, {"supportedVersions": ["2026-07-28"], "capabilities": {}})
+    async with _scripted(Script(**OPEN, discover=discovered, list=result(2, {"tools": tools})), mode) as client:
+        assert [tool["name"] for tool in await client.plain.list_tools()] == surfaced
+    assert ("the tool 'bad' is left out" in caplog.text) is (mode == "stateless")
+
+
+# The transport
+
+
+async def test_a_session_that_is_forgotten_is_told_and_not_deleted() -> None:
+    script = handshake(call=Answer(404), DELETE=Answer(204))
+    async with transport_to(script) as transport:
+        await shake_hands(transport)
+        await say(transport, CALL)
+        (lost,) = await transport.receive()
+    assert lost == Unanswered(2, "the server has forgotten the session", "session over")
+    assert script.count("DELETE") == 0
+
+
+async def test_a_session_that_is_forgotten_before_it_is_told_something_is_lost() -> None:
+    async with transport_to(handshake(list_changed=Answer(404))) as transport:
+        await shake_hands(transport)
+        await say(transport, Notification("notifications/roots/list_changed"))
+        with pytest.raises(anyio.BrokenResourceError):
+            await transport.receive()
+
+
+async def test_what_is_cancelled_need_not_be_heard() -> None:
+    asked = anyio.Event()
+
+    async def answer(request: Asked) -> Answer | bytes:
+        if request.name == "call":
+            asked.set()
+            await anyio.sleep_forever()
+        return {"initialize": result(1, OPENED, **SESSION), "cancelled": b"", "list": result(3, {})}.get(
+            request.name, Answer(202)
+        )
+
+    async with transport_to(answer) as transport:
+        await shake_hands(transport)
+        await say(transport, CALL)
+        await asked.wait()
+        await transport.send([Outgoing(Notification("notifications/cancelled", {"requestId": 2}), 2)])
+        await say(transport, Request(3, "tools/list"))
+        assert await transport.receive() == [Response(3, {})]
+
+
+async def test_a_request_that_was_not_sent_is_not_cancelled_at_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "MAX_CALLS", 1)
+    cancelled: list[int] = []
+    asked = anyio.Event()
+
+    async def answer(request: Asked) -> Answer:
+        if request.name == "cancelled":
+            cancelled.append(json.loads(request.body)["params"]["requestId"])
+            return Answer(202)
+        asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    def withdrawn(id_: int) -> Outgoing:
+        return Outgoing(Notification("notifications/cancelled", {"requestId": id_}), id_)
+
+    async with transport_to(answer) as transport:
+        await say(transport, CALL)
+        await asked.wait()
+        await say(transport, Request(3, "tools/call"))
+        await anyio.lowlevel.checkpoint()
+        await transport.send([Outgoing(Request(4, "tools/call"), None), withdrawn(4), withdrawn(3), withdrawn(2)])
+        while not cancelled:
+            await anyio.lowlevel.checkpoint()
+    assert cancelled == [2]
+
+
+async def test_a_notification_that_is_not_taken_holds_up_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "FAREWELL_SECONDS", 0.01)
+
+    async def answer(request: Asked) -> Answer:
+        if request.name == "list_changed":
+            await anyio.sleep_forever()
+        return result(2, {})
+
+    async with transport_to(answer) as transport:
+        await say(transport, Notification("notifications/roots/list_changed"), CALL)
+        assert await transport.receive() == [Response(2, {})]
+
+
+async def test_what_need_not_be_waited_for_leaves_at_once() -> None:
+    script = handshake(call=result(2, {}))
+    async with transport_to(script) as transport:
+        assert transport.try_send([Outgoing(Request(1, "initialize", {}), None)])
+        assert isinstance((await transport.receive())[0], Response)
+        assert not transport.try_send([Outgoing(Notification("notifications/initialized"), None)])
+        await say(transport, Notification("notifications/initialized"))
+        assert transport.try_send([Outgoing(CALL, None)])
+        assert await transport.receive() == [Response(2, {})]
+    assert [one.name for one in script.requests if one.method == "POST"] == ["initialize", "initialized", "call"]
+
+
+async def test_calls_beyond_the_bound_wait_and_streams_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "MAX_CALLS", 2)
+    running, most, go = 0, 0, anyio.Event()
+
+    async def forever() -> AsyncGenerator[bytes, None]:
+        yield f"data: {NOTED}\n\n".encode()
+        await anyio.sleep_forever()
+
+    async def answer(request: Asked) -> Answer:
+        nonlocal running, most
+        if request.name == "listen":
+            return Answer(headers={"content-type": "text/event-stream"}, pieces=forever())
+        running += 1
+        most = max(most, running)
+        await go.wait()
+        running -= 1
+        return Answer(500)
+
+    async with transport_to(answer) as transport:
+        await say(transport, *(Request(id_, "tools/call") for id_ in range(10, 15)))
+        while running < 2:
+            await anyio.lowlevel.checkpoint()
+        await say(transport, *(Request(id_, "subscriptions/listen") for id_ in range(3)))
+        received: list[Message] = []
+        while len(received) < 3:
+            received += await transport.receive()
+        go.set()
+        while len(received) < 8:
+            received += await transport.receive()
+    assert most == 2
+
+
+async def test_nothing_is_begun_at_once_in_a_session_that_is_over() -> None:
+    """Its client has yet to see that, and then has what it wanted to send."""
+    script = handshake(GET=[stream("id: 1\nretry: 1\ndata:\n\n"), Answer(404)])
+    async with transport_to(script) as transport:
+        await shake_hands(transport)
+        while transport.try_send([Outgoing(Notification("notifications/x"), None)]):
+            await anyio.lowlevel.checkpoint()
+        with pytest.raises(anyio.BrokenResourceError):
+            await transport.receive()
+
+
+async def test_a_request_that_is_cancelled_closes_its_stream() -> None:
+    closed = anyio.Event()
+
+    async def noisy() -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield f"data: {NOTED}\n\n".encode()
+                await anyio.lowlevel.checkpoint()
+        finally:
+            closed.set()
+
+    async def answer(_request: Asked) -> Answer:
+        return Answer(headers={"content-type": "text/event-stream"}, pieces=noisy())
+
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    async with transport_to(answer) as transport:
+        await say(transport, Request(2, "tools/call", {"name": "x", **meta}))
+        assert (await transport.receive())[0] == OnStream(Notification("notifications/x"), 2)
+        await transport.send([Outgoing(Notification("notifications/cancelled", {"requestId": 2}), 2)])
+        await closed.wait()
+
+
+async def test_what_is_under_way_ends_with_the_transport() -> None:
+    asked = anyio.Event()
+
+    async def answer(_request: Asked) -> Answer:
+        asked.set()
+        await anyio.sleep_forever()
+        return Answer()
+
+    before = settled_descriptors()
+    async with transport_to(answer) as transport:
+        await say(transport, CALL)
+        await asked.wait()
+        await transport.aclose()
+        await transport.aclose()
+        with pytest.raises(anyio.EndOfStream):
+            await transport.receive()
+    while left_open(before):
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_a_large_message_is_sent_whole() -> None:
+    async def answer(request: Asked) -> Answer:
+        return result(2, {"length": len(request.body)})
+
+    async with transport_to(answer) as transport:
+        await say(transport, Request(2, "tools/call", {"name": "x", "arguments": {"text": "x" * 3_000_000}}))
+        (answered,) = await transport.receive()
+    assert isinstance(answered, Response)
+    assert answered.result["length"] > 3_000_000

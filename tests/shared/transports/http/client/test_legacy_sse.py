@@ -1,0 +1,364 @@
+"""`connect_sse`, and `connect_http` that falls back to it, against our own server and against odd ones."""
+
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import aiohttp
+import anyio
+import anyio.lowlevel
+import pytest
+from anyio.abc import SocketAttribute, SocketStream
+
+from shared.client.client import Client
+from shared.client.connect import connect, connect_http, connect_sse, connect_websocket
+from shared.client.connection.changes import Change
+from shared.client.options import ClientOptions
+from shared.concurrency import background
+from shared.errors import PeerError
+from shared.protocol.session.events import Outgoing
+from shared.protocol.types.client import Root
+from shared.protocol.wire.jsonrpc import Request, Response
+from shared.transports.http.client.legacy_sse import open_sse
+from shared.transports.http.client.pool import Pool, lent_http
+from tests.descriptors import left_open, settled_descriptors
+from tests.shared.client.small import Small, listening, text_of
+from tests.shared.transports.http.scripted import Answer, Asked, Script, serving
+
+VERSIONS = pytest.mark.parametrize("mode", ["auto", "2024-11-05"])
+TOKEN = "secret-secret-secret"
+
+
+@asynccontextmanager
+async def served(small: Small, *tokens: str) -> AsyncIterator[tuple[str, anyio.Event]]:
+    """The URL of `small` without the path, and what stops it."""
+    async with listening(small, *tokens) as (address, stop):
+        yield f"http://{address}", stop
+
+
+@asynccontextmanager
+async def connected(small: Small, **options: Any) -> AsyncIterator[Client]:
+    async with served(small) as (url, _), connect_sse(f"{url}/sse", ClientOptions(**options)) as client:
+        yield client
+
+
+@VERSIONS
+async def test_a_tool_is_called(mode: str) -> None:
+    async with connected(Small(), mode=mode) as client:
+        assert client.server.version == (mode if mode[0] == "2" else "2025-11-25")
+        assert len(await client.plain.list_tools()) == 7
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+
+
+async def test_questions_are_answered() -> None:
+    async with connected(Small(), roots=[Root(uri="file:///a")]) as client:
+        assert text_of(await client.plain.call_tool("roots")) == "file:///a"
+
+
+async def test_changes_are_told_while_subscribed() -> None:
+    small = Small()
+    async with connected(small) as client:
+        async with client.changes(["memo://one"]) as changes:
+            small.running.changes.resource("memo://one")
+            assert await anext(changes) == Change("resource", "memo://one")
+        await small.released.wait()
+
+
+async def test_the_token_goes_with_every_request() -> None:
+    async with served(Small(), TOKEN) as (url, _):
+        async with connect_sse(f"{url}/sse", token=TOKEN) as client:
+            assert text_of(await client.plain.call_tool("add", {"a": 1, "b": 1})) == "2"
+        for door in (connect_sse, connect_http):
+            with pytest.raises(PeerError, match="HTTP 401") as caught:
+                async with door(f"{url}/sse"):
+                    pass
+            assert caught.value.code == 401
+
+
+async def ask_on(client: Client) -> None:
+    while True:
+        await client.plain.call_tool("add", {"a": 1, "b": 1})
+
+
+async def test_a_server_that_stops_has_lost_the_client() -> None:
+    async with served(Small()) as (url, stop), connect_sse(f"{url}/sse", ClientOptions(reconnect=False)) as client:
+        stop.set()
+        with pytest.raises(ConnectionError):
+            await ask_on(client)
+
+
+# Falling back
+
+
+@VERSIONS
+async def test_a_url_that_takes_no_posts_is_tried_as_a_stream(mode: str) -> None:
+    async with served(Small()) as (url, _), connect(f"{url}/sse", ClientOptions(mode=mode)) as client:
+        assert text_of(await client.plain.call_tool("add", {"a": 2, "b": 3})) == "5"
+
+
+@pytest.mark.parametrize(("path", "options"), [("/none", {}), ("/sse", {"min_version": "2026-07-28"})])
+async def test_what_neither_transport_serves_is_refused_as_it_was(path: str, options: dict[str, str]) -> None:
+    async with served(Small()) as (url, _):
+        with pytest.raises(PeerError, match=r"^HTTP 40[45]: "):
+            async with connect(url + path, ClientOptions(**options)):
+                pass
+
+
+# Servers that are odd
+
+
+@asynccontextmanager
+async def answering(
+    said: str,
+    media_type: str = "text/event-stream",
+    *,
+    status: str = "200 OK",
+    post: str = "202 Accepted",
+    body: str = "",
+    stays: bool = True,
+) -> AsyncIterator[str]:
+    """The URL of a server that answers GET with `said`, and POSTs with `body`; without a status, with nothing."""
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\n\r\n{said}" if status else ""
+    answer = f"HTTP/1.1 {post}\r\nContent-Length: {len(body)}\r\n\r\n{body}" if post else ""
+
+    async def handle(stream: SocketStream) -> None:
+        async with stream:
+            asked = await stream.receive()
+            if asked.startswith(b"POST"):
+                await stream.send(answer.encode())
+                return
+            await stream.send(head.encode())
+            while stays and head:
+                await stream.receive()
+
+    async def safely(stream: SocketStream) -> None:
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+            await handle(stream)
+
+    with anyio.fail_after(30):
+        async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, background() as tasks:
+            tasks.start_soon(listener.serve, safely)
+            yield f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}/sse"
+
+
+async def test_an_endpoint_of_another_origin_or_none_gets_nothing() -> None:
+    others = ("http://evil.example/messages", "//evil.example/x", "https://127.0.0.1/x", "http://127.0.0.1:1/x")
+    for endpoint in (*others, "http://[::1", "http://127.0.0.1:99999999/"):
+        async with answering(f"event: endpoint\ndata: {endpoint}\n\n") as url:
+            with pytest.raises(ConnectionError, match=r"no URL|another origin"):
+                async with connect_sse(url, token=TOKEN):
+                    pass
+
+
+async def test_a_session_of_others_keeps_no_stream_of_an_endpoint_that_is_refused() -> None:
+    async with answering("event: endpoint\ndata: //evil.example/x\n\n") as url:
+        connector = aiohttp.TCPConnector(limit=1)
+        async with aiohttp.ClientSession(connector=connector) as http:
+            for _ in range(2):  # the second one would wait for the connection of the first one
+                with pytest.raises(ConnectionError, match="another origin"):
+                    async with open_sse(url, {}, Pool(http), seconds=5):
+                        pass
+
+
+@pytest.mark.parametrize("named", ["/messages", "http://{}/messages", "http://somebody:else@{}/messages"])
+async def test_a_name_and_a_password_go_to_the_endpoint_as_well(named: str) -> None:
+    said = "Basic dXM6cHc="
+    script = Script()
+
+    async def answer(asked: Asked) -> Answer:
+        script.requests.append(asked)
+        if asked.headers.get("authorization") != said:
+            return Answer(401)
+        if asked.method == "POST":
+            return Answer(403)
+        event = f"event: endpoint\ndata: {named.format(asked.headers['host'])}\n\n"
+        return Answer(headers={"content-type": "text/event-stream"}, pieces=_and_stays(event))
+
+    async with serving(answer) as url:
+        with anyio.fail_after(30), pytest.raises(PeerError, match="HTTP 403"):
+            async with connect_sse(url.replace("://", "://us:pw@")):
+                pass
+    assert [one.method for one in script.requests] == ["GET", "POST"]
+
+
+async def _and_stays(text: str) -> AsyncGenerator[bytes, None]:
+    yield text.encode()
+    await anyio.sleep_forever()
+
+
+async def test_a_post_that_was_accepted_stays_so_where_its_body_breaks_off() -> None:
+    posted = anyio.Event()
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        yield b"event: endpoint\ndata: /messages\n\n"
+        await posted.wait()
+        yield b'data: {"jsonrpc": "2.0", "id": 7, "result": {"n": 1}}\n\n'
+        await anyio.sleep_forever()
+
+    async def answer(asked: Asked) -> Answer:
+        if asked.method == "POST":
+            return Answer(202, pieces=cut())
+        return Answer(headers={"content-type": "text/event-stream"}, pieces=events())
+
+    async def cut() -> AsyncGenerator[bytes, None]:
+        yield b"Acce"
+        posted.set()
+        raise ConnectionError
+
+    with anyio.fail_after(30):
+        async with serving(answer) as url, lent_http(None, url) as pool, open_sse(url, {}, pool) as transport:
+            await transport.send([Outgoing(Request(7, "ping"), None)])
+            assert await transport.receive() == [Response(7, {"n": 1})]
+
+
+async def test_a_stream_that_never_names_an_endpoint() -> None:
+    async with answering(": hello\n\n") as url, aiohttp.ClientSession() as http:
+        with pytest.raises(TimeoutError, match="named no endpoint"):
+            async with open_sse(url, {}, Pool(http), seconds=0.05):
+                pass
+
+
+class Slow:
+    """Credentials that take longer than a server may."""
+
+    has_come = False
+
+    async def headers(self, method: str, url: str) -> Mapping[str, str]:
+        await anyio.lowlevel.checkpoint()
+        self.has_come = True
+        return {}
+
+    async def answered(self, method: str, url: str, status: int, headers: Mapping[str, str]) -> bool:
+        return False
+
+
+async def test_credentials_take_none_of_the_time_that_the_server_has() -> None:
+    auth = Slow()
+    async with served(Small()) as (url, _), lent_http(None, url) as pool:
+        with pytest.raises(TimeoutError):
+            async with open_sse(f"{url}/sse", {}, pool, auth, seconds=0):
+                pass
+    assert auth.has_come
+
+
+async def test_no_redirect_is_followed() -> None:
+    """Whoever gives us a session does not mean the token for another place."""
+    script = Script(GET=Answer(307, headers={"location": "/elsewhere"}))
+    async with serving(script) as url, aiohttp.ClientSession() as http:
+        with pytest.raises(PeerError, match="HTTP 307"):
+            async with connect_sse(url, http=http, token=TOKEN):
+                pass
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("connect_to", [connect_sse, connect_websocket])
+async def test_who_is_busy_says_for_how_long(connect_to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    async with serving(Script(GET=[Answer(503, headers={"retry-after": "7"})] * 9)) as url:
+        address = url if connect_to is connect_sse else url.replace("http", "ws")
+        with pytest.raises(PeerError, match="HTTP 503") as caught:
+            async with connect_to(address, ClientOptions(reconnect=False)):
+                pass
+    assert (caught.value.code, caught.value.data) == (503, {"retryAfter": 7})
+
+
+async def test_an_answer_that_has_no_end_is_not_read() -> None:
+    given_up, pieces = anyio.Event(), list[int]()
+
+    async def endless() -> AsyncGenerator[bytes, None]:
+        try:
+            while len(pieces) < 2_000:
+                pieces.append(65_536)
+                yield bytes(65_536)
+        finally:
+            given_up.set()
+
+    async def events() -> AsyncGenerator[bytes, None]:
+        yield b"event: endpoint\ndata: /messages\n\n"
+        await given_up.wait()
+
+    async def answer(asked: Asked) -> Answer:
+        if asked.method == "POST":
+            return Answer(202, pieces=endless())
+        return Answer(headers={"content-type": "text/event-stream"}, pieces=events())
+
+    async with serving(answer) as url:
+        with anyio.fail_after(30), pytest.raises(ConnectionError, match="ended the connection"):
+            async with connect_sse(url):
+                pass
+    assert len(pieces) < 500  # the rest fits into the buffers of the two sockets
+
+
+SUSPENDED = '{"jsonrpc": "2.0", "error": {"code": -32600, "message": "tenant is suspended"}}'
+NAMED = "event: endpoint\ndata: /messages\n\n"
+ODD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "a stream that ends before it names an endpoint": (
+        {"said": ": hello\n\n", "stays": False},
+        ConnectionError,
+        "ended before",
+    ),
+    "a stream that ends": ({"said": NAMED, "stays": False}, ConnectionError, "ended the connection"),
+    "a page": ({"said": "<html>", "media_type": "text/html"}, PeerError, "no event stream"),
+    "a POST that is not taken": ({"said": NAMED, "post": "404 Not Found"}, PeerError, "HTTP 404: Not Found"),
+    "a POST without an answer": ({"said": NAMED, "post": ""}, ConnectionError, "closed the connection without"),
+    "a refusal": (
+        {"said": NAMED, "post": "403 Forbidden", "body": SUSPENDED},
+        PeerError,
+        "HTTP 403: tenant is suspended",
+    ),
+}
+
+
+@pytest.mark.parametrize(("server", "error", "text"), ODD.values(), ids=ODD)
+async def test_a_server_that_is_odd_is_told_of(server: dict[str, Any], error: type[Exception], text: str) -> None:
+    async with answering(**server) as url:
+        with pytest.raises(error, match=text):
+            async with connect_sse(url):
+                pass
+
+
+@pytest.mark.parametrize(
+    "get", [{}, {"stays": False}, {"status": ""}, {"status": "500 Oh", "stays": False}, {"media_type": "text/html"}]
+)
+async def test_what_a_post_is_refused_with_is_raised_where_no_stream_helps(
+    get: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["shared.client.connect"], "FALLBACK_SECONDS", 0.05)
+    async with answering(": hello\n\n", post="404 Not Found", body=SUSPENDED, **get) as url:
+        with pytest.raises(PeerError, match="HTTP 404: tenant is suspended"):
+            async with connect(url):
+                pass
+
+
+async def test_nothing_is_left_of_clients_that_failed_and_of_those_that_did_not() -> None:
+    async with served(Small()) as (url, _), answering("event: endpoint\ndata: //evil.example\n\n") as evil:
+        before = settled_descriptors()
+        for _ in range(5):
+            async with connect(f"{url}/sse") as client:
+                await client.plain.call_tool("add", {"a": 1, "b": 1})
+            with pytest.raises(ConnectionError):
+                async with connect_sse(evil):
+                    pass
+            with pytest.raises(PeerError):
+                async with connect(f"{url}/none"):
+                    pass
+        while left_open(before):  # the servers close their side when they hear of it
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_nobody_listens() -> None:
+    with anyio.fail_after(30), pytest.raises(ConnectionError, match=r"no connection to 127\.0\.0\.1:9"):
+        async with connect_sse("http://127.0.0.1:9/sse"):
+            pass
+
+
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1/", "127.0.0.1:8000", ""])
+def test_no_other_kind_of_url_is_connected_to(target: str) -> None:
+    with pytest.raises(ValueError, match="begins with"):
+        connect(target)
+
+
+def test_what_does_not_go_with_a_target_is_no_option_of_it() -> None:
+    with pytest.raises(TypeError):
+        connect(["server"], token=TOKEN)

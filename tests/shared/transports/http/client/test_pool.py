@@ -1,0 +1,111 @@
+"""The connections of a client: one serves for what comes one after the other, and a proxy may be between."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from shared.protocol.wire.jsonrpc import Response
+from shared.transports.http.client.client import open_http
+from shared.transports.http.client.pool import lent_http
+from tests.shared.transports.http.scripted import (
+    CALL,
+    Answer,
+    Script,
+    answer_to,
+    result,
+    say,
+    serving,
+    stream,
+    transport_to,
+)
+
+
+async def test_calls_one_after_the_other_share_a_connection() -> None:
+    answers = [result(2, {"n": n}) for n in range(3)] + [stream('data: {"jsonrpc":"2.0","id":2,"result":{}}\n\n')]
+    script = Script(call=[*answers, result(2, {})])
+    async with transport_to(script) as transport:
+        for _ in range(5):
+            await say(transport, CALL)
+            assert isinstance((await transport.receive())[0], Response)
+    assert script.connections == 1
+
+
+class Talkative(Answer):
+    """An answer that is followed by a response to nothing, as soon as that is wanted."""
+
+    def __init__(self, answer: Answer, wanted: anyio.Event) -> None:
+        super().__init__(body=answer.body, headers=answer.headers)
+        self._wanted = wanted
+
+    async def write(self, writer: asyncio.StreamWriter) -> None:
+        await super().write(writer)
+        await self._wanted.wait()
+        await Answer(408).write(writer)
+
+
+async def test_a_response_to_nothing_is_the_answer_to_nothing() -> None:
+    wanted = anyio.Event()
+    script = Script(call=[Talkative(result(2, {}), wanted), result(2, {"n": 1})])
+    async with transport_to(script) as transport:
+        await say(transport, CALL)
+        assert await transport.receive() == [Response(2, {})]
+        wanted.set()
+        for _ in range(20):  # turns in which it comes
+            await anyio.lowlevel.checkpoint()
+        await say(transport, CALL)
+        assert await transport.receive() == [Response(2, {"n": 1})]
+    assert script.connections == 2
+
+
+async def test_a_silent_connection_is_probed_by_the_system() -> None:
+    async def silent() -> AsyncGenerator[bytes, None]:
+        yield b"x"
+        await anyio.sleep_forever()
+
+    script = Script(GET=Answer(pieces=silent()))
+    async with serving(script) as url, lent_http(None, url) as pool, pool.session.get(url) as response:
+        opened: Any = response.connection
+        connected = opened.transport.get_extra_info("socket")
+        assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+# Proxies
+
+
+async def test_the_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script(call=result(2, {}))
+    async with serving(script) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.replace("//", "//me:secret@").removesuffix("/mcp"))
+        url = "http://server.example/mcp"
+        async with lent_http(None, url) as http, open_http(url, {}, http) as transport:
+            await say(transport, CALL)
+            assert await transport.receive() == [Response(2, {})]
+    assert script.requests[0].path == "http://server.example/mcp"
+    assert script.requests[0].headers["proxy-authorization"] == "Basic bWU6c2VjcmV0"
+
+
+async def test_no_proxy_is_asked_for_a_host_that_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert await answer_to(result(2, {})) == Response(2, {})
+
+
+async def test_a_proxy_that_can_not_be_used_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for proxy in ("socks5://me:secret@127.0.0.1:9", "http://", "http://[", "ftp://x"):
+        monkeypatch.setenv("http_proxy", proxy)
+        with pytest.raises(ConnectionError, match="the proxy that the environment names") as caught:
+            async with lent_http(None, "http://server.example/mcp"):
+                pass
+        assert "secret" not in str(caught.value)
+
+
+async def test_a_url_that_is_none() -> None:
+    for url in ("", "mcp", "ftp://a/", "http://", "http:///mcp", "http://a b/", "http://a/\ud800"):
+        with pytest.raises(ValueError, match="no URL of HTTP"):
+            async with lent_http(None, url):
+                pass

@@ -1,0 +1,164 @@
+"""What strangers send: heads, bodies and trailers that never end, and how a connection ends."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from shared.transports.http import server as http_server
+from shared.transports.http.engine import connections as http_connections
+from shared.transports.http.limits.endpoint_limits import EndpointLimits
+from tests.descriptors import descriptors
+from tests.shared.transports.http.http_wire import PATIENCE, Site, make_server, merged, served
+
+
+def requested(site: Site, *lines: str) -> bytes:
+    head = ["POST /mcp HTTP/1.1", f"Host: localhost:{site.port}", "Content-Type: application/json", *lines]
+    return "\r\n".join([*head, "Accept: application/json, text/event-stream", ""]).encode()
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+ENDLESS = {
+    "a header": ([], b"X: ", b"x" * 10_000),
+    "headers": ([], b"", b"x: y\r\n" * 1_000),
+    "trailers": ([CHUNKED], b"\r\n0\r\n", b"x: y\r\n" * 1_000),
+    "a trailer": ([CHUNKED], b"\r\n0\r\nX: ", b"x" * 10_000),
+    "a chunk extension": ([CHUNKED], b"\r\n1;x=", b"x" * 10_000),
+    "chunk extensions": ([CHUNKED], b"\r\n", b"1;x=y;x=y;x=y;x=y\r\nx\r\n" * 500),
+    "the size of a chunk": ([CHUNKED], b"\r\n", b"0" * 10_000),
+    "a body": (["Content-Length: 1000000000"], b"\r\n", b"x" * 100_000),
+}
+
+
+@pytest.mark.parametrize("token", ["secret", "wrong"])
+async def test_what_never_ends_is_cut_off(token: str) -> None:
+    async with served(tokens=("secret",)) as site:
+        for what, (lines, start, more) in ENDLESS.items():
+            async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+                sent = requested(site, f"Authorization: Bearer {token}", *lines) + start
+                with pytest.raises(anyio.BrokenResourceError):  # noqa: PT012
+                    for _ in range(1_000):
+                        await stream.send(sent)
+                        sent = more
+                    pytest.fail(f"{what} went on")
+        assert (await site.client.get("/healthz")).status_code == 200
+
+
+async def test_whoever_sends_too_large_a_frame_is_told() -> None:
+    async with (
+        served() as site,
+        await anyio.connect_tcp("127.0.0.1", site.port) as stream,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def send() -> None:
+            await stream.send(requested(site, CHUNKED) + b"\r\n1;x=")
+            with suppress(anyio.BrokenResourceError):
+                while True:
+                    await stream.send(b"x" * 10_000)
+
+        tasks.start_soon(send)
+        answer = await stream.receive()
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert b"chunks or trailers of the request are too large" in answer
+        tasks.cancel_scope.cancel()
+
+
+SLOW = {
+    "a head": ([], b"", b"x"),
+    "a body": (["Content-Length: 1000"], b"\r\n", b"x"),
+    "trailers": ([CHUNKED], b"\r\n0\r\n", b"x: y\r\n"),
+    "a chunk extension": ([CHUNKED], b"\r\n1;x=", b"x"),
+    "blank lines after a request": (["Content-Length: 0"], b"\r\n", b"\r\n"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("token", ["secret", "wrong"])
+@pytest.mark.parametrize("what", SLOW)
+async def test_what_comes_a_byte_at_a_time_is_cut_off(what: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.1)
+    lines, start, more = SLOW[what]
+    async with (
+        served(tokens=("secret",), limits=EndpointLimits(body_seconds=0.1)) as site,
+        await anyio.connect_tcp("127.0.0.1", site.port) as stream,
+    ):
+        await stream.send(requested(site, f"Authorization: Bearer {token}", *lines) + start)
+        with pytest.raises(anyio.BrokenResourceError), anyio.fail_after(PATIENCE):  # noqa: PT012
+            while True:
+                await stream.send(more)
+                await anyio.sleep(0.01)
+
+
+async def test_a_request_has_so_many_headers() -> None:
+    async with served() as site:
+        for count, status in ((http_connections.MAX_HEADERS, 200), (http_connections.MAX_HEADERS + 1, 400)):
+            lines = [f"X-{number}: {number}" for number in range(count - 2)]  # and Host and Connection
+            async with site.raw("Connection: close", *lines, request="GET /healthz") as stream:
+                assert (await stream.receive()).startswith(f"HTTP/1.1 {status}".encode())
+
+
+@pytest.mark.parametrize("name", ["Authorization: Bearer secret", "X-API-Key: secret"])
+async def test_a_trailer_is_no_header(name: str) -> None:
+    async with served(tokens=("secret",)) as site:
+        body = json.dumps(site.message("ping")).encode()
+        trailed = b"%x\r\n%b\r\n0\r\n%b\r\n\r\n" % (len(body), body, name.encode())
+        async with site.raw(*[f"{one}: {value}" for one, value in merged(None)], CHUNKED, body=trailed) as stream:
+            assert (await stream.receive()).startswith(b"HTTP/1.1 401")
+
+
+@pytest.mark.slow
+async def test_chunks_of_a_few_bytes_are_taken() -> None:
+    """As clients send them that write each piece of JSON as it is made."""
+    async with served() as site:
+        session = await site.initialize()
+        body = json.dumps(site.message("tools/call", {"name": "echo", "arguments": {"text": "x" * 50_000}})).encode()
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for at in range(0, len(body), 5):
+                yield body[at : at + 5]
+
+        answer = await site.client.post("/mcp", content=chunks(), headers=merged(session))
+        assert answer.json()["result"]["content"][0]["text"] == "x" * 50_000
+
+
+@pytest.mark.slow
+async def test_what_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a connection does not wait for a client that does not take what was written."""
+    monkeypatch.setattr(http_connections, "_LINGER_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "KEEP_ALIVE", 0.05)
+    app = make_server()
+    app.budget = replace(app.budget, result_bytes=64_000_000)
+    async with served(app, limits=EndpointLimits(body_bytes=64_000_000)) as site:
+        call, headers = site.stateless("tools/call", {"name": "echo", "arguments": {"text": "x" * 20_000_000}})
+        body = json.dumps(call).encode()
+        lines = [f"{name}: {value}" for name, value in merged(headers)]
+        before = len(descriptors())
+        async with site.raw(*lines, f"Content-Length: {len(body)}", body=body):
+            for still_open in (2, 1):
+                with anyio.fail_after(PATIENCE):
+                    while len(descriptors()) - before != still_open:
+                        await anyio.sleep(0.01)
+
+
+# Which host is asked for
+TARGETS = [
+    ("http://localhost:1/healthz", 200),
+    ("HTTP://127.0.0.1/healthz", 200),
+    ("http://evil.example/healthz", 403),
+    ("http://evil.example:80/healthz", 403),
+    ("http://localhost@evil.example/healthz", 403),
+    ("http://evil.example#@localhost/healthz", 400),
+    ("ftp://evil.example/healthz", 403),
+]
+
+
+async def test_a_target_that_names_a_host_is_judged_by_it() -> None:
+    """RFC 9112, section 3.2.2: the header does not count then."""
+    async with served() as site:
+        for target, status in TARGETS:
+            async with site.raw("Connection: close", request=f"GET {target}") as stream:
+                assert (await stream.receive()).startswith(f"HTTP/1.1 {status}".encode()), target

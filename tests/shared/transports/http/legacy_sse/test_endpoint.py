@@ -1,0 +1,415 @@
+"""HTTP+SSE, the transport of 2024-11-05, over real sockets: one stream, and POSTs to the address it names."""
+
+import asyncio
+import json
+import re
+import socket
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.server.dispatch.limits import Limits
+from shared.transports.http.legacy_sse import session as legacy_session
+from shared.transports.http.legacy_sse.endpoint import sse_paths
+from shared.transports.http.limits import client_shares
+from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
+from tests.shared.transports.http.http_wire import (
+    PATIENCE,
+    Json,
+    Site,
+    coming_from,
+    endless_server,
+    envelope,
+    first_events,
+    first_lines,
+    make_server,
+    served,
+    visited,
+)
+from tests.shared.transports.http.sse_wire import CLIENT, initialized, streaming
+
+README = Path(__file__).resolve().parents[5] / "README.md"
+VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+UNKNOWN = "/messages?session_id=" + "x" * 43
+
+
+async def closed(site: Site, but: int = 0) -> None:
+    """Returns once no more than so many sessions are left."""
+    with anyio.fail_after(PATIENCE):
+        while (await site.health())["sessions"] > but:
+            await anyio.lowlevel.checkpoint()
+
+
+# A session
+
+
+async def test_a_session_in_every_version(standing: Site) -> None:
+    async with visited(standing) as site:
+        for version in VERSIONS:
+            async with streaming(site) as client:
+                assert (await client.initialize(version))["protocolVersion"] == version
+                assert await client.call("echo", {"text": "hi"}) == "hi"
+
+
+async def test_the_address_is_relative_and_unguessable(standing: Site) -> None:
+    async with visited(standing) as site:
+        addresses = set[bytes]()
+        for _ in range(3):
+            async with site.client.stream("GET", "/sse") as answer:
+                (first,) = await first_events(answer, 1)
+            addresses.add(first.data)
+    assert all(re.fullmatch(rb"messages\?session_id=[\w-]{43}", one) for one in addresses)
+    assert len(addresses) == 3
+
+
+async def test_the_stream_is_as_the_readme_shows_it(standing: Site) -> None:
+    shown = re.findall(r"^\$ curl -N \S+/sse\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)[0]
+    async with visited(standing) as site, site.client.stream("GET", "/sse") as answer:
+        text, said = answer.aiter_text(), ""
+        while not (found := re.findall("data: (.*)\n\n", said)):
+            said += await anext(text)
+        await site.client.post(found[0], json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        while not said.endswith("}\n\n"):  # which may come in several pieces, and on a slow machine after comments
+            said = (said + await anext(text)).replace(":\n\n", "")
+    assert re.sub(r"(?<=_id=)[\w-]+", "", said) == re.sub(r"(?<=_id=)[\w-]+", "", shown) + "\n"
+
+
+async def test_a_session_counts_as_one_stream() -> None:
+    async with served() as site:
+        async with initialized(site):
+            assert await site.health() == {**await site.health(), "sessions": 1, "streams": 1}
+        await closed(site)
+        assert (await site.health())["streams"] == 0
+
+
+async def test_what_no_request_asked_for_comes_on_the_stream() -> None:
+    async with served() as site, initialized(site) as client:
+        await client.ask("resources/subscribe", {"uri": "memo://one"})
+        site.running.changes.resource("memo://one")
+        assert (await client.next())["params"] == {"uri": "memo://one"}
+
+
+async def test_progress_comes_before_the_answer(standing: Site) -> None:
+    async with visited(standing) as site, initialized(site) as client:
+        assert await client.call("report", {"steps": 3}, progressToken="t") == "done"
+        assert [one["params"]["progress"] for one in client.told] == [1, 2, 3]
+
+
+async def test_a_question_is_answered_by_a_post(standing: Site) -> None:
+    async with visited(standing) as site, initialized(site, capabilities={"elicitation": {}}) as client:
+        asking = site.message("tools/call", {"name": "favourite", "arguments": {}})
+        await client.send(asking)
+        question = await client.next()
+        answer = {"action": "accept", "content": {"colour": "red"}}
+        await client.send({"jsonrpc": "2.0", "id": question["id"], "result": answer})
+        assert (await client.next())["result"]["content"][0]["text"] == "red"
+
+
+async def test_a_call_is_cancelled_by_a_post() -> None:
+    async with served() as site, initialized(site) as client:
+        waiting = site.message("tools/call", {"name": "wait", "arguments": {}})
+        await client.send(waiting)
+        await site.probe.started.wait()
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": waiting["id"]}}
+        await client.send(cancel)
+        await site.probe.cancelled.wait()
+        assert await client.ask("ping") == {"jsonrpc": "2.0", "id": waiting["id"] + 1, "result": {}}
+
+
+async def test_a_batch_is_answered_as_one_where_the_version_has_them(standing: Site) -> None:
+    async with visited(standing) as site, initialized(site, version="2025-03-26") as client:
+        batch = [site.message("ping"), site.message("ping")]
+        await client.send(batch)
+        answers: Any = json.loads((await client.event()).data)
+        assert [one["id"] for one in answers] == [one["id"] for one in batch]
+
+
+async def test_comments_keep_the_stream_open() -> None:
+    async with (
+        served(limits=EndpointLimits(keep_alive_seconds=0.02)) as site,
+        site.client.stream("GET", "/sse") as got,
+    ):
+        lines = [line async for line in first_lines(got, 7)]
+        assert (lines[0], lines[3:]) == ("event: endpoint", [":", "", ":", ""])
+
+
+# What is refused
+REFUSED: list[tuple[str, str, Json, int]] = [
+    ("POST", "/sse", {}, 405),
+    ("DELETE", "/sse", {}, 405),
+    ("GET", "/messages", {}, 405),
+    ("GET", "/sse", {"Accept": "application/json"}, 406),
+    ("GET", "/sse", {"MCP-Protocol-Version": "2026-07-28"}, 400),
+    ("GET", "/sse", {"Host": "evil.example"}, 403),
+    ("GET", "/sse", {"Origin": "https://evil.example"}, 403),
+    ("POST", "/messages", {}, 404),
+    ("POST", UNKNOWN, {}, 404),
+    ("POST", UNKNOWN, {"Host": "evil.example"}, 403),
+    ("POST", UNKNOWN, {"Origin": "https://evil.example"}, 403),
+    ("POST", UNKNOWN, {"Content-Type": "text/plain"}, 415),
+]
+
+
+async def test_requests_that_are_refused(standing: Site) -> None:
+    async with visited(standing) as site:
+        for method, path, headers, status in REFUSED:
+            sent = {"Content-Type": "application/json", "Accept": "*/*", **headers}
+            answer = await site.client.request(method, path, headers=sent, content=b"{}")
+            assert answer.status_code == status, (method, path, headers, answer.text)
+            assert answer.json()["error"]["message"]
+            allowed = {"/sse": "GET", "/messages": "POST"}[path] if status == 405 else None
+            assert answer.headers.get("allow") == allowed
+
+
+BODIES: list[tuple[Any, Json, int, int]] = [
+    (b"garbage", {}, 400, -32700),
+    (b"[]", {}, 400, -32600),
+    (b"[1]", {}, 400, -32600),
+    ({"id": 1}, {}, 400, -32600),
+    ({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"MCP-Protocol-Version": "2025-06-18"}, 400, -32600),
+    ({"jsonrpc": "2.0", "method": "notifications/x", "params": {"_meta": envelope()}}, {}, 400, -32600),
+]
+
+
+async def test_a_body_that_is_refused_leaves_the_session(standing: Site) -> None:
+    async with visited(standing) as site, initialized(site) as client:
+        for body, headers, status, code in BODIES:
+            refused = await client.post(body, headers)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (status, code), body
+            assert await client.call("echo", {"text": "still here"}) == "still here"
+
+
+async def test_who_begins_with_the_newest_version_learns_from_an_answer_to_go_on(standing: Site) -> None:
+    async with visited(standing) as site, streaming(site) as client:
+        for params, headers in (({"_meta": envelope()}, {}), ({}, {"MCP-Protocol-Version": "2026-07-28"})):
+            await client.send(site.message("server/discover", params, id=1), headers)
+            error = {"code": -32600, "message": "this protocol version is not spoken over HTTP+SSE"}
+            assert await client.next() == {"jsonrpc": "2.0", "id": 1, "error": error}
+        await client.initialize()
+        assert await client.call("echo", {"text": "x"}) == "x"
+
+
+async def test_a_body_over_the_limit() -> None:
+    async with served(limits=EndpointLimits(body_bytes=1_000)) as site, initialized(site) as client:
+        assert (await client.post(b" " * 1_001)).status_code == 413
+        assert await client.call("echo", {"text": "x"}) == "x"
+
+
+async def test_the_endpoint_of_today_knows_no_such_session(standing: Site) -> None:
+    async with visited(standing) as site, initialized(site) as client:
+        session = {"Mcp-Session-Id": client.address.partition("=")[2]}
+        assert (await site.post(site.message("ping"), session)).status_code == 404
+
+
+async def test_an_address_that_names_two_sessions_names_none(standing: Site) -> None:
+    async with visited(standing) as site, initialized(site) as client:
+        client.address += f"&{client.address.partition('?')[2]}"
+        assert (await client.post(site.message("ping"))).status_code == 404
+
+
+async def test_a_session_belongs_to_its_principal() -> None:
+    async with served(tokens=("one", "two")) as site:
+        assert (await site.client.get("/sse")).status_code == 401
+        async with initialized(site, {"X-API-Key": "one"}) as client:
+            for token, status in (("", 401), ("two", 404), ("one", 202)):
+                answer = await client.post(site.message("ping"), {"X-API-Key": token})
+                assert answer.status_code == status
+
+
+async def test_pages_of_this_machine_may_read_the_stream(standing: Site) -> None:
+    async with (
+        visited(standing) as site,
+        site.client.stream("GET", "/sse", headers={"Origin": "http://localhost:3000"}) as answer,
+    ):
+        assert answer.headers["access-control-allow-origin"] == "*"
+
+
+# Its end
+
+
+async def test_with_the_stream_everything_ends() -> None:
+    async with served() as site:
+        async with initialized(site) as client:
+            await client.ask("resources/subscribe", {"uri": "memo://one"})
+            await client.send(site.message("tools/call", {"name": "wait", "arguments": {}}))
+            await site.probe.started.wait()
+        await site.probe.cancelled.wait()
+        await closed(site)
+        assert (await client.post(site.message("ping"))).status_code == 404
+        assert site.running.changes.held == 0
+
+
+async def test_a_message_that_comes_whole_after_the_stream_has_ended_is_refused() -> None:
+    async with served() as site, AsyncExitStack() as stack:
+        ping = json.dumps(site.message("ping")).encode()
+        lines = ("Content-Type: application/json", f"Content-Length: {len(ping)}")
+        async with initialized(site) as client:
+            raw = await stack.enter_async_context(site.raw(*lines, body=ping[:5], request=f"POST {client.address}"))
+            await client.ask("ping")  # which came after that
+        await closed(site)
+        await raw.send(ping[5:])
+        assert b" 404 " in await raw.receive()
+
+
+async def test_a_stop_finishes_what_is_under_way() -> None:
+    async with served() as site, initialized(site) as client:
+        await client.send(site.message("tools/call", {"name": "wait", "arguments": {}}))
+        await site.probe.started.wait()
+        site.stop.set()
+        site.probe.release.set()
+        assert [one["result"]["content"][0]["text"] for one in await client.rest()] == ["released"]
+
+
+async def test_a_stop_has_its_limit() -> None:
+    app = make_server()
+    app.limits = Limits(drain_seconds=0.02)
+    async with served(app) as site, initialized(site) as client:
+        await client.send(site.message("tools/call", {"name": "wait", "arguments": {}}))
+        await site.probe.started.wait()
+        site.stop.set()
+        assert await client.rest() == []
+        await site.probe.cancelled.wait()
+
+
+async def test_a_session_that_fails_takes_nobody_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    app = make_server()
+
+    @app.on_unsubscribe
+    async def fail(_running: object, _key: str) -> None:
+        raise RuntimeError("the hook is broken")
+
+    async with served(app) as site, initialized(site) as other:
+        async with initialized(site) as client:
+            await client.ask("resources/subscribe", {"uri": "memo://one"})
+        await closed(site, but=1)
+        assert await other.call("echo", {"text": "x"}) == "x"
+    assert "a session failed" in caplog.text
+
+
+async def test_a_message_that_can_not_be_written_ends_its_stream(caplog: pytest.LogCaptureFixture) -> None:
+    async with served(endless_server()) as site, initialized(site) as client:
+        await client.send(site.message("tools/call", {"name": "endless", "arguments": {}}))
+        with anyio.fail_after(PATIENCE):
+            await client.rest()
+        async with initialized(site) as other:
+            assert await other.call("echo", {"text": "hi"}) == "hi"
+    assert "a session failed" in caplog.text
+
+
+async def test_a_stream_that_nobody_initializes_lapses() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.1))
+    async with served(limits=limits) as site, streaming(site) as idle, initialized(site) as used:
+        assert await idle.rest() == []
+        assert (await idle.post(site.message("ping"))).status_code == 404
+        assert await used.call("echo", {"text": "x"}) == "x"
+
+
+async def test_a_session_whose_client_never_says_that_it_is_ready_does_not_lapse() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.1))
+    async with served(limits=limits) as site, streaming(site) as client:
+        params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
+        await client.ask("initialize", params)
+        async with streaming(site) as idle:
+            assert await idle.rest() == []  # which was opened later
+        assert (await client.ask("ping"))["result"] == {}
+
+
+async def test_streams_and_sessions_have_one_limit() -> None:
+    async with served(limits=EndpointLimits(sessions=SessionLimits(sessions=2))) as site:
+        session = await site.initialize()
+        async with initialized(site):
+            refused = await site.client.get("/sse")
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "60")
+            params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
+            assert (await site.post(site.message("initialize", params))).status_code == 503
+        await closed(site, but=1)
+        async with initialized(site) as client:
+            assert await client.call("echo", {"text": "x"}) == "x"
+        assert (await site.post(site.message("ping"), session)).status_code == 200
+
+
+async def test_who_comes_takes_the_place_of_a_stream_of_whoever_has_most() -> None:
+    limits = EndpointLimits(sessions=SessionLimits(sessions=4))
+    async with served(limits=limits) as site, coming_from(site, "127.0.0.2") as other, AsyncExitStack() as stack:
+        used = await stack.enter_async_context(initialized(site))
+        unused = [await stack.enter_async_context(streaming(site)) for _ in range(3)]
+        assert (await site.client.get("/sse")).status_code == 503
+        async with initialized(other) as client:
+            assert await unused[0].rest() == []
+            assert await client.call("echo", {"text": "x"}) == "x"
+        assert await used.call("echo", {"text": "x"}) == "x"
+
+
+async def test_a_stream_that_was_never_used_makes_way_for_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_shares, "UNUSED_SECONDS", 0.0)
+    limits = EndpointLimits(sessions=SessionLimits(sessions=1))
+    async with served(limits=limits) as site, streaming(site) as unused, initialized(site) as client:
+        assert await unused.rest() == []
+        assert await client.call("echo", {"text": "x"}) == "x"
+
+
+@pytest.mark.slow
+async def test_a_client_that_never_reads_is_cut_off(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(legacy_session, "STALL_SECONDS", 0.2)
+    limits = EndpointLimits(sessions=SessionLimits(stream_bytes=100_000))
+    async with served(limits=limits) as site, initialized(site) as other, initialized(site) as client:
+        await client.send(site.message("tools/call", {"name": "flood", "arguments": {}}))
+        await site.probe.started.wait()
+        assert await other.call("echo", {"text": "x"}) == "x"
+        await closed(site, but=1)
+        assert (await client.post(site.message("ping"))).status_code == 404
+    assert "a stream was cut off: its client is" in caplog.text
+
+
+async def narrow(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection of which neither the system nor the reader holds much that was not read."""
+    peer = socket.socket()
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    peer.connect(("127.0.0.1", port))
+    return await asyncio.open_connection(sock=peer, limit=65_536)
+
+
+@pytest.mark.slow
+async def test_a_client_that_is_behind_and_reads_on_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(legacy_session, "STALL_SECONDS", 0.2)
+    async with served() as site, asyncio.timeout(PATIENCE):
+        reader, writer = await narrow(site.port)
+        writer.write(b"GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        address = "/" + re.findall(r"messages\?\S+", (await reader.readuntil(b"\n\n")).decode())[0]
+        params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
+        large = {"name": "echo", "arguments": {"text": "x" * 800_000}}
+        initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        calls = [site.message("tools/call", large) for _ in range(15)]
+
+        async def post() -> None:
+            for message in (site.message("initialize", params), initialized, *calls):
+                assert (await site.client.post(address, json=message)).status_code == 202
+
+        got = 0
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(post)
+            while got < 12_000_000:
+                await site.health()  # which takes a moment
+                part = await reader.read(65_536)
+                assert part, f"cut off after {got} bytes"
+                got += len(part)
+        writer.close()
+
+
+# Where it is
+
+
+def test_paths_beside_an_endpoint() -> None:
+    paths = ("/mcp", "/files/mcp", "/here", "/sse", "/")
+    assert [sse_paths(path) for path in paths] == [
+        ("/sse", "/messages"),
+        ("/files/sse", "/files/messages"),
+        ("/here/sse", "/here/messages"),
+        ("/sse/sse", "/sse/messages"),
+        ("/sse", "/messages"),
+    ]

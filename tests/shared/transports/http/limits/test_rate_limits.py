@@ -1,0 +1,316 @@
+"""What one principal may take of a listener, and what is not authenticated."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from shared.auth.tokens import StaticTokens
+from shared.protocol.http.rules import Denial, HttpRequest
+from shared.protocol.identity import Principal
+from shared.stores.memory_limiter import MemoryLimiter
+from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
+from shared.transports.http.limits.rate_limits import account_of
+from tests.shared.transports.http.http_wire import Json, Site, coming_from, merged, served
+from tests.shared.transports.http.sse_wire import streaming
+from tests.shared.transports.http.web_socket import web_socket
+
+ADA, BOB = {"Authorization": "Bearer ada"}, {"Authorization": "Bearer bob"}
+WAIT = {"name": "wait", "arguments": {}}
+FEW = ClientLimits(per_second=0.01, burst=5)
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Named(StaticTokens):
+    """Knows two people by their tokens, and counts how often it had to find out."""
+
+    def __init__(self, *, knows: bool = True) -> None:
+        super().__init__(["ada", "bob"])
+        self.knows_all = knows
+        self.seen: set[str | None] = set()
+        self.asked = 0
+
+    async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
+        self.asked += 1
+        sender = await super().authenticate(request)
+        if isinstance(sender, Principal):
+            self.seen.add(request.headers.get("authorization"))
+        return sender
+
+    def knows(self, request: HttpRequest) -> bool:
+        return self.knows_all or request.headers.get("authorization") in self.seen
+
+
+@asynccontextmanager
+async def limited(limits: ClientLimits = FEW, **options: Any) -> AsyncIterator[tuple[Site, Clock]]:
+    """A server with limits of its clients, whose clock stands still."""
+    clock = Clock()
+    made = EndpointLimits(clients=limits)
+    async with served(limits=made, limiter=MemoryLimiter(clock), **options) as site:
+        yield site, clock
+
+
+async def ask(site: Site, headers: Json | None = None, text: str = "x") -> httpx.Response:
+    message, routing = site.stateless("tools/call", {"name": "echo", "arguments": {"text": text}})
+    return await site.post(message, {**routing, **(headers or {})})
+
+
+def raw(message: Json) -> bytes:
+    return json.dumps(message).encode()
+
+
+def sized(message: Json) -> Json:
+    return {"Content-Length": str(len(raw(message)))}
+
+
+async def attempts(site: Site, *headers: Json) -> list[int]:
+    """The statuses of calls with these headers, one after the other on one connection: there are hundreds of them."""
+    message, routing = site.stateless("tools/call", {"name": "echo", "arguments": {"text": "x"}})
+    usual, found = {"Host": f"localhost:{site.port}", **sized(message), **routing}, list[int]()
+    async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+        received = BufferedByteReceiveStream(stream)
+        for one in headers:
+            lines = [f"{name}: {value}" for name, value in merged({**usual, **one})]
+            await stream.send("\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + raw(message))
+            head = (await received.receive_until(b"\r\n\r\n", 10_000)).decode().lower()
+            await received.receive_exactly(int(re.findall(r"content-length: (\d+)", head)[0]))
+            found.append(int(head.split(" ", 2)[1]))
+    return found
+
+
+def guesses(count: int) -> list[Json]:
+    """As many tokens that are none."""
+    return [{"Authorization": f"Bearer {number}"} for number in range(count)]
+
+
+def limits_named(answer: httpx.Response) -> tuple[int, str, str]:
+    """The status, the limit and the pause that an answer tells of."""
+    return answer.status_code, answer.json()["error"]["data"]["limit"], answer.headers["retry-after"]
+
+
+async def counted(site: Site, headers: Json | None = None) -> list[str]:
+    said = (await site.client.get("/metrics", headers=merged(headers))).text
+    return [line for line in said.splitlines() if re.match(r"mcp_limited_total\{.* [1-9]", line)]
+
+
+def test_a_principal_is_the_same_from_everywhere_and_nobody_is_an_address() -> None:
+    assert account_of("ada@example.org@10.0.0.1") == "ada@example.org"
+    assert account_of("@10.0.0.1") == "@10.0.0.1"
+
+
+async def test_too_many_requests_are_429_with_the_pause() -> None:
+    async with limited() as (site, clock):
+        assert [(await ask(site)).status_code for _ in range(5)] == [200] * 5
+        assert limits_named(await ask(site)) == (429, "rate", "100")
+        clock.now += 100
+        assert (await ask(site)).status_code == 200
+        assert await counted(site) == ['mcp_limited_total{limit="rate",server="sample"} 1.0']
+
+
+async def test_principals_are_counted_apart_and_wherever_they_come_from() -> None:
+    async with limited(authenticator=Named()) as (site, _), coming_from(site, "127.0.0.2") as elsewhere:
+        for _ in range(5):
+            await ask(site, ADA)
+        assert (await ask(elsewhere, ADA)).status_code == 429
+        assert (await ask(site, BOB)).status_code == 200
+
+
+async def test_addresses_are_counted_apart_where_nobody_is_authenticated() -> None:
+    async with limited() as (site, _), coming_from(site, "127.0.0.2") as elsewhere:
+        for _ in range(5):
+            await ask(site)
+        assert (await ask(site)).status_code == 429
+        assert (await ask(elsewhere)).status_code == 200
+
+
+async def test_each_request_of_a_batch_counts() -> None:
+    async with limited(ClientLimits(per_second=0.01, burst=8)) as (site, _):
+        session = await site.initialize("2025-03-26")
+        pings = [site.message("ping") for _ in range(4)]
+        assert (await site.post(pings, session)).status_code == 200
+        assert limits_named(await site.post(pings, session))[:2] == (429, "rate")
+        assert (await site.post(site.message("ping"), session)).status_code == 200
+
+
+async def test_messages_on_a_websocket_are_answered_by_an_error() -> None:
+    async with limited(ClientLimits(per_second=0.01, burst=4)) as (site, _), web_socket(site) as socket:
+        answers = []
+        for number in range(5):
+            await socket.send({"jsonrpc": "2.0", "id": number, "method": "ping"})
+            answers.append(json.loads((await socket.next()).data))
+        assert [one["id"] for one in answers] == [0, 1, 2, 3, 4]
+        assert answers[-1]["error"]["data"]["limit"] == "rate"
+
+
+async def test_messages_over_http_sse_are_refused_as_they_come() -> None:
+    async with limited(ClientLimits(per_second=0.01, burst=4)) as (site, _), streaming(site) as client:
+        statuses = [(await client.post(site.message("ping"))).status_code for _ in range(4)]
+        assert statuses[-1] == 429
+
+
+async def test_the_calls_of_one_principal_have_a_limit_over_all_its_connections() -> None:
+    async with limited(ClientLimits(calls=2), authenticator=Named()) as (site, _):
+        sessions = [await site.initialize(headers=ADA) for _ in range(3)]
+        async with anyio.create_task_group() as tasks:
+            for session in sessions[:2]:
+                tasks.start_soon(site.post, site.message("tools/call", WAIT), session)
+            while (await site.client.get("/healthz", headers=ADA)).json()["streams"] < 2:
+                await anyio.lowlevel.checkpoint()
+            echo = {"name": "echo", "arguments": {"text": "x"}}
+            refused = await site.post(site.message("tools/call", echo), sessions[2])
+            assert limits_named(refused) == (429, "calls", "1")
+            assert (await ask(site, ADA)).status_code == 429
+            assert (await ask(site, BOB)).status_code == 200
+            site.probe.release.set()
+        assert (await ask(site, ADA)).status_code == 200
+
+
+async def test_a_call_that_was_given_up_counts_no_more() -> None:
+    async with limited(ClientLimits(calls=1)) as (site, _):
+        message, routing = site.stateless("tools/call", WAIT)
+        async with site.raw(*[f"{k}: {v}" for k, v in merged({**routing, **sized(message)})], body=raw(message)):
+            await site.probe.started.wait()
+            assert (await ask(site)).status_code == 429
+        await site.probe.cancelled.wait()
+        await site.idle()
+        assert (await ask(site)).status_code == 200
+
+
+async def test_the_sessions_of_one_principal_have_a_limit() -> None:
+    async with limited(ClientLimits(sessions=2), authenticator=Named()) as (site, _):
+        first = await site.initialize(headers=ADA)
+        await site.initialize(headers=ADA)
+        info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        refused = await site.post(site.message("initialize", info), ADA)
+        assert limits_named(refused) == (429, "sessions", "60")
+        await site.initialize(headers=BOB)
+        await site.client.delete("/mcp", headers=merged(first))
+        await site.initialize(headers=ADA)
+
+
+@pytest.mark.parametrize("size", [3_000, 300_000])
+async def test_bytes_count_both_ways_and_beyond_what_is_left(size: int) -> None:
+    async with limited(ClientLimits(day_bytes=5_000), authenticator=Named()) as (site, clock):
+        assert (await ask(site, {**ADA, "Accept-Encoding": "identity"}, "x" * size)).status_code == 200
+        status, limit, pause = limits_named(await ask(site, ADA))
+        assert (status, limit) == (429, "bytes")
+        assert (await ask(site, BOB)).status_code == 200
+        clock.now += int(pause)
+        assert (await ask(site, ADA)).status_code == 200
+
+
+async def test_bytes_of_a_websocket_count_as_well() -> None:
+    async with limited(ClientLimits(day_bytes=5_000)) as (site, _), web_socket(site) as socket:
+        await socket.initialize()
+        assert "result" in await socket.call("echo", text="x" * 3_000)
+        assert (await socket.call("echo", text="x"))["error"]["data"]["limit"] == "bytes"
+
+
+async def test_sessions_of_websockets_count_as_well() -> None:
+    async with limited(ClientLimits(sessions=1)) as (site, _), web_socket(site) as socket:
+        await socket.initialize()
+        info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        assert limits_named(await site.post(site.message("initialize", info)))[:2] == (429, "sessions")
+
+
+# What is not authenticated
+
+
+async def test_who_guesses_tokens_is_told_to_wait_before_they_are_looked_at() -> None:
+    asked = Named(knows=False)
+    async with limited(ClientLimits(), authenticator=asked) as (site, clock):
+        assert await attempts(site, *guesses(210)) == [401] * 201 + [429] * 9
+        assert asked.asked == 201
+        clock.now += 1
+        assert (await ask(site, {"Authorization": "Bearer x"})).status_code == 401
+        assert await counted(site, ADA) == ['mcp_limited_total{limit="attempts",server="sample"} 9.0']
+
+
+async def test_tokens_that_were_seen_before_are_served_beside_who_guesses() -> None:
+    async with limited(ClientLimits(), authenticator=Named(knows=False)) as (site, _):
+        assert (await ask(site, ADA)).status_code == 200
+        await attempts(site, *guesses(202))
+        assert (await ask(site, BOB)).status_code == 429
+        assert (await ask(site, ADA)).status_code == 200
+
+
+async def test_tokens_that_are_no_work_are_always_looked_at() -> None:
+    async with limited(ClientLimits(), tokens=("ada",)) as (site, _):
+        await attempts(site, *guesses(202))
+        assert (await ask(site, ADA)).status_code == 200
+
+
+async def test_who_has_no_token_is_told_to_wait_and_takes_nothing_of_those_who_have() -> None:
+    async with limited(authenticator=Named(knows=False)) as (site, _):
+        assert [(await ask(site)).status_code for _ in range(6)] == [401] * 5 + [429]
+        assert (await ask(site, ADA)).status_code == 200
+        assert (await site.client.get("/healthz")).status_code == 200
+
+
+WORTHLESS: dict[str, Json] = {
+    "another scheme": {"Authorization": "Basic YTpi"},
+    "another host": {**ADA, "Host": "evil.example"},
+    "another origin": {**ADA, "Origin": "http://evil.example"},
+}
+
+
+@pytest.mark.parametrize("headers", WORTHLESS.values(), ids=WORTHLESS)
+async def test_whatever_gets_nobody_in_gets_no_answer_but_429_in_the_end(headers: Json) -> None:
+    async with limited(ClientLimits(per_second=0.01, burst=20), authenticator=Named()) as (site, _):
+        statuses = await attempts(site, *[headers] * 230)
+        assert statuses[0] in (401, 403)
+        assert statuses[-1] == 429
+        assert (await ask(site, ADA)).status_code == 200
+
+
+class Denying(Named):
+    """Lets nobody in but those who are known, and says why."""
+
+    def __init__(self, denial: Denial) -> None:
+        super().__init__(knows=False)
+        self.denial = denial
+
+    async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
+        sender = await super().authenticate(request)
+        return self.denial if isinstance(sender, Denial) else sender
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [Denial("no issuer", "", 503), Denial("a nonce", "DPoP", 401, (("dpop-nonce", "n"),))],
+    ids=["no issuer", "a nonce"],
+)
+async def test_what_is_not_the_fault_of_a_token_is_no_attempt(denial: Denial) -> None:
+    async with limited(ClientLimits(), authenticator=Denying(denial)) as (site, _):
+        assert set(await attempts(site, *guesses(210))) == {denial.status}
+        assert (await ask(site, ADA)).status_code == 200
+
+
+async def test_a_trusted_proxy_says_whose_limits_count() -> None:
+    async with limited(trusted_proxies=("127.0.0.0/8",)) as (site, _):
+        told = [{"X-Forwarded-For": f"198.51.100.1, {address}"} for address in ("192.0.2.1", "192.0.2.2")]
+        for _ in range(5):
+            await ask(site, told[0])
+        assert [(await ask(site, one)).status_code for one in told] == [429, 200]
+
+
+async def test_whoever_is_no_trusted_proxy_has_the_limits_of_its_own_address() -> None:
+    async with limited(trusted_proxies=("192.0.2.0/24",)) as (site, _):
+        for number in range(5):
+            await ask(site, {"X-Forwarded-For": f"192.0.2.{number}"})
+        assert (await ask(site, {"X-Forwarded-For": "198.51.100.7"})).status_code == 429

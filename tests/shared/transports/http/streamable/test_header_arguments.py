@@ -1,0 +1,106 @@
+"""Arguments that headers repeat, of tools that a server lists without having them, as a gateway does."""
+
+from typing import Any
+
+import pytest
+
+from shared import Implementation, Server
+from shared.auth.policy import Entitlement, Policy, Rules
+from shared.extensions.access import access
+from shared.protocol.identity import Principal
+from shared.server.extension import Extension
+from shared.transports.http.streamable import header_arguments
+from shared.transports.http.streamable.header_arguments import RepeatedArguments
+from tests.shared.transports.http.http_wire import Json, listening, served
+
+REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+
+
+def tool(name: str, schema: Json = REGION) -> Json:
+    return {"name": name, "inputSchema": schema}
+
+
+def gateway() -> Server[Any]:
+    """A server that answers for another one."""
+
+    async def answer(_running: object, context: Any, _params: object) -> Json:
+        if context.call.method.name == "tools/list":
+            return {"tools": [tool("routed")], "ttlMs": 0, "cacheScope": "public"}
+        return {"content": [{"type": "text", "text": "served"}]}
+
+    def around(method: Any, handler: Any) -> Any:
+        return answer if method.name in ("tools/list", "tools/call") else handler
+
+    forwarding = Extension[Any]("forwarding", around=around)
+    return Server(Implementation(name="gateway", version="1"), capabilities={"tools": {}}, extensions=[forwarding])
+
+
+@pytest.mark.parametrize(("header", "status"), [("eu", 200), ("us", 400), (None, 400)])
+async def test_what_was_listed_for_another_is_checked(header: str | None, status: int) -> None:
+    async with served(gateway()) as site:
+        assert (await site.call("tools/list")).status_code == 200
+        message, headers = site.stateless("tools/call", {"name": "routed", "arguments": {"region": "eu"}})
+        answer = await site.post(message, {**headers, "Mcp-Param-Region": header})
+        assert answer.status_code == status
+
+
+async def test_what_was_not_listed_is_let_through() -> None:
+    async with served(gateway()) as site:
+        message, headers = site.stateless("tools/call", {"name": "routed", "arguments": {"region": "eu"}})
+        assert (await site.post(message, headers)).status_code == 200
+
+
+async def test_a_later_list_counts() -> None:
+    async with gateway().open() as running:
+        known = RepeatedArguments(running)
+        known.learn({"tools": [tool("routed"), tool("other")]})
+        known.learn({"tools": [tool("routed", {"type": "object"})]})
+        assert (len(known.of("routed")), len(known.of("other"))) == (0, 1)
+
+
+async def test_no_more_tools_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(header_arguments, "MAX_LISTED", 2)
+    async with gateway().open() as running:
+        known = RepeatedArguments(running)
+        known.learn({"tools": [tool("a"), tool("b"), tool("c")]})
+        assert [len(known.of(name)) for name in "abc"] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("tools", [None, "routed", [None], [{}], [{"name": 1}], [{"name": "a", "inputSchema": []}]])
+async def test_what_is_no_list_of_tools_tells_nothing(tools: Any) -> None:
+    async with gateway().open() as running:
+        known = RepeatedArguments(running)
+        known.learn({"tools": tools})
+        assert known.of("a") == ()
+
+
+def region_server() -> Server[Any]:
+    app = Server[Any](Implementation(name="regions", version="1"))
+
+    @app.tool(input_schema=REGION)
+    async def routed(region: str) -> str:
+        """Be routed."""
+        return region
+
+    return app
+
+
+@pytest.mark.parametrize(("name", "count"), [("ada", 0), ("root", 1)])
+async def test_of_a_tool_that_is_hidden_nothing_is_known(name: str, count: int) -> None:
+    rules = Rules(principals={"ada": Entitlement((frozenset({"regions:read"}),))})
+    async with region_server().open(extensions=[access(Policy("regions", rules))]) as running:
+        assert len(RepeatedArguments(running).of("routed", Principal("key", name))) == count
+
+
+async def test_whether_a_hidden_tool_is_there_is_not_told_by_its_headers() -> None:
+    rules = Rules(principals={"*": Entitlement((frozenset({"regions:read"}),))})
+    async with (
+        region_server().open(extensions=[access(Policy("regions", rules))]) as running,
+        listening(running) as site,
+    ):
+        answers = []
+        for name in ("routed", "absent"):
+            message, headers = site.stateless("tools/call", {"name": name, "arguments": {"region": "eu"}})
+            answer = await site.post(message, {**headers, "Mcp-Param-Region": "us"})
+            answers.append((answer.status_code, answer.json()["error"]["message"].replace(name, "NAME")))
+    assert answers[0] == answers[1]

@@ -1,0 +1,511 @@
+"""The streams of a session: coming back for the rest of one, responses that end before their stream does, what is
+kept, and which stream each message goes to."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from shared.contracts import SessionRecord, SessionStore
+from shared.protocol.http.rules import Refusal, refuse
+from shared.protocol.session.events import Outgoing
+from shared.protocol.session.handshake import NEW
+from shared.protocol.session.questions import list_roots
+from shared.protocol.wire.codec import decode
+from shared.protocol.wire.framing import ServerSentEvent
+from shared.protocol.wire.jsonrpc import Notification, Request, Response
+from shared.server.dispatch.context import Context
+from shared.server.server import Server
+from shared.stores.memory import Stores
+from shared.stores.memory_log import MemoryLog, MemoryStream
+from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
+from shared.transports.http.streamable.streams import Reader, Streams
+from tests.shared.transports.http.http_wire import (
+    Json,
+    Probe,
+    Site,
+    first_events,
+    make_server,
+    merged,
+    read_events,
+    served,
+)
+
+EVENT_ID = re.compile(r"([0-9a-f]{16})_([0-9]+)")
+
+
+def wait_server() -> Server[Probe]:
+    """The usual server, and tools that lose their stream."""
+    app = make_server()
+
+    @app.tool()
+    async def part(ctx: Context[Probe], before: int = 1, after: int = 0) -> str:
+        """Log, wait until released, log again."""
+        for number in range(before):
+            await ctx.log("error", number)
+        ctx.state.started.set()
+        await ctx.state.release.wait()
+        for number in range(before, before + after):
+            await ctx.log("error", number)
+        ctx.state.finished.set()
+        return "released"
+
+    @app.tool()
+    async def leave(ctx: Context[Probe]) -> str:
+        """Close the stream, wait until released."""
+        await ctx.close_stream(retry_ms=20)
+        await ctx.state.release.wait()
+        return "released"
+
+    @app.tool()
+    async def colour_later(ctx: Context[Probe]) -> str:
+        """Close the stream, then ask."""
+        await ctx.close_stream()
+        await ctx.state.release.wait()
+        answer = await ctx.inputs({"roots": list_roots()})
+        return str(answer["roots"].roots[0].uri)
+
+    return app
+
+
+def call(site: Site, name: str, **arguments: Any) -> Json:
+    return site.message("tools/call", {"name": name, "arguments": arguments})
+
+
+def data(events: list[ServerSentEvent]) -> list[Any]:
+    """What log messages and answers say."""
+    said = [decode(event.data) for event in events if event.data]
+    return [one.params["data"] if isinstance(one, Notification) else one.result["content"][0]["text"] for one in said]
+
+
+@asynccontextmanager
+async def resumed(site: Site, session: Json, event_id: str | None) -> AsyncIterator[httpx.Response]:
+    headers = merged({**session, "Last-Event-ID": event_id})
+    async with site.client.stream("GET", "/mcp", headers=headers) as response:
+        yield response
+
+
+async def rest(site: Site, session: Json, event_id: str | None) -> list[ServerSentEvent]:
+    """Everything that comes after an event."""
+    async with resumed(site, session, event_id) as response:
+        assert response.status_code == 200, await response.aread()
+        return [one async for one in read_events(response)]
+
+
+async def begun(site: Site, session: Json, message: Json, count: int) -> list[ServerSentEvent]:
+    """The first events of a POST, whose connection is then dropped."""
+    async with site.stream(message, session) as response:
+        return await first_events(response, count)
+
+
+# Ids
+
+
+@pytest.mark.parametrize(("version", "primes"), [("2025-06-18", False), ("2025-11-25", True)])
+async def test_events_have_ids_that_name_their_stream(version: str, primes: bool) -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize(version)
+        names = set()
+        site.probe.release.set()
+        for _ in range(3):
+            async with site.stream(call(site, "part", before=2), session) as response:
+                events = [one async for one in read_events(response)]
+            found = [EVENT_ID.fullmatch(one.id or "") for one in events]
+            assert all(found)
+            names |= {one[1] for one in found if one}
+            assert [int(one[2]) for one in found if one] == [*([0] if primes else []), 1, 2, 3]
+            assert (not events[0].data and events[0].retry == 1_000) is primes
+            assert data(events) == [0, 1, "released"]
+        assert len(names) == 3
+
+
+async def test_stateless_streams_have_no_ids() -> None:
+    async with served() as site:
+        message, headers = site.stateless("tools/call", {"name": "report", "arguments": {}}, progressToken=1)
+        async with site.stream(message, {**headers, "Last-Event-ID": "any"}) as response:
+            assert [one.id async for one in read_events(response)] == [None] * 3
+
+
+async def test_a_silent_call_begins_its_stream_by_itself() -> None:
+    async with served(wait_server(), limits=EndpointLimits(keep_alive_seconds=0.02)) as site:
+        session = await site.initialize()
+        first = (await begun(site, session, call(site, "wait"), 1))[0]
+        assert (first.data, first.retry) == (b"", 1_000)
+        site.probe.release.set()
+        assert data(await rest(site, session, first.id)) == ["released"]
+
+
+# Coming back
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-11-25"])
+async def test_a_dropped_post_is_resumed_live(version: str) -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize(version)
+        lost = await begun(site, session, call(site, "part", before=3, after=2), 2)
+        await site.idle()
+        async with resumed(site, session, lost[-1].id) as response:
+            events = read_events(response)
+            seen = [await anext(events) for _ in range(4 - len(data(lost)) - 1)]
+            site.probe.release.set()
+            seen += [one async for one in events]
+        assert data(lost + seen) == [0, 1, 2, 3, 4, "released"]
+        assert all(one.data for one in seen)
+        assert not site.probe.cancelled.is_set()
+
+
+async def test_an_answer_given_meanwhile_is_replayed_again_and_again() -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize()
+        lost = await begun(site, session, call(site, "part", after=1), 2)
+        await site.idle()
+        site.probe.release.set()
+        await site.probe.finished.wait()
+        for first, missed in ((0, [0, 1, "released"]), (1, [1, "released"])):
+            for _ in range(2):
+                assert data(await rest(site, session, lost[first].id)) == missed
+        stream_id = str(lost[0].id).removesuffix("_0")
+        assert await rest(site, session, f"{stream_id}_3") == []
+
+
+@pytest.mark.parametrize("page", [{}, {"Origin": "http://localhost"}])
+async def test_coming_back_takes_the_stream_from_the_connection_before(
+    page: Json, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(wait_server()) as site:
+        session = {**await site.initialize(), **page}
+        async with site.stream(call(site, "part"), session) as response:
+            first = read_events(response)
+            lost = [await anext(first), await anext(first)]
+            async with resumed(site, session, lost[0].id) as again:
+                second = read_events(again)
+                assert data([await anext(second)]) == [0]
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await anext(first)
+                site.probe.release.set()
+                assert data([one async for one in second]) == ["released"]
+    assert not caplog.records
+
+
+async def test_resuming_and_listening_go_side_by_side() -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize()
+        async with resumed(site, session, None) as standing:
+            own = read_events(standing)
+            assert (await anext(own)).data == b""
+            lost = await begun(site, session, call(site, "part"), 1)
+            async with resumed(site, session, lost[0].id) as response:
+                assert data([await anext(read_events(response))]) == [0]
+                site.running.changes.tools()
+                assert b"list_changed" in (await anext(own)).data
+                site.probe.release.set()
+
+
+async def test_the_sessions_own_stream_is_resumed() -> None:
+    async with served() as site:
+        session = await site.initialize()
+        async with resumed(site, session, None) as response:
+            primer = (await first_events(response, 1))[0]
+        await site.idle()
+        site.running.changes.tools()
+        async with resumed(site, session, primer.id) as response:
+            first = (await first_events(response, 1))[0]
+            assert b"tools/list_changed" in first.data
+        await site.idle()
+        site.running.changes.prompts()
+        async with resumed(site, session, None) as response:
+            events = await first_events(response, 2)
+            assert [b"prompts/list_changed" in one.data for one in events] == [False, True]
+        async with resumed(site, session, first.id) as response:
+            assert await first_events(response, 1) == events[1:]
+
+
+async def test_a_question_waits_for_its_client() -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize(capabilities={"roots": {}})
+        async with site.stream(call(site, "colour_later"), session) as response:
+            closed = [one async for one in read_events(response)]
+        site.probe.release.set()
+        async with resumed(site, session, closed[-1].id) as response:
+            events = read_events(response)
+            question = decode((await anext(events)).data)
+            assert isinstance(question, Request)
+            reply = {"jsonrpc": "2.0", "id": question.id, "result": {"roots": [{"uri": "file:///a"}]}}
+            assert (await site.post(reply, session)).status_code == 202
+            assert data([one async for one in events]) == ["file:///a"]
+
+
+async def test_unknown_events() -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize()
+        site.probe.release.set()
+        async with site.stream(call(site, "part"), session) as response:
+            stream_id = str((await anext(read_events(response))).id).removesuffix("_0")
+        for event_id in ("x", "0_0", "é", "_", "{}_99", "{}_-1", "{}", "{}_1x", "{}_9999999999999999"):
+            headers = merged({**session, "Last-Event-ID": event_id.format(stream_id)})
+            answer = await site.client.get("/mcp", headers=[(name, value.encode()) for name, value in headers])
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600), event_id
+            assert "no such event" in answer.text
+        assert (await site.health())["sessions"] == 1
+
+
+async def test_the_streams_of_others_are_unknown() -> None:
+    async with served(wait_server(), tokens=("one", "two")) as site:
+        first, second = [{"Authorization": f"Bearer {token}"} for token in ("one", "two")]
+        mine, other = await site.initialize(headers=first), await site.initialize(headers=first)
+        theirs = await site.initialize(headers=second)
+        lost = (await begun(site, mine, call(site, "part"), 1))[0]
+        for session, status in ((other, 400), (theirs, 400), ({**mine, **second}, 404), ({**second}, 400)):
+            answer = await site.client.get("/mcp", headers=merged({**session, "Last-Event-ID": lost.id}))
+            assert answer.status_code == status
+            assert "released" not in answer.text
+        site.probe.release.set()
+        assert data(await rest(site, mine, lost.id)) == [0, "released"]
+
+
+async def test_a_cancelled_call_is_not_resumed() -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize()
+        message = call(site, "part")
+        lost = await begun(site, session, message, 2)
+        params = {"requestId": message["id"]}
+        await site.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}, session)
+        answer = await site.client.get("/mcp", headers=merged({**session, "Last-Event-ID": lost[0].id}))
+        while answer.status_code == 200:
+            answer = await site.client.get("/mcp", headers=merged({**session, "Last-Event-ID": lost[0].id}))
+        assert answer.status_code == 400
+
+
+# Closing the response, not the stream
+
+
+async def test_a_handler_closes_its_stream() -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize()
+        async with site.stream(call(site, "leave"), session) as response:
+            events = [one async for one in read_events(response)]
+        assert [(one.data, one.retry) for one in events] == [(b"", 1_000), (b"", 20)]
+        assert events[0].id == events[1].id
+        async with resumed(site, session, events[0].id) as response:
+            site.probe.release.set()
+            assert data([one async for one in read_events(response)]) == ["released"]
+
+
+async def test_other_versions_have_no_such_closing() -> None:
+    async with served(wait_server()) as site:
+        site.probe.release.set()
+        left = {"name": "leave", "arguments": {}}
+        old = await site.initialize("2025-06-18")
+        for answer in (await site.post(site.message("tools/call", left), old), await site.call("tools/call", left)):
+            assert answer.headers["content-type"] == "application/json"
+            assert answer.json()["result"]["content"][0]["text"] == "released"
+
+
+# What is kept
+
+
+def numbered(number: int, about: int | None = 1) -> Outgoing:
+    return Outgoing(Notification("notifications/message", {"level": "info", "data": number}), about)
+
+
+async def taken(reader: Reader | Refusal | None) -> list[Any]:
+    assert isinstance(reader, Reader)
+    with anyio.fail_after(30):
+        await reader.wait()
+    return data(reader.stream.take())
+
+
+def streams(limits: SessionLimits) -> Streams:
+    return of_session("s", MemoryLog(limits))
+
+
+def of_session(id: str, log: MemoryLog) -> Streams:
+    return Streams(id, log.session(id), Stores().replica().sessions)
+
+
+def begin(session: Streams, reader: Reader | Refusal | None) -> Reader:
+    """Has the client see the first event."""
+    assert isinstance(reader, Reader)
+    session.begin(reader)
+    return reader
+
+
+def answer(id: int, text: str = "done") -> Outgoing:
+    return Outgoing(Response(id, {"content": [{"text": text}]}), id)
+
+
+async def test_an_answer_is_kept_whatever_its_size() -> None:
+    one = streams(SessionLimits(replay_bytes=500))
+    reader = begin(one, one.post((1,)))
+    one.leave(reader)
+    one.send([*map(numbered, range(50)), answer(1, "x" * 5_000)])
+    name = reader.stream.name
+    refused = await one.resume(f"{name}_0")
+    assert isinstance(refused, Refusal)
+    assert refused.status == 400
+    assert await taken(await one.resume(f"{name}_50")) == ["x" * 5_000]
+
+
+async def test_what_a_reader_is_still_to_get_is_not_given_up() -> None:
+    one = streams(SessionLimits(replay_events=10, session_replay_bytes=1_000))
+    reader = begin(one, one.post((1,)))
+    one.send([numbered(number) for number in range(30)])
+    assert await taken(reader) == list(range(30))
+
+
+async def test_a_reader_that_was_cut_off_keeps_nothing() -> None:
+    log = MemoryLog(SessionLimits(stream_bytes=1_000, replay_bytes=2_000))
+    one = of_session("s", log)
+    reader = begin(one, one.post((1,)))
+    for number in range(100):
+        one.send([numbered(number)], patient=False)
+    assert reader.is_cut
+    assert log.used <= 2_000
+    assert isinstance(await one.resume(f"{reader.stream.name}_0"), Refusal)
+
+
+async def test_all_sessions_together_keep_no_more_than_their_limit() -> None:
+    message, limit = 1_000, 5_000
+    log = MemoryLog(SessionLimits(total_replay_bytes=limit))
+    for number in range(3):
+        one = of_session(str(number), log)
+        reader = begin(one, one.post((number,)))
+        for _ in range(5):
+            one.send([Outgoing(Notification("notifications/message", {"data": "x" * message}), number)])
+            await taken(reader)
+            # The last message of each had to wait for its reader, and so was kept.
+            assert log.used < limit + 4 * message
+    assert log.used > limit
+
+
+@pytest.mark.parametrize("ended", ["answered", "cancelled", "open"])
+@pytest.mark.parametrize("first", ["session", "reader"])
+async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) -> None:
+    log = MemoryLog(SessionLimits())
+    one = of_session("s", log)
+    reader = begin(one, one.post((1,)))
+    one.send([numbered(1)])
+    await taken(reader)
+    one.send([numbered(2)])
+    if ended != "open":
+        one.send([answer(1) if ended == "answered" else Outgoing(None, 1)])
+    assert log.used > 0
+    leave, close = partial(one.leave, reader), partial(one.close, refuse(404, "the session has ended"))
+    for act in (close, leave) if first == "session" else (leave, close):
+        act()
+    assert log.used == 0
+
+
+async def test_json_answers_leave_nothing_behind() -> None:
+    log = MemoryLog(SessionLimits())
+    one = of_session("s", log)
+    reader = one.post((1,))
+    assert reader is not None
+    one.send([answer(1)])
+    assert reader.stream.sole_answer is not None
+    assert log.used > 0
+    one.leave(reader)
+    assert log.used == 0
+
+
+@pytest.mark.slow
+async def test_a_burst_does_not_cut_a_reader_off() -> None:
+    async with served(wait_server()) as site:
+        session = await site.initialize()
+        async with site.stream(call(site, "flood"), session) as response:
+            size = 0
+            async for chunk in response.aiter_bytes():
+                size += len(chunk)
+        assert size > 20_000_000
+
+
+def test_a_stream_that_gave_up_everything_knows_how_far_it_was() -> None:
+    stream = MemoryStream(MemoryLog(SessionLimits(replay_events=2)).session("s"), (1,))
+    for _ in range(5):
+        stream.put(b"x")
+    assert stream.follows(3)
+    assert stream.expire()
+    assert stream.has(5)
+    assert not stream.has(6)
+    assert not stream.follows(4)
+
+
+# Which stream each message goes to
+
+
+def made_streams(limits: SessionLimits | None = None, sessions: SessionStore | None = None) -> Streams:
+    events = MemoryLog(limits or SessionLimits(stream_bytes=1_000)).session("s")
+    return Streams("s", events, sessions or Stores().replica().sessions)
+
+
+def updated(number: int) -> Outgoing:
+    return Outgoing(Notification("notifications/resources/updated", {"uri": f"memo://{number}"}))
+
+
+async def take_all(reader: Reader | Refusal | None) -> list[Json]:
+    assert isinstance(reader, Reader)
+    with anyio.fail_after(30):
+        await reader.wait()
+        return [json.loads(event.data) for event in reader.stream.take()]
+
+
+async def test_what_waits_for_a_get_stream_is_bounded_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    one = made_streams(SessionLimits(replay_events=50))
+    for number in (0, 0, *range(51)):
+        one.send([updated(number)])
+    got = await take_all(await one.listen())
+    assert [message["params"]["uri"] for message in got] == [f"memo://{number + 1}" for number in range(50)]
+    assert "dropped" in caplog.text
+
+
+async def test_a_reader_that_falls_behind_is_waited_for_and_then_cut_off() -> None:
+    one = made_streams()
+    reader = await one.listen()
+    assert isinstance(reader, Reader)
+    for number in range(50):
+        one.send(one.send([updated(number)]), patient=False)
+    assert reader.is_cut
+    one.leave(reader)
+    again = await one.listen()
+    assert [message["params"]["uri"] for message in await take_all(again)] == [
+        f"memo://{number}" for number in range(50)
+    ]
+
+
+async def test_questions_move_from_a_lost_post_to_the_get_stream() -> None:
+    sessions = Stores().replica().sessions
+    await sessions.create(SessionRecord("s", None, "", 60, NEW))
+    await sessions.enter("s", None, (1, 2))
+    one = made_streams(sessions=sessions)
+    lost, kept = one.post((1,)), one.post((2,))
+    one.leave(lost)
+    one.send(
+        [
+            Outgoing(Notification("notifications/progress", {"progress": 1}), 1),
+            Outgoing(Request(7, "elicitation/create"), 1),
+            Outgoing(Request(8, "elicitation/create"), 2),
+            Outgoing(Response(1, {}), 1),
+            Outgoing(Notification("notifications/cancelled", {"requestId": 7}), 1),
+        ]
+    )
+    assert [message["id"] for message in await take_all(kept)] == [8]
+    assert [message.get("id", message["method"]) for message in await take_all(await one.listen())] == [
+        7,
+        "notifications/cancelled",
+    ]
+    assert await sessions.owner("s", 1) is None
+    assert await sessions.owner("s", 2) == 0
+
+
+async def test_an_answer_leaves_however_much_waits() -> None:
+    one = made_streams()
+    feed = one.post((1,))
+    one.send([Outgoing(Notification("notifications/progress", {"message": "x" * 900}), 1)])
+    one.send([Outgoing(Response(1, {"text": "x" * 5_000}), 1)])
+    assert [message.get("id") for message in await take_all(feed)] == [None, 1]

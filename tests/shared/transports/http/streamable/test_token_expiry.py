@@ -1,0 +1,157 @@
+"""What becomes of streams when the token that opened them is no longer valid."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import pytest
+
+from shared.auth import tokens_file
+from shared.auth.tokens import StaticTokens
+from shared.auth.tokens_file import TokensFile, digest_of
+from shared.protocol.http.rules import Denial, HttpRequest
+from shared.protocol.identity import Principal
+from shared.transports.http.streamable import token_expiry
+from tests.shared.transports.http.http_wire import Site, events, merged, read_events, served
+from tests.shared.transports.http.sse_wire import initialized
+from tests.shared.transports.http.web_socket import web_socket
+
+LISTEN = "subscriptions/listen"
+
+
+class Clock:
+    """The time, and somebody whose tokens say `END` or `LATER` when they end."""
+
+    END, LATER, NEVER = "end", "later", "never"
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.ends = {self.END: 1_000.0, self.LATER: 2_000.0, self.NEVER: None}
+
+    async def authenticate(self, request: HttpRequest) -> Principal | Denial:
+        """Whose token it is."""
+        kind = (request.headers.get("authorization") or "").removeprefix("Bearer ")
+        ends = self.ends[kind]
+        if ends is not None and ends <= self.now:
+            return Denial("the token is not valid", "Bearer")
+        return Principal("ada", expires=ends)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(token_expiry, "time", SimpleNamespace(time=lambda: made.now))
+    monkeypatch.setattr(token_expiry, "LOOK_SECONDS", 0.01)
+    return made
+
+
+@asynccontextmanager
+async def site_of(clock: Clock) -> AsyncIterator[Site]:
+    async with served(authenticator=clock) as site:
+        yield site
+
+
+def bearer(token: str) -> dict[str, Any]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def test_a_listen_stream_ends_in_order(clock: Clock) -> None:
+    async with site_of(clock) as site:
+        message, headers = site.stateless(LISTEN, {"notifications": {"toolsListChanged": True}})
+        async with site.stream(message, {**headers, **bearer(Clock.END)}) as answer:
+            stream = events(answer)
+            await anext(stream)
+            clock.now = 1_000.0
+            assert any("result" in one for one in [one async for one in stream])
+        assert site.running.changes.held == 0
+
+
+async def test_a_call_is_finished(clock: Clock) -> None:
+    async with site_of(clock) as site:
+        message, headers = site.stateless("tools/call", {"name": "wait", "arguments": {}})
+        answers: list[Any] = []
+
+        async def call() -> None:
+            answers.append(await site.post(message, {**headers, **bearer(Clock.END)}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await site.probe.started.wait()
+            clock.now = 1_500.0
+            site.probe.release.set()
+        assert answers[0].json()["result"]["content"][0]["text"] == "released"
+
+
+async def test_the_stream_of_a_session_goes_on_with_the_next_token(clock: Clock) -> None:
+    async with site_of(clock) as site:
+        session = await site.initialize(headers=bearer(Clock.END))
+        async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
+            await site_streams(site, 1)
+            clock.now = 1_000.0
+            *_, last = [event async for event in read_events(stream)]
+            assert last.retry is not None
+        async with site.client.stream("GET", "/mcp", headers=merged(session)) as refused:
+            assert refused.status_code == 401
+        with_next = merged({**session, **bearer(Clock.LATER)})
+        async with site.client.stream("GET", "/mcp", headers=with_next) as stream:
+            assert stream.status_code == 200
+
+
+async def site_streams(site: Site, count: int) -> None:
+    """Returns once so many streams are read."""
+    while (await site.client.get("/healthz", headers=bearer(Clock.NEVER))).json()["streams"] != count:
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_http_sse_goes_on_with_a_newer_token(clock: Clock) -> None:
+    sent = bearer(Clock.END)
+    async with site_of(clock) as site, initialized(site, sent) as client:
+        sent.update(bearer(Clock.LATER))
+        assert await client.call("echo", {"text": "first"}) == "first"
+        clock.now = 1_500.0
+        assert await client.call("echo", {"text": "second"}) == "second"
+        clock.now = 2_000.0
+        assert await client.rest() == []
+
+
+async def test_a_web_socket_is_closed(clock: Clock) -> None:
+    headers: dict[str, str | None] = {"Authorization": "Bearer end"}
+    async with site_of(clock) as site, web_socket(site, headers) as socket:
+        await socket.initialize()
+        clock.now = 1_000.0
+        assert await socket.closed() == (1008, "the token is no longer valid")
+
+
+async def test_without_an_end_nothing_ends(clock: Clock) -> None:
+    async with site_of(clock) as site, initialized(site, bearer(Clock.NEVER)) as client:
+        clock.now = 1e12
+        assert await client.call("echo", {"text": "hi"}) == "hi"
+
+
+REVOKED = """
+[ada]
+digest = "{}"
+"""
+
+
+@pytest.mark.parametrize("change", ["", REVOKED.format(digest_of("ada")) + 'scopes = ["read"]'], ids=["gone", "less"])
+async def test_a_stream_ends_with_a_token_that_was_taken_back(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_expiry, "REVOKED_SECONDS", 0.01)
+    monkeypatch.setattr(tokens_file, "LOOK_SECONDS", 0.0)
+    path = tmp_path / "tokens.toml"
+    path.write_text(REVOKED.format(digest_of("ada")))
+    headers = bearer("ada")
+    async with (
+        served(authenticator=StaticTokens((), TokensFile(path))) as site,
+        web_socket(site, headers=headers) as socket,
+    ):
+        await socket.initialize()
+        path.write_text(change)
+        with anyio.fail_after(20):
+            closed = await socket.closed()
+    assert closed == (1008, "the token is no longer valid")

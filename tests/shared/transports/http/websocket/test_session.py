@@ -1,0 +1,349 @@
+"""What broken or hostile peers do on a WebSocket: each has its close code, and none takes more than its share."""
+
+import asyncio
+import random
+import socket as sockets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from operator import methodcaller
+
+import anyio
+import pytest
+from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
+
+from shared.expiry import ExpiryQueue
+from shared.server.dispatch.limits import Limits
+from shared.transports.http.limits.endpoint_limits import EndpointLimits
+from shared.transports.http.websocket import connection as http_websocket
+from tests.descriptors import left_open, settled_descriptors
+from tests.shared.transports.http.http_wire import (
+    PATIENCE,
+    Site,
+    endless_server,
+    listening,
+    make_server,
+    served,
+    served_meanwhile,
+    visited,
+)
+from tests.shared.transports.http.web_socket import (
+    BINARY,
+    CLOSE,
+    CONTINUED,
+    PING,
+    PONG,
+    TEXT,
+    WebSocket,
+    frame,
+    upgrading,
+    web_socket,
+)
+
+LIMIT = 10_000
+
+
+@asynccontextmanager
+async def small(pause: float = 15.0, seconds: float = 30.0) -> AsyncIterator[Site]:
+    """A server that takes small messages."""
+    limits = EndpointLimits(body_bytes=LIMIT, keep_alive_seconds=pause, body_seconds=seconds)
+    async with served(limits=limits) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def standing() -> Iterator[Site]:
+    """A server that takes small messages, for several tests."""
+    with served_meanwhile(limits=EndpointLimits(body_bytes=LIMIT)) as site:
+        yield site
+
+
+async def nothing_left(site: Site, before: list[str]) -> None:
+    """Waits until no connection is open any more that was not `before`."""
+    await site.idle()
+    await site.client.aclose()
+    with anyio.fail_after(PATIENCE):
+        while left_open(before):
+            await anyio.lowlevel.checkpoint()
+
+
+async def serves(site: Site) -> None:
+    """Raises unless another peer is served."""
+    async with web_socket(site) as other:
+        assert "result" in await other.request("ping")
+
+
+BROKEN = {
+    "no mask": (b"\x81\x02{}", 1002),
+    "an opcode that is none": (frame(3, b"{}"), 1002),
+    "a reserved bit": (frame(0x40 | TEXT, b"{}"), 1002),
+    "a fragment of nothing": (frame(CONTINUED, b"{}"), 1002),
+    "a message within a message": (frame(TEXT, b"{", last=False) + frame(TEXT, b"}"), 1002),
+    "a ping in fragments": (frame(PING, b"", last=False), 1002),
+    "a long ping": (frame(PING, b"x" * 126), 1002),
+    "a close code of one byte": (frame(CLOSE, b"\x03"), 1002),
+    "a close code that nobody may send": (frame(CLOSE, (1006).to_bytes(2)), 1002),
+    "bytes": (frame(BINARY, b"{}"), 1003),
+    "bytes that are no text": (frame(TEXT, b'"\xff"'), 1007),
+    "a reason that is no text": (frame(CLOSE, (1000).to_bytes(2) + b"\xff"), 1007),
+    "a message too long": (frame(TEXT, b"x" * (LIMIT + 1)), 1009),
+    "a length without the bytes": (b"\x81\xff" + (2**62).to_bytes(8), 1009),
+    "fragments too long together": (frame(TEXT, b"x" * LIMIT, last=False) + frame(CONTINUED, b"x", last=False), 1009),
+}
+
+
+async def test_what_breaks_the_rules_is_told_so_and_costs_itself_only(standing: Site) -> None:
+    async with visited(standing) as site:
+        for what, (data, code) in BROKEN.items():
+            async with web_socket(site) as socket:
+                await socket.stream.send(data)
+                told, reason = await socket.closed()
+                assert told == code, what
+                assert reason
+                await serves(site)
+
+
+async def test_a_message_that_can_not_be_written_ends_its_session(caplog: pytest.LogCaptureFixture) -> None:
+    async with served(endless_server()) as site, web_socket(site) as socket:
+        await socket.initialize()
+        await socket.send(site.message("tools/call", {"name": "endless", "arguments": {}}))
+        assert await socket.closed() == (1011, "the server has failed")
+        await serves(site)
+    assert "a session failed" in caplog.text
+
+
+async def test_what_follows_a_close_frame_of_ours_is_dropped() -> None:
+    async with small() as site, web_socket(site) as socket:
+        await socket.stream.send(frame(BINARY, b"{}") + frame(TEXT, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'))
+        for _ in range(100):
+            await socket.frame(TEXT, b"x" * 10_000)
+        assert await socket.closed() == (1003, "a message is a text frame")
+
+
+async def test_a_peer_that_does_not_answer_a_close_frame_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_websocket, "CLOSE_SECONDS", 0.05)
+    async with small() as site, web_socket(site) as socket:
+        await socket.request("ping")
+        site.stop.set()
+        assert await socket.closed(answers=False) == (1001, "the server is stopping")
+
+
+@pytest.mark.slow
+async def test_a_peer_that_does_not_answer_holds_up_no_end(caplog: pytest.LogCaptureFixture) -> None:
+    limits = Limits(drain_seconds=0.9)
+    async with make_server().open(limits=limits) as running, listening(running) as site, web_socket(site) as socket:
+        await socket.initialize()
+        await socket.send(site.message("tools/call", {"name": "wait", "arguments": {}}))
+        await site.probe.started.wait()
+        site.stop.set()
+        assert (await socket.next()).closing == (1001, "the server is stopping")
+        await end(socket)
+    assert "Cancel" not in caplog.text
+
+
+@pytest.mark.slow
+async def test_a_peer_that_reads_nothing_holds_up_no_end(caplog: pytest.LogCaptureFixture) -> None:
+    limits = Limits(drain_seconds=0.9, waiting_messages=5)
+    ping = b'{"jsonrpc": "2.0", "id": "%b", "method": "ping"}'
+    pings = frame(TEXT, ping % (b"x" * 9_000)) + frame(TEXT, ping % b"") * 20
+    async with AsyncExitStack() as kept, make_server().open(limits=limits) as running, listening(running) as site:
+        socket = await kept.enter_async_context(web_socket(site))
+        with suppress(TimeoutError):
+            while True:
+                with anyio.fail_after(0.3):
+                    await socket.stream.send(pings)
+        site.stop.set()
+    assert "Cancel" not in caplog.text
+
+
+async def test_a_peer_that_is_silent_is_pinged_and_then_cut() -> None:
+    async with small(pause=0.05) as site, web_socket(site) as socket:
+        assert (await socket.next()).opcode == PING
+        await end(socket)
+        await site.idle()
+
+
+@pytest.mark.slow
+async def test_a_peer_that_answers_pings_stays() -> None:
+    async with small(pause=0.05) as site, web_socket(site) as socket:
+        for _ in range(6):
+            asked = await socket.next()
+            assert asked.opcode == PING
+            await socket.frame(PONG, asked.data)
+        assert (await site.health())["sessions"] == 1
+
+
+@pytest.mark.slow
+async def test_a_message_that_never_ends_is_given_up() -> None:
+    async with small(pause=0.05, seconds=0.2) as site, web_socket(site) as socket:
+        await socket.frame(TEXT, b"{", last=False)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(repeat, socket, frame(CONTINUED, b"", last=False))
+            answer = await socket.next()
+            while answer.opcode == PING:
+                answer = await socket.next()
+            assert answer.closing == (1008, "a message did not come in time")
+            tasks.cancel_scope.cancel()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(frame(PING, b"x" * 125), id="ping"),
+        pytest.param(frame(TEXT, b""), id="", marks=pytest.mark.slow),
+        pytest.param(frame(TEXT, b"{}"), id="{}", marks=pytest.mark.slow),
+    ],
+)
+async def test_who_sends_and_never_reads_is_held_up_and_then_cut(data: bytes) -> None:
+    async with small(pause=0.2) as site, web_socket(site) as socket:
+        sent = 0
+        with anyio.move_on_after(PATIENCE), suppress(anyio.BrokenResourceError):
+            while True:
+                await socket.stream.send(data * 500)
+                sent += len(data) * 500
+        # What both systems hold for a connection, and some of ours.
+        assert sent < 40_000_000
+        await site.idle()
+
+
+async def test_a_flood_that_nobody_reads_does_not_hold_up_others() -> None:
+    async with small(pause=0.3) as site, web_socket(site) as socket:
+        await socket.initialize()
+        await socket.send(site.message("tools/call", {"name": "flood", "arguments": {}}))
+        await site.probe.started.wait()
+        await serves(site)
+        assert not site.probe.finished.is_set()
+
+
+@asynccontextmanager
+async def on_a_socket(
+    message_seconds: float = 30.0,
+) -> AsyncIterator[tuple[http_websocket.WebSocket, sockets.socket]]:
+    """Our side of a WebSocket, and the peer's socket."""
+    pauses = ExpiryQueue(600.0, methodcaller("look"))
+    ours = http_websocket.WebSocket(ServerProtocol(state=OPEN, logger=http_websocket.quiet), pauses, message_seconds)
+    with sockets.create_server(("127.0.0.1", 0)) as listener, sockets.socket() as peer:
+        peer.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 65_536)
+        peer.connect(listener.getsockname())
+        accepted, _ = listener.accept()
+        transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: ours, accepted)
+        yield ours, peer
+        transport.abort()
+        await ours.lost()
+        pauses.close()
+
+
+@pytest.mark.parametrize("one", [frame(PONG), frame(CONTINUED, last=False)], ids=["pongs", "fragments"])
+async def test_many_frames_at_once_let_others_have_their_turns(one: bytes) -> None:
+    async with on_a_socket() as (ours, _):
+        received, turns = asyncio.ensure_future(ours.receive()), 0
+        ours.data_received(frame(TEXT, b"{", last=False) + one * 40_000 + frame(CONTINUED, b"}"))
+        while not received.done():
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+        assert received.result() == [b"{}"]
+        assert turns > 40
+
+
+async def test_no_message_is_taken_while_the_peer_takes_no_answers() -> None:
+    async with on_a_socket() as (ours, peer):
+        sending = asyncio.ensure_future(ours.send([bytes(32_000_000)]))
+        await anyio.lowlevel.checkpoint()
+        ours.data_received(frame(TEXT, b"{}"))
+        taking = asyncio.ensure_future(ours.receive())
+        for _ in range(100):
+            await anyio.lowlevel.checkpoint()
+        assert not taking.done()
+        peer.setblocking(False)
+        with anyio.fail_after(PATIENCE):
+            while not taking.done():
+                await asyncio.get_running_loop().sock_recv(peer, 1_048_576)
+        assert taking.result() == [b"{}"]
+        await sending
+
+
+async def test_a_message_that_is_not_read_is_not_late() -> None:
+    async with on_a_socket(message_seconds=-1.0) as (ours, _):
+        ours.data_received(frame(TEXT, b"{", last=False))
+        ours.pause_writing()
+        ours.look()
+        assert not ours.is_closed
+
+
+async def test_a_peer_that_reads_slowly_what_the_system_holds_is_no_dead_one() -> None:
+    async with on_a_socket() as (ours, peer):
+        with anyio.fail_after(PATIENCE):
+            await ours.send([b"x" * 1_000_000])
+        for _ in range(6):
+            ours.look()
+            await anyio.lowlevel.checkpoint()
+            assert not ours.is_closed
+            assert len(peer.recv(100_000, sockets.MSG_WAITALL)) == 100_000
+
+
+async def test_a_connection_that_ends_before_it_is_one_leaves_nothing() -> None:
+    async with small() as site:
+        before = settled_descriptors()
+        for _ in range(20):
+            async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+                await stream.send(b"GET /mcp HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n")
+            async with upgrading(site, {"Sec-WebSocket-Key": None}):
+                pass
+        await serves(site)
+        await nothing_left(site, before)
+
+
+# Any bytes at all
+
+
+def mutated(chance: random.Random) -> bytes:
+    """Some frames, most of them right, of which a few bytes may be changed, left out, or repeated."""
+    texts = (
+        b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
+        b"{}",
+        b"",
+        b"\xff",
+        b"x" * chance.randrange(LIMIT * 2),
+    )
+    opcodes = (TEXT, TEXT, TEXT, CONTINUED, BINARY, CLOSE, PING, PONG, 3, 0x40 | TEXT)
+    data = bytearray()
+    for _ in range(chance.randrange(1, 6)):
+        data += frame(chance.choice(opcodes), chance.choice(texts), last=chance.random() < 0.8)
+    for _ in range(chance.choice((0, 0, 1, 4))):
+        at = chance.randrange(len(data))
+        data[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+        data = data or bytearray(b"\x81")
+    return bytes(data)
+
+
+@pytest.mark.slow
+async def test_no_bytes_make_it_crash_hang_or_leak() -> None:
+    """What those seeds make is sent on a connection of its own each."""
+    async with small() as site:
+        before = settled_descriptors()
+        for seed in range(1_000):
+            chance = random.Random(seed)
+            data = mutated(chance)
+            cut = chance.randrange(len(data) + 1)
+            async with web_socket(site, early=data[:cut]) as socket:
+                with suppress(anyio.BrokenResourceError):
+                    await socket.stream.send(data[cut:])
+                    await socket.stream.send_eof()
+                await end(socket)
+        await serves(site)
+        await nothing_left(site, before)
+
+
+async def end(socket: WebSocket) -> None:
+    """Reads until the server has ended the connection."""
+    with anyio.fail_after(PATIENCE), suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
+        while True:
+            await socket.next()
+
+
+async def repeat(socket: WebSocket, data: bytes) -> None:
+    """Sends the same for ever, as fast as the server takes it."""
+    with suppress(anyio.BrokenResourceError):
+        while True:
+            await socket.stream.send(data)
