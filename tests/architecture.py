@@ -91,6 +91,31 @@ LATE_IMPORTS: dict[str, str] = {
 UPWARDS: dict[tuple[str, str], str] = {  # file and what it imports -> what takes the arrow away
     ("shared/transports/http/app/access_log.py", "shared.program.messages"): "`plain` goes to `shared/text.py`",
 }
+# Folder -> what stands in it and imports in a circle, types included -> what takes the circle away.
+CIRCLES: dict[str, dict[tuple[str, ...], str]] = {
+    "servers/bundle": {
+        ("commands", "doctor", "program", "terminal"): "a command is loaded by its name; `program_name` goes apart",
+    },
+    "servers/bundle/proxy": {("accounts", "remote"): "`remote` is given what obtains tokens"},
+    "servers/bundle/terminal": {("entries", "targets"): "`targets` is given what reads the files of clients"},
+    "servers/common/sql/features": {("context", "insights"): "the engines become data, which the context is given"},
+    "servers/postgres": {("health", "query", "schema"): "the engines become data"},
+    "servers/prompts": {("arguments", "library", "templates"): "`arguments` is given the files that a name may mean"},
+    "servers/sqlite": {("engine", "query", "schema"): "the engines become data"},
+    "shared": {("program", "transports"): "see UPWARDS"},
+    "shared/extensions/tasks": {("hosted", "runner"): "a hosted call is given what of the runner it needs"},
+    "shared/program/settings": {("help", "options"): "the help is given the fields of the options"},
+    "shared/server": {
+        (
+            *("completion", "dispatch", "extension", "features", "functions", "prompts"),
+            *("resources", "results", "running", "server", "tools"),
+        ): "handlers and extensions see a `Run`; one file alone knows all that it is made of",
+    },
+    "shared/server/dispatch": {
+        ("calls", "connection", "context"): "a context is given its call and not the connection"
+    },
+    "shared/stores/redis": {("log", "stream"): "a stream is given what of the log it writes to"},
+}
 BROAD_EXCEPTS: dict[str, tuple[str, ...]] = {  # a handler for each reason, five at most
     "shared/client/group/member.py": ("a server of a group that fails in any way must not take the others with it",),
     "shared/server/dispatch/calls.py": (
@@ -447,6 +472,43 @@ def _inner_blocks(node: ast.stmt) -> Iterator[tuple[list[ast.stmt], int]]:
     yield getattr(node, "finalbody", []), 1
     for part in [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]:
         yield part.body, 1
+
+
+# Circles
+
+
+def circles(sources: Iterable[Source]) -> dict[str, set[tuple[str, ...]]]:
+    """What imports in a circle, by its folder: of the files and folders that stand in one, all that reach each other.
+
+    Imports for types count as well, and those inside functions; a folder's own `__init__` does not, which shows what
+    is in it.
+    """
+    graphs: dict[str, dict[str, set[str]]] = {}
+    for source in sources:
+        for one in source.imports:
+            mine, other = source.module.split("."), one.target.split(".")
+            depth = next((i for i, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), None)
+            if depth:
+                graphs.setdefault("/".join(mine[:depth]), {}).setdefault(mine[depth], set()).add(other[depth])
+    found = {folder: set(_circles(graph)) for folder, graph in graphs.items()}
+    return {folder: several for folder, several in found.items() if several}
+
+
+def _circles(graph: dict[str, set[str]]) -> Iterator[tuple[str, ...]]:
+    reached = {name: _reached(graph, name) for name in graph}
+    for name, those in reached.items():
+        around = sorted(other for other in those if name in reached.get(other, ()))
+        if around and around[0] == name:
+            yield tuple(around)
+
+
+def _reached(graph: dict[str, set[str]], name: str) -> set[str]:
+    found: set[str] = set()
+    new = graph.get(name, set())
+    while new:
+        found |= new
+        new = set().union(*(graph.get(one, set()) for one in new)) - found
+    return found
 
 
 # The tests beside the source

@@ -50,6 +50,14 @@ def test_shared_has_no_import_cycle() -> None:
     assert not _cycle([one, Source("shared/two.py", "if TYPE_CHECKING:\n    import shared.one")])
 
 
+def test_no_folder_imports_in_circles() -> None:
+    assert rules.circles(SOURCES.values()) == {folder: set(known) for folder, known in rules.CIRCLES.items()}
+    one = Source("shared/a/one.py", "import shared.a.two.x")
+    for way in ("import shared.a.one", "if TYPE_CHECKING:\n    import shared.a.one"):
+        assert rules.circles([one, Source("shared/a/two/y.py", way)]) == {"shared/a": {("one", "two")}}
+    assert not rules.circles([one, Source("shared/a/two/y.py", "import shared.b.one")])
+
+
 def test_contributing_draws_the_imports_as_they_are() -> None:
     assert drawing() in (rules.ROOT / "CONTRIBUTING.md").read_text(), "`python -m tests.imports` prints the drawing"
 
