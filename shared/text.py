@@ -13,6 +13,7 @@ __all__ = [
     "join_lines",
     "marks",
     "nearest",
+    "plain",
     "quoted",
 ]
 
@@ -40,6 +41,12 @@ def escape(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def plain(text: str) -> str:
+    """`text` with a mark in place of each character that would move the cursor or colour the terminal, line ends
+    included: it is data, maybe of somebody else."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def join_lines(text: str) -> str:

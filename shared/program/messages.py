@@ -4,7 +4,9 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-__all__ = ["exit_with_error", "needs_extra", "plain", "program_name"]
+from ..text import plain
+
+__all__ = ["exit_with_error", "needs_extra", "program_name"]
 
 
 def program_name() -> str:
@@ -14,11 +16,6 @@ def program_name() -> str:
     if spec is not None and program.suffix == ".py":
         return f"python -m {spec.name.removesuffix('.__main__')}"
     return program.name.removesuffix(".exe")
-
-
-def plain(text: str) -> str:
-    """`text` without what would move the cursor or colour the terminal: it is data, maybe of somebody else."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def exit_with_error(program: str, reason: str) -> NoReturn:

@@ -29,8 +29,9 @@ from ..contracts import TaskLimits
 from ..server.server import Server
 from ..telemetry.footprint import settle
 from ..telemetry.logs import set_up_logging
+from ..text import plain
 from ..transports.http.listener import LINGER_SECONDS
-from .messages import exit_with_error, plain
+from .messages import exit_with_error
 from .observation import ObservationOptions, log_requests
 from .protection import ProtectionOptions
 from .replication import ReplicaOptions

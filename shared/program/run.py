@@ -46,7 +46,8 @@ from .process import (
 )
 from .replication import StoresOf, stores_of
 from .rules import keeping_to
-from .settings.options import Group, OptionParser, Words, Written, read_options
+from .settings.option_parser import OptionParser
+from .settings.options import Group, Words, Written, read_options
 from .worker import has_workers
 
 if TYPE_CHECKING:

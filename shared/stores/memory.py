@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 
+from ..concurrency import ExpiryQueue
 from ..contracts import News, ReplayLimits, ReplicaWatcher, SessionRecord, TaskLimits
-from ..expiry import ExpiryQueue
 from ..protocol.http.rules import refuse
 from ..protocol.identity import Principal
 from ..protocol.session.events import Change

@@ -18,8 +18,8 @@ import secrets
 from collections.abc import Callable
 from itertools import islice
 
+from ..concurrency import ExpiryQueue
 from ..contracts import EventReader, ReplayLimits
-from ..expiry import ExpiryQueue
 from ..protocol.http.rules import Refusal
 from ..protocol.wire.framing import ServerSentEvent
 from ..protocol.wire.jsonrpc import RequestId

@@ -9,7 +9,8 @@ from typing import Any
 
 from shared import Server
 from shared.extensions.apps import MIME_TYPE, UI
-from shared.program.settings.options import Group, OptionParser, read_options
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, read_options
 from tests.shared.server.peer import Peer, talking
 from tests.wire import NEWEST_HANDSHAKE
 

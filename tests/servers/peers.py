@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from shared import Running, Server
 from shared.extensions.narrowing import narrowing
-from shared.program.settings.options import Group, OptionParser, read_options
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, read_options
 from shared.protocol.identity import Principal
 from tests.shared.server import peer as inner
 from tests.wire import STATELESS, Wire

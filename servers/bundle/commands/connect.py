@@ -13,7 +13,8 @@ from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import open_standard_streams
-from shared.program.settings.options import Group, OptionParser, option, positional, read_options, secret
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, option, positional, read_options, secret
 
 from ..program import program_name
 from ..proxy.door import Door, Limits

@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 from shared.client.connect import connect
 from shared.program.messages import exit_with_error
 from shared.program.process import open_standard_streams
-from shared.program.settings.options import Group, OptionParser, option, positional, read_options
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, option, positional, read_options
 
 from ..program import program_name
 from ..proxy.door import Door, Limits

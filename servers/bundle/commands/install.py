@@ -12,7 +12,8 @@ from pathlib import Path
 import anyio
 from rich.text import Text
 
-from shared.program.messages import exit_with_error, plain
+from shared.program.messages import exit_with_error
+from shared.text import plain
 
 from ..catalog import Entry, load_catalog
 from ..doctor.configurations import Launch

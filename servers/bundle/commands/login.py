@@ -20,7 +20,8 @@ from shared.client.auth.stored_login import Kept, read_kept, registration_key
 from shared.client.auth.token_endpoint import TokenEndpoint
 from shared.client.connect import connect
 from shared.errors import AuthError, McpError
-from shared.program.messages import exit_with_error, plain
+from shared.program.messages import exit_with_error
+from shared.text import plain
 
 from ..proxy.accounts import Account, Accounts, server_key
 from ..proxy.remote import check_url, place_of

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shared.program.messages import plain
+from shared.text import plain
 
 from ..catalog import Entry
 

@@ -9,8 +9,8 @@ from typing import Any
 from servers.gateway.rules.pins import Pins, definition_of
 from shared.client.client import Client
 from shared.program.installation import shell_line
-from shared.program.messages import exit_with_error, plain
-from shared.text import escape, nearest
+from shared.program.messages import exit_with_error
+from shared.text import escape, nearest, plain
 
 from ..program import program_name
 from ..proxy.pin_comparison import CAPABLE, Comparison, accept, compare, list_tools

@@ -10,7 +10,8 @@ from pydantic.fields import FieldInfo
 
 from shared.program.messages import exit_with_error
 from shared.program.process import Options, open_standard_streams
-from shared.program.settings.options import Group, OptionParser, option, positional, read_options
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, option, positional, read_options
 
 from ..catalog import CATALOG, load_catalog
 from ..program import program_name

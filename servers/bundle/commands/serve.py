@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import Options, missing_extra, open_standard_streams
-from shared.program.settings.options import Group, OptionParser, read_options
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, read_options
 from shared.program.worker import has_workers
 
 from ..catalog import CATALOG, load_catalog

@@ -9,7 +9,8 @@ from pathlib import Path
 from shared.auth.policy import read_scopes
 from shared.auth.tokens_file import NamedToken
 from shared.program.line_parser import LineParser
-from shared.program.messages import exit_with_error, plain
+from shared.program.messages import exit_with_error
+from shared.text import plain
 
 from ..hosts.clients import state_folder, this_machine
 from ..tokens import TokensToChange

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from shared.program.installation import NAME, Installation, this_installation
-from shared.program.messages import plain
+from shared.text import plain
 from shared.version import __version__
 
 

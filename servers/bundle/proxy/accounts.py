@@ -12,7 +12,7 @@ from shared.client.auth.store import FileTokens
 from shared.client.auth.stored_login import pointer_key
 from shared.client.auth.tokens import Key
 from shared.contracts import Credentials
-from shared.program.messages import plain
+from shared.text import plain
 
 from .remote import accounts_folder, place_of
 

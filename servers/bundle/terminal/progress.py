@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from shared.client.tasks.following import TaskState
-from shared.program.messages import plain
+from shared.text import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

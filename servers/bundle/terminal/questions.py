@@ -12,9 +12,9 @@ from typing import Any
 from shared.client.options import ClientOptions
 from shared.client.schemas.schema_cost import UnusableSchema
 from shared.client.schemas.schemas import CheckedSchema
-from shared.program.messages import plain
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm, ElicitUrl
+from shared.text import plain
 
 from .endings import Misuse
 from .line_input import ask, has_terminal, tell

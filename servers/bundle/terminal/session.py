@@ -16,7 +16,8 @@ from shared.client.client import Client
 from shared.client.connect import connect
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
-from shared.program.messages import exit_with_error, needs_extra, plain
+from shared.program.messages import exit_with_error, needs_extra
+from shared.text import plain
 
 from ..proxy.remote import connect_as_user
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from shared.program.messages import plain
-from shared.text import join_lines
+from shared.text import join_lines, plain
 
 from .endings import Misuse
 

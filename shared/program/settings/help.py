@@ -2,26 +2,33 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from .options import Group, OptionParser, extra_of, flag_of, is_secret, positional_field, variable_of
+from .options import Group, extra_of, flag_of, is_secret, positional_field, variable_of
 
 __all__ = ["help_text"]
 
 
-def help_text(program: OptionParser) -> str:
-    """All options of `program`, as wide as the terminal."""
+def help_text(
+    groups: Sequence[Group],
+    program: str,
+    description: str | None,
+    epilog: str,
+    usage: str | None,
+    version: str | None,
+) -> str:
+    """All options of `program`, as wide as the terminal; `usage` in place of the line made from the fields."""
     # Not made up from all options, which would be long.
-    usage = "%(prog)s [OPTION ...]"
-    parser = argparse.ArgumentParser(program.program, usage, program.description, program.epilog)
-    if program.version is not None:
-        parser.add_argument("--version", action="version", version=program.version)
-    for group in program.groups:
+    parser = argparse.ArgumentParser(program, "%(prog)s [OPTION ...]", description, epilog)
+    if version is not None:
+        parser.add_argument("--version", action="version", version=version)
+    for group in groups:
         _add_group(parser, group)
-    if program.usage is not None:
-        parser.usage = f"%(prog)s {program.usage}"
+    if usage is not None:
+        parser.usage = f"%(prog)s {usage}"
     return parser.format_help()
 
 

@@ -7,22 +7,18 @@ with one clear line and exit code 2.
 """
 
 import os
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, NoReturn, TypeVar, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from ...text import nearest
-from ..messages import exit_with_error
-from .command_line import CommandLine, Spelling, read_command_line, spellings
+from .command_line import Spelling, spellings
 
 __all__ = [
     "Group",
-    "OptionParser",
     "Words",
     "Written",
     "expand_home",
@@ -45,7 +41,6 @@ Words = Mapping[str, str | list[str]]
 """What a command line says of each field: the last value, or all of a field that takes several."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_HELP, _VERSION = "-h", "--version"
 
 
 class Written(NamedTuple):
@@ -62,81 +57,6 @@ class Group(NamedTuple):
     fields: Mapping[str, FieldInfo]
     title: str | None = None
     prefix: str | None = None
-
-
-class OptionParser:
-    """Reads the options of a program. Raises SystemExit with code 2, after one line on stderr, for what is none of
-    them."""
-
-    def __init__(
-        self,
-        program: str,
-        groups: Sequence[Group],
-        description: str | None = None,
-        epilog: str = "",
-        usage: str | None = None,
-    ) -> None:
-        """`usage` is what the help says that the program is called with, where this is not plain from its fields."""
-        self.program = program
-        self.groups = groups
-        self.description = description
-        self.epilog = epilog
-        self.usage = usage
-        self.version: str | None = None
-        """What `--version` prints; without it there is no such option."""
-        self._fields = {name: field for group in groups for name, field in group.fields.items()}
-        self._unnamed = positional_field(self._fields)
-
-    def read(self, arguments: Sequence[str] | None) -> Words:
-        """What is given, by field. Ends the program where an option is unknown, has no value, or asks for help."""
-        words = list(sys.argv[1:] if arguments is None else arguments)
-        options = option_spellings(self._fields)
-        known = {**options, _HELP: Spelling(_HELP, "1"), "--help": Spelling(_HELP, "1")}
-        if self.version is not None:
-            known[_VERSION] = Spelling(_VERSION, "1")
-        line = read_command_line(words, known)
-        self._end_early(words, line, options)
-        found: dict[str, str | list[str]] = {}
-        for name, value, *_ in line.given:
-            field = name or self._unnamed
-            if field is None:
-                continue
-            if get_origin(self._fields[field].annotation) is list:
-                found[field] = [*found.get(field, []), value]
-            else:
-                found[field] = value
-        return found
-
-    def format_help(self) -> str:
-        """The help, as wide as the terminal."""
-        from .help import help_text
-
-        return help_text(self)
-
-    def _end_early(self, words: Sequence[str], line: CommandLine, options: Mapping[str, Spelling]) -> None:
-        """Ends the program with what the line asks for, or with the first thing that is wrong."""
-        asked = [(one.first, one.name) for one in line.given if one.name in (_HELP, _VERSION)]
-        wrong = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
-        for _, what in sorted([*asked, *wrong])[:1]:
-            if what == _HELP:
-                _print(self.format_help())
-            if what == _VERSION:
-                _print(f"{self.version}\n")
-            exit_with_error(self.program, f"{what}; see --help")
-        unknown = [fault.word for fault in line.faults]
-        if self._unnamed is None:
-            unknown += [one.word for one in line.given if one.name is None]
-        if unknown:
-            first = words[min(unknown)].removeprefix("--").partition("=")[0]
-            close = nearest(first, [option.removeprefix("--") for option in options], 0.75)
-            advice = "; see --help" if close is None else f"; did you mean --{close}?"
-            listed = " ".join(words[number] for number in sorted(unknown))
-            exit_with_error(self.program, f"unrecognized arguments: {listed}{advice}")
-
-
-def _print(text: str) -> NoReturn:
-    sys.stdout.write(text)
-    sys.exit(0)
 
 
 def positional(description: str, metavar: str, *, required: bool = False) -> Any:

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from anyio import CancelScope
 
-from ...concurrency import Signal
+from ...concurrency import ExpiryQueue, Signal
 from ...errors import CallTimeout, InputRequired, InternalError
-from ...expiry import ExpiryQueue
 from ...protocol.session.events import Call, Outcome
 from ...tracing.trace_context import TRACEPARENT, follow
 from .context import Context

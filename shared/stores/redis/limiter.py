@@ -7,9 +7,9 @@ and at times a little less. Where Redis is away, each replica counts alone.
 
 import asyncio
 
+from ...concurrency import ExpiryQueue
 from ...contracts import Rate
 from ...errors import Unavailable
-from ...expiry import ExpiryQueue
 from ..memory_limiter import MemoryLimiter
 from .link import Link
 

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from ...contracts import EventReader, ReplayLimits
-from ...expiry import ExpiryQueue
 from ...protocol.http.rules import Refusal
 from ...protocol.wire.jsonrpc import RequestId
-from .link import Arguments, Link
-from .stream import RedisStream, read_refusal
+from .link import Link
+from .stream import RedisStream, StreamContext, read_refusal
 
 __all__ = ["RedisEvents", "RedisLog"]
 
@@ -23,16 +22,11 @@ _MANY = 250
 """Streams that are kept by one operation."""
 
 
-class RedisLog:
+class RedisLog(StreamContext):
     """The streams of all sessions, as one replica sees them."""
 
     def __init__(self, link: Link, limits: ReplayLimits) -> None:
-        self.link = link
-        self.limits = limits
-        self.kept_ms = round(1_000 * limits.replay_seconds)
-        self.bounds: Arguments = (limits.replay_bytes, limits.replay_events, limits.session_replay_bytes)
-        self.unread = ExpiryQueue(limits.replay_seconds, RedisStream.forget_sent)
-        """The sessions' own streams that were read here and are not any more."""
+        super().__init__(link, limits)
         self._sessions: dict[str, RedisEvents] = {}
         self.followed: set[RedisStream] = set()
         """The streams of requests that other replicas serve, which are read here."""

@@ -9,25 +9,51 @@ import logging
 import secrets
 from collections.abc import Awaitable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pydantic_core import from_json, to_json
 
-from ...contracts import EventReader
+from ...concurrency import ExpiryQueue
+from ...contracts import EventReader, ReplayLimits
 from ...errors import Unavailable
 from ...protocol.http.rules import Refusal
 from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, RequestId, json_of
+from .link import Arguments, Link
 
-if TYPE_CHECKING:
-    from .log import RedisEvents
-
-__all__ = ["RedisStream", "read_refusal", "write_refusal"]
+__all__ = ["RedisStream", "StreamContext", "read_refusal", "write_refusal"]
 
 log = logging.getLogger("shared.stores")
 
 _UNKNOWN = -1
 """A number that no message follows."""
+
+
+class StreamContext:
+    """What the streams of all sessions at one replica share: Redis, what is kept there, and for how long."""
+
+    def __init__(self, link: Link, limits: ReplayLimits) -> None:
+        self.link = link
+        self.limits = limits
+        self.kept_ms = round(1_000 * limits.replay_seconds)
+        self.bounds: Arguments = (limits.replay_bytes, limits.replay_events, limits.session_replay_bytes)
+        self.unread = ExpiryQueue(limits.replay_seconds, RedisStream.forget_sent)
+        """The sessions' own streams that were read here and are not any more."""
+
+
+class _Session(Protocol):
+    """The session of a stream, which has it by its name as long as it is served or read here."""
+
+    id: str
+
+    @property
+    def log(self) -> StreamContext: ...
+
+    def add(self, stream: "RedisStream") -> None: ...
+
+    def remove(self, stream: "RedisStream") -> None: ...
+
+    def taken(self) -> None: ...
 
 
 class RedisStream:
@@ -57,9 +83,7 @@ class RedisStream:
         "refusal",
     )
 
-    def __init__(
-        self, events: "RedisEvents", ids: tuple[RequestId, ...], name: str = "", *, is_own: bool = False
-    ) -> None:
+    def __init__(self, events: _Session, ids: tuple[RequestId, ...], name: str = "", *, is_own: bool = False) -> None:
         self.ids = ids
         self.name = name
         self.owner: int | None = None

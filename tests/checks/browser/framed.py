@@ -14,7 +14,8 @@ from playwright.async_api import FrameLocator, Page
 
 from shared import Server
 from shared.client import Client, ClientOptions, McpError
-from shared.program.settings.options import Group, OptionParser, read_options
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, read_options
 from shared.testing import connected
 from tests.checks.browser.app_host import AppHost, open_app
 from tests.checks.browser.site import Site

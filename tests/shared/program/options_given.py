@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from servers.filesystem.settings import Settings
 from shared.program.run import Options
-from shared.program.settings.options import Group, OptionParser, Words
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, Words
 
 
 class Given(NamedTuple):

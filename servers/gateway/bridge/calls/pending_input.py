@@ -11,8 +11,8 @@ time, and a question that comes between two rounds is asked by the next one.
 import secrets
 from typing import Any
 
+from shared.concurrency import ExpiryQueue
 from shared.errors import InputRequired, InternalError, InvalidParams, PeerError
-from shared.expiry import ExpiryQueue
 from shared.protocol.session.questions import MAX_ROUNDS
 from shared.server.dispatch.context import Context
 

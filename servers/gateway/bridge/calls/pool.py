@@ -12,9 +12,8 @@ from typing import Any
 
 import anyio
 
-from shared.concurrency import Crew, Signal, first_of
+from shared.concurrency import Crew, ExpiryQueue, Signal, first_of
 from shared.errors import McpError
-from shared.expiry import ExpiryQueue
 from shared.protocol.session.client import ClientIdentity
 from shared.protocol.session.client_events import Notified
 from shared.protocol.signing import digest

@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ....program.messages import plain
 from ....protocol.http.rules import SESSION_ID
 from ....protocol.identity import Principal
+from ....text import plain
 
 __all__ = ["SENDER", "AccessLog", "address_of", "session_digest"]
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....concurrency import ExpiryQueue
 from ....contracts import ReplayLimits, Replica
-from ....expiry import ExpiryQueue
 from ....protocol.records import record
 
 __all__ = ["ClientLimits", "EndpointLimits", "Keeping", "SessionLimits"]

@@ -18,8 +18,7 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
-from ....concurrency import Signal
-from ....expiry import ExpiryQueue
+from ....concurrency import ExpiryQueue, Signal
 from ....telemetry.footprint import count_bytes
 from ..engine.write_backlog import backlog
 

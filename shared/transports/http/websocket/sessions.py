@@ -7,7 +7,7 @@ from functools import partial
 from operator import methodcaller
 from typing import Any
 
-from ....expiry import ExpiryQueue
+from ....concurrency import ExpiryQueue
 from ....protocol.http.rules import Refusal, limit_exceeded
 from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec

@@ -8,7 +8,8 @@ import pytest
 from servers.common.sql.errors import SqlError
 from servers.common.sql.handles import HeldNames
 from servers.sqlite.server import app
-from shared.program.settings.options import Group, OptionParser, read_options
+from shared.program.settings.option_parser import OptionParser
+from shared.program.settings.options import Group, read_options
 from shared.stores import memory
 from tests.shared.transports.http.http_wire import Json, Site, listening
 

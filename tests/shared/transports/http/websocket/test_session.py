@@ -12,7 +12,7 @@ import pytest
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
-from shared.expiry import ExpiryQueue
+from shared.concurrency import ExpiryQueue
 from shared.server.dispatch.limits import Limits
 from shared.transports.http.limits.endpoint_limits import EndpointLimits
 from shared.transports.http.websocket import connection as http_websocket

@@ -1,0 +1,86 @@
+"""The options of a program, read from its command line."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import get_origin
+
+from ...text import nearest
+from ..messages import exit_with_error
+from .command_line import CommandLine, Spelling, read_command_line
+from .options import Group, Words, option_spellings, positional_field
+
+__all__ = ["OptionParser"]
+
+_HELP, _VERSION = "-h", "--version"
+
+
+class OptionParser:
+    """Reads the options of a program. Raises SystemExit with code 2, after one line on stderr, for what is none of
+    them."""
+
+    def __init__(
+        self,
+        program: str,
+        groups: Sequence[Group],
+        description: str | None = None,
+        epilog: str = "",
+        usage: str | None = None,
+    ) -> None:
+        """`usage` is what the help says that the program is called with, where this is not plain from its fields."""
+        self.program = program
+        self.groups = groups
+        self.description = description
+        self.epilog = epilog
+        self.usage = usage
+        self.version: str | None = None
+        """What `--version` prints; without it there is no such option."""
+        self._fields = {name: field for group in groups for name, field in group.fields.items()}
+        self._unnamed = positional_field(self._fields)
+
+    def read(self, arguments: Sequence[str] | None) -> Words:
+        """What is given, by field. Ends the program where an option is unknown, has no value, or asks for help."""
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        options = option_spellings(self._fields)
+        known = {**options, _HELP: Spelling(_HELP, "1"), "--help": Spelling(_HELP, "1")}
+        if self.version is not None:
+            known[_VERSION] = Spelling(_VERSION, "1")
+        line = read_command_line(words, known)
+        self._end_early(words, line, options)
+        found: dict[str, str | list[str]] = {}
+        for name, value, *_ in line.given:
+            field = name or self._unnamed
+            if field is None:
+                continue
+            if get_origin(self._fields[field].annotation) is list:
+                found[field] = [*found.get(field, []), value]
+            else:
+                found[field] = value
+        return found
+
+    def format_help(self) -> str:
+        """The help, as wide as the terminal."""
+        from .help import help_text
+
+        return help_text(self.groups, self.program, self.description, self.epilog, self.usage, self.version)
+
+    def _end_early(self, words: Sequence[str], line: CommandLine, options: Mapping[str, Spelling]) -> None:
+        """Ends the program with what the line asks for, or with the first thing that is wrong."""
+        asked = [(one.first, one.name) for one in line.given if one.name in (_HELP, _VERSION)]
+        wrong = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
+        for _, what in sorted([*asked, *wrong])[:1]:
+            if what == _HELP:
+                sys.stdout.write(self.format_help())
+                sys.exit(0)
+            if what == _VERSION:
+                sys.stdout.write(f"{self.version}\n")
+                sys.exit(0)
+            exit_with_error(self.program, f"{what}; see --help")
+        unknown = [fault.word for fault in line.faults]
+        if self._unnamed is None:
+            unknown += [one.word for one in line.given if one.name is None]
+        if unknown:
+            first = words[min(unknown)].removeprefix("--").partition("=")[0]
+            close = nearest(first, [option.removeprefix("--") for option in options], 0.75)
+            advice = "; see --help" if close is None else f"; did you mean --{close}?"
+            listed = " ".join(words[number] for number in sorted(unknown))
+            exit_with_error(self.program, f"unrecognized arguments: {listed}{advice}")
