@@ -26,6 +26,7 @@ from shared.text import plain
 from ..proxy.accounts import Account, Accounts, server_key
 from ..proxy.remote import check_url, place_of
 from ..terminal.endings import DONE, REFUSED, UNREACHED
+from ..terminal.waking import woken_by_signals
 from .arguments import CommandParser
 from .output import console, print_json, table
 
@@ -147,7 +148,9 @@ async def _log_in(given: Namespace, client: ClientInformation | None, accounts: 
     try:
         # Who is registered beforehand has said where the browser comes back to: no path that is made up will do.
         path = None if client is None and given.client_metadata_url is None else "/callback"
-        with Loopback(_say_where, browses=not given.no_browser, path=path, port=given.port) as redirect:
+        loopback = Loopback(_say_where, browses=not given.no_browser, path=path, port=given.port)
+        # Nothing else may happen while the browser is waited for, so Ctrl+C has to wake the loop itself.
+        with woken_by_signals(), loopback as redirect:
             grant = AuthorizationCode(redirect, client, given.client_metadata_url)
             # The login that is there would serve, and stays until this one has succeeded. The other commands, which
             # renew its tokens, are not told of the client.

@@ -1,11 +1,14 @@
 """`login`, `logout` and `accounts`: what they take, and what becomes of the logins that there are."""
 
+import asyncio
 import json
 import re
 import time
 from argparse import Namespace
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import anyio
@@ -19,6 +22,7 @@ from shared.client.auth import AuthorizationCode, HttpxAuth
 from shared.client.auth.store import FileTokens
 from shared.errors import LoginRequired
 from tests.servers.bundle.refusals import exit_code
+from tests.servers.bundle.terminal.test_waking import interrupt, tells_who_waits
 from tests.shared.auth.sites import Said
 from tests.shared.client.auth.world import Person, World, open_world
 from tests.shared.client.small import Small, listening
@@ -101,6 +105,22 @@ async def test_a_login_that_is_denied_leaves_the_one_that_is_there(
         assert "access_denied" in capsys.readouterr().err
         assert tokens.entries() == before
         assert len(world.issuer.logins) == 2
+
+
+@tells_who_waits
+def test_ctrl_c_ends_a_login_that_waits_for_the_browser(tokens: FileTokens, monkeypatch: pytest.MonkeyPatch) -> None:
+    late: list[bool] = []
+
+    @asynccontextmanager
+    async def connect(*_: Any, **__: Any) -> AsyncIterator[None]:
+        asyncio.get_running_loop().call_later(30, late.append, True)  # by which it would be heard in any case
+        Thread(target=interrupt).start()
+        await anyio.sleep_forever()
+        yield
+
+    monkeypatch.setattr(login, "connect", connect)
+    assert run("login", "http://127.0.0.1:1/mcp", "--no-browser") == 130
+    assert not late
 
 
 async def test_a_server_that_needs_no_login_says_nothing_of_an_earlier_one(

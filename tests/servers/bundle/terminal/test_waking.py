@@ -14,7 +14,7 @@ from servers.bundle.terminal.targets import Asked
 from shared.client.client import Client
 
 TINY = Path(__file__).parents[1] / "tiny.py"
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether a thread waits")
+tells_who_waits = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether a thread waits")
 
 
 def interrupt() -> None:
@@ -26,6 +26,7 @@ def interrupt() -> None:
     signal.pthread_kill(get_ident(), signal.SIGINT)
 
 
+@tells_who_waits
 def test_a_signal_that_interrupts_nothing_is_heard_at_once() -> None:
     late: list[bool] = []
 
