@@ -65,7 +65,12 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
     if not RACE_FREE:
         log.warning(CHECKED_TWICE)
     paths, writable = zip(*settings.directories, strict=True)
-    _remove_tools(opening, settings.disable_tool)
+    tools = opening.features.tools
+    unknown = sorted(name for name in settings.disable_tool if name not in tools)
+    if unknown:
+        raise ValueError(f"--disable-tool: there is no tool {unknown[0]!r}")
+    for name in settings.disable_tool:
+        tools.remove(name)
     if settings.client_roots:
         narrow_to_roots(opening, _in_roots)
     async with open_files(
@@ -74,7 +79,8 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
         files.watcher.on_polling = opening.conditions.set_polling
         files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
         opening.changes.on_heard = partial(_hear, files, opening.changes)
-        yield files if settings.within is None else await _in_directories(files, settings.within)
+        within = None if settings.within is None else [path.as_uri() for path in settings.within]
+        yield files if within is None else await _in_roots(files, within)
 
 
 def _hear(files: Files, changes: Changes, change: Change) -> Sequence[str]:
@@ -87,22 +93,8 @@ def _hear(files: Files, changes: Changes, change: Change) -> Sequence[str]:
     return files.concerned(uri)
 
 
-async def _in_directories(files: Files, paths: Sequence[Path]) -> Files:
-    return await _in_roots(files, [path.as_uri() for path in paths])
-
-
 async def _in_roots(files: Files, uris: Sequence[str]) -> Files:
     return await to_thread.run_sync(files.narrowed, uris)
-
-
-def _remove_tools(opening: Opening, names: Sequence[str]) -> None:
-    """Takes tools out. Raises ValueError where there is none of a name."""
-    tools = opening.features.tools
-    unknown = sorted(name for name in names if name not in tools)
-    if unknown:
-        raise ValueError(f"--disable-tool: there is no tool {unknown[0]!r}")
-    for name in names:
-        tools.remove(name)
 
 
 @app.on_health

@@ -112,7 +112,12 @@ def delete(
         count = 1
         if is_directory(entry):
             if recursive:
-                count += _delete_below(beneath, entry, place.written, checkpoint)
+                device = entry.stat.st_dev
+                survey = Bounds(beneath, place.written, device, checkpoint)
+                empty(entry, survey, remove=False)
+                # From here on it goes to the end, however long the caller waits.
+                empty(entry, Bounds(beneath, place.written, device))
+                count += survey.entries
             _remove_directory(entry, place.written)
         else:
             require_file_name(place)
@@ -131,15 +136,6 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
                 empty(child, bounds, depth + 1, remove)
             if remove:
                 (remove_directory if is_directory(child) else unlink)(child)
-
-
-def _delete_below(beneath: RootedFiles, entry: Entry, written: str, checkpoint: Callable[[], None]) -> int:
-    device = None if entry.stat is None else entry.stat.st_dev
-    survey = Bounds(beneath, written, device, checkpoint)
-    empty(entry, survey, remove=False)
-    # From here on it goes to the end, however long the caller waits.
-    empty(entry, Bounds(beneath, written, device))
-    return survey.entries
 
 
 def _remove_directory(entry: Entry, written: str) -> None:

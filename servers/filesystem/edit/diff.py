@@ -94,7 +94,10 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
     front = _shared(old, new, 0)
     back = _shared(old[::-1], new[::-1], front)
     old, new = old[front : len(old) - back], new[front : len(new) - back]
-    if _cost(old, new) > _MAX_COST:
+    # About how many pairs of equal lines difflib will look at; it ignores popular lines itself.
+    counts = Counter(new)
+    popular = len(new) // 100 + 1 if len(new) >= _POPULAR_FROM else len(new)
+    if sum(counts[line] for line in old if counts[line] <= popular) > _MAX_COST:
         yield front, front + len(old), front, front + len(new)
         return
     from difflib import SequenceMatcher
@@ -111,13 +114,6 @@ def _shared(old: list[str], new: list[str], taken: int) -> int:
         if one != other:
             return count
     return max(0, limit)
-
-
-def _cost(old: list[str], new: list[str]) -> int:
-    """About how many pairs of equal lines difflib will look at; it ignores popular lines itself."""
-    counts = Counter(new)
-    popular = len(new) // 100 + 1 if len(new) >= _POPULAR_FROM else len(new)
-    return sum(counts[line] for line in old if counts[line] <= popular)
 
 
 def _hunk(text: str, group: list[_Change], context: int) -> Iterator[str]:

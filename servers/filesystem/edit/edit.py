@@ -85,32 +85,25 @@ def _edited(
             entries.append(stack.enter_context(beneath.locate(one.place)))
             beneath.roots.require_writable(entries[-1].place)
         stack.enter_context(locked(*entries))
-        _require_distinct(entries, wanted)
+        places = [(entry.place.root_index, entry.place.parts) for entry in entries]
+        for number, one in enumerate(wanted):
+            if places[number] in places[:number]:
+                reason, suggestion = "is named twice", "Give all edits of a file together."
+                raise FilesError("bad_edit", one.place.written, reason, suggestion)
         changed = []
         left = MAX_EDITED
         for entry, one in zip(entries, wanted, strict=True):
             with os_errors(one.place.written):
-                changed.append(_changed(beneath, entry, one, left, check))
+                written = one.place.written
+                was = read_contents(beneath, entry, written, left)
+                require_same(was.found, one.etag, written)
+                edited = apply_edits(was.text, one.edits, written, check)
+                data = encode(edited.after, was.charset, written)
+                changed.append(_Changed(entry, written, was, edited, data, one.etag is not None))
             left -= len(changed[-1].was.data)
         if dry_run:
             return [_result(one, one.was.found) for one in changed]
         return _put(changed, protected)
-
-
-def _require_distinct(entries: Sequence[Entry], wanted: Sequence[FileEdits]) -> None:
-    places = [(entry.place.root_index, entry.place.parts) for entry in entries]
-    for number, one in enumerate(wanted):
-        if places[number] in places[:number]:
-            raise FilesError("bad_edit", one.place.written, "is named twice", "Give all edits of a file together.")
-
-
-def _changed(beneath: RootedFiles, entry: Entry, one: FileEdits, limit: int, check: Callable[[], None]) -> _Changed:
-    written = one.place.written
-    was = read_contents(beneath, entry, written, limit)
-    require_same(was.found, one.etag, written)
-    edited = apply_edits(was.text, one.edits, written, check)
-    data = encode(edited.after, was.charset, written)
-    return _Changed(entry, written, was, edited, data, one.etag is not None)
 
 
 def _result(one: _Changed, now: os.stat_result) -> EditResult:
@@ -145,20 +138,15 @@ def _prepared(one: _Changed, protected: bool, leftovers: ExitStack) -> Entry:
 def _replace(one: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
     with os_errors(one.written):
         if undo is not None:
-            kept = _kept(one)
+            # From the file as it is, under a second name, it can be put back whatever happens.
+            kept = beside(one.entry)
+            try:
+                link(one.entry, kept)
+            except (OSError, NotImplementedError):
+                kept = prepared(one.entry, one.was.data, one.was.found)
             leftovers.callback(discard, kept)
             undo.callback(_put_back, kept, fresh, one.entry)
         exchange(fresh, one.entry, one.was.found, None if one.is_exact else one.was.data)
-
-
-def _kept(one: _Changed) -> Entry:
-    """The file as it is, under a second name, from which it can be put back whatever happens."""
-    kept = beside(one.entry)
-    try:
-        link(one.entry, kept)
-    except (OSError, NotImplementedError):
-        return prepared(one.entry, one.was.data, one.was.found)
-    return kept
 
 
 def _put_back(kept: Entry, fresh: Entry, entry: Entry) -> None:

@@ -93,7 +93,8 @@ def copy(
         with beneath.locate(destination, follow=False) as new, locked(new):
             beneath.roots.require_writable(new.place)
             require_free(current(new), destination.written)
-            if _holds(beneath, old, new):
+            outer, inner = (components(beneath.roots.path(entry.place)) for entry in (old, new))
+            if inner[: len(outer)] == outer:
                 raise FilesError("bad_path", source.written, "is a directory that would hold its own copy")
             copying = _Copying(beneath, source.written, checkpoint)
             fresh = beside(new)
@@ -104,11 +105,6 @@ def copy(
                 on_failure.pop_all()
             sync_directory(new)
     return copying.bounds.entries, copying.size
-
-
-def _holds(beneath: RootedFiles, old: Entry, new: Entry) -> bool:
-    outer, inner = (components(beneath.roots.path(entry.place)) for entry in (old, new))
-    return inner[: len(outer)] == outer
 
 
 def _discard_all(fresh: Entry, beneath: RootedFiles) -> None:
@@ -166,19 +162,16 @@ class _Copying:
             self._grow(handle.stat.st_size, 0)
             target = create(new, stat.S_IMODE(handle.stat.st_mode) & 0o777)
             try:
-                self._contents(handle.descriptor, target)
+                while block := os.read(handle.descriptor, _BLOCK):
+                    self._checkpoint()
+                    self._grow(0, len(block))
+                    write_all(target, block)
                 if durable:
                     sync(target)
             finally:
                 os.close(target)
         finally:
             os.close(handle.descriptor)
-
-    def _contents(self, source: int, target: int) -> None:
-        while block := os.read(source, _BLOCK):
-            self._checkpoint()
-            self._grow(0, len(block))
-            write_all(target, block)
 
     def _grow(self, expected: int, copied: int) -> None:
         self.size += copied

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from servers.filesystem.edit.text import Edited, Replacement, Text, lf
@@ -88,16 +88,13 @@ def _found(text: str, edit: Edit, where: _Where) -> list[Replacement]:
 
 def _places(text: str, wanted: str, count: int, step: int) -> list[int]:
     """Where `wanted` begins in `text`, a few more than are asked for at most."""
-    if count == 1:
-        step = 1
-    return list(islice(_occurrences(text, wanted, step), min(max(count or MAX_PLACES, _SHOWN), len(text)) + 1))
-
-
-def _occurrences(text: str, wanted: str, step: int) -> Iterator[int]:
+    most = max(count or MAX_PLACES, _SHOWN) + 1
+    places: list[int] = []
     at = text.find(wanted)
-    while at >= 0:
-        yield at
-        at = text.find(wanted, at + step)
+    while at >= 0 and len(places) < most:
+        places.append(at)
+        at = text.find(wanted, at + (1 if count == 1 else step))
+    return places
 
 
 def _lines_at(text: str, places: Sequence[int]) -> list[int]:
@@ -136,7 +133,8 @@ def _found_loosely(text: str, edit: Edit, where: _Where) -> list[Replacement]:
     anchor = next(i for i, line in enumerate(wanted) if line.strip())
     found = []
     for first in (number - 1 for number in numbers):
-        fresh = _indented(edit.new, _indent(wanted[anchor]), _indent(lines[first + anchor]))
+        old, new = _indent(wanted[anchor]), _indent(lines[first + anchor])
+        fresh = "\n".join(_reindent(line, old, new) for line in edit.new.split("\n"))
         end = starts[first + len(wanted)] - 1
         if edit.old.endswith("\n") and end < len(text):
             end += 1
@@ -148,12 +146,8 @@ def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _indented(text: str, old: str, new: str) -> str:
-    """`text` with the indentation `old` of its lines exchanged for `new`."""
-    return "\n".join(_reindent(line, old, new) for line in text.split("\n"))
-
-
 def _reindent(line: str, old: str, new: str) -> str:
+    """`line` with the indentation `old` exchanged for `new`."""
     if not line.strip():
         return line
     if line.startswith(old):

@@ -41,7 +41,11 @@ class Text:
         pieces: list[str] = []
         spans: list[Span] = []
         at = size = 0
-        for start, end, new in (_trimmed(self.seen, one) for one in replacements):
+        for first, last, text in replacements:
+            old = self.seen[first:last]
+            front = _common_lines(old, text)
+            back = _common_lines(old[front:], text[front:], from_end=True)
+            start, end, new = first + front, last - back, text[front : len(text) - back]
             size += start - at + len(new)
             pieces += self.seen[at:start], new
             spans.append((start, end, size - len(new), size))
@@ -85,14 +89,6 @@ def lf(text: str) -> str:
 def eol_of(text: str) -> str:
     """The line end of most lines of `text`; LF where it has none."""
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-
-
-def _trimmed(text: str, one: Replacement) -> Replacement:
-    start, end, new = one
-    old = text[start:end]
-    front = _common_lines(old, new)
-    back = _common_lines(old[front:], new[front:], from_end=True)
-    return start + front, end - back, new[front : len(new) - back]
 
 
 def _common_lines(old: str, new: str, from_end: bool = False) -> int:

@@ -31,19 +31,6 @@ _FOR_USER = {"application/zip", "application/x-tar", "video/mp4", "video/webm", 
 def resource_of(entry: ListedEntry) -> Resource:
     """An entry as a resource."""
     mime_type = _DIRECTORY if entry.kind == "directory" else media_type_of(entry.name)
-    return Resource(
-        uri=entry.uri, name=entry.name, size=entry.size, mime_type=mime_type, annotations=_hints(entry, mime_type)
-    )
-
-
-def root_of(uri: str, path: PurePath, modified: float) -> Resource:
-    """An allowed directory as a resource: its name is its path, and its title the end of that."""
-    annotations = Annotations(last_modified=moment_of(modified))
-    title = displayed(path.name) or None
-    return Resource(uri=uri, name=displayed(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
-
-
-def _hints(entry: ListedEntry, mime_type: str) -> Annotations | None:
     modified = None if entry.modified is None else moment_of(entry.modified)
     hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
     name = entry.name
@@ -53,7 +40,20 @@ def _hints(entry: ListedEntry, mime_type: str) -> Annotations | None:
         hints["priority"] = _FIRST
     if mime_type in _FOR_USER:
         hints["audience"] = ["user"]
-    return Annotations(**hints) if hints else None
+    return Resource(
+        uri=entry.uri,
+        name=entry.name,
+        size=entry.size,
+        mime_type=mime_type,
+        annotations=Annotations(**hints) if hints else None,
+    )
+
+
+def root_of(uri: str, path: PurePath, modified: float) -> Resource:
+    """An allowed directory as a resource: its name is its path, and its title the end of that."""
+    annotations = Annotations(last_modified=moment_of(modified))
+    title = displayed(path.name) or None
+    return Resource(uri=uri, name=displayed(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
 
 
 @lru_cache(1_024)  # they come again with the files

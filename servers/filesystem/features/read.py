@@ -8,7 +8,6 @@ from pydantic import Field
 from shared import AudioContent, BlobResourceContents, CallToolResult, EmbeddedResource, Features, ImageContent, Text
 
 from ..files import Files
-from ..read.binary import BytesRead
 from ..read.parts import Part
 from ..read.summaries import many_text, notes_of, text_of
 from .arguments import (
@@ -55,15 +54,14 @@ async def read_media_file(ctx: Ctx, path: PathArgument) -> CallToolResult:
     files = ctx.state
     place = files.place(path)
     read = await files.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
-    return CallToolResult(content=[_block(files.uri(place), read)], meta={"etag": read.etag})
-
-
-def _block(uri: str, read: BytesRead) -> ImageContent | AudioContent | EmbeddedResource:
+    block: ImageContent | AudioContent | EmbeddedResource
     if read.mime.startswith("image/"):
-        return ImageContent.of(read.data, read.mime)
-    if read.mime.startswith("audio/"):
-        return AudioContent.of(read.data, read.mime)
-    return EmbeddedResource(resource=BlobResourceContents.of(uri, read.data, read.mime))
+        block = ImageContent.of(read.data, read.mime)
+    elif read.mime.startswith("audio/"):
+        block = AudioContent.of(read.data, read.mime)
+    else:
+        block = EmbeddedResource(resource=BlobResourceContents.of(files.uri(place), read.data, read.mime))
+    return CallToolResult(content=[block], meta={"etag": read.etag})
 
 
 @tools.tool(title="Read several files", read_only=True)

@@ -156,22 +156,19 @@ async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
     asked = anyio.current_time()
     async with ctx.turn():
         left = ctx.budget.seconds - (anyio.current_time() - asked)
-        return await _found(ctx, search, Control(left * _TIME_SHARE))
-
-
-async def _found(ctx: Ctx, search: Callable[[Control], T], control: Control) -> T:
-    found: T | FilesError = FilesError("cancelled", "", "the search was cancelled")
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_report, ctx, control)
-        try:
-            found = await to_thread.run_sync(_attempted, search, control, abandon_on_cancel=True)
-        finally:
-            control.cancel()
-            tasks.cancel_scope.cancel()
-    if isinstance(found, FilesError):
-        # Raised here, since a task group would wrap it.
-        raise found
-    return found
+        control = Control(left * _TIME_SHARE)
+        found: T | FilesError = FilesError("cancelled", "", "the search was cancelled")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_report, ctx, control)
+            try:
+                found = await to_thread.run_sync(_attempted, search, control, abandon_on_cancel=True)
+            finally:
+                control.cancel()
+                tasks.cancel_scope.cancel()
+        if isinstance(found, FilesError):
+            # Raised here, since a task group would wrap it.
+            raise found
+        return found
 
 
 def _attempted(search: Callable[[Control], T], control: Control) -> T | FilesError:

@@ -173,7 +173,10 @@ class _Run:
         reached = 0
         file["matches"] = []
         for hit in hits:
-            line = self._line(hit)
+            line = LineMatch(line=hit.number, text=hit.text())
+            if self._wanted.context:
+                line["before"] = hit.before(self._wanted.context)
+                line["after"] = hit.after(self._wanted.context)
             around = [*line.get("before", ()), *line.get("after", ())]
             # A match may be more than one line, each of which has the path before it.
             lines = len(around) + 1 + line["text"].count("\n")
@@ -186,13 +189,6 @@ class _Run:
         else:
             self._stopped = self._control.ended()
         return Position(path, reached) if reached and self._stopped else None
-
-    def _line(self, hit: Hit) -> LineMatch:
-        line = LineMatch(line=hit.number, text=hit.text())
-        if self._wanted.context:
-            line["before"] = hit.before(self._wanted.context)
-            line["after"] = hit.after(self._wanted.context)
-        return line
 
     def _fits(self, more: int, *texts: str) -> bool:
         if self._left == 0:

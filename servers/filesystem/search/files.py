@@ -98,7 +98,8 @@ class Walk:
     def entries(self, below: Descent, after: Position | None) -> Iterator[Seen]:
         """What matches and comes after that entry; the entry itself comes again where a line of it is given."""
         self._again = after is not None and after.number > 0
-        pending = [self._start(after)]
+        rules = Rules() if self._scope.include_ignored else rules_above(self._beneath, self._place)
+        pending = [_Directory((), self._include.start, self._exclude.start, rules, after.parts if after else ())]
         while pending and self.stopped is None:
             directory, found = self._visit(below, pending.pop())
             children: list[_Directory] = []
@@ -130,10 +131,6 @@ class Walk:
     def position(self) -> Position | None:
         """The entry that was finished last, where there was one."""
         return None if self._last is None else Position((*self._last[0], self._last[1]))
-
-    def _start(self, after: Position | None) -> _Directory:
-        rules = Rules() if self._scope.include_ignored else rules_above(self._beneath, self._place)
-        return _Directory((), self._include.start, self._exclude.start, rules, after.parts if after else ())
 
     def _visit(self, below: Descent, directory: _Directory) -> tuple[_Directory, list["os.DirEntry[str]"]]:
         """The directory with the rules that hold in it, and the entries to look at."""

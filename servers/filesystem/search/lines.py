@@ -39,7 +39,8 @@ class Hit(NamedTuple):
         line = _decoded(self.data[self.start : self.end])
         if len(line) <= MAX_SHOWN:
             return _shown(line)
-        begin = min(max(self._column() - MAX_SHOWN // 4, 0), len(line) - MAX_SHOWN)
+        column = len(self.data[self.start : self.match].decode("utf-8", "replace")) + 1
+        begin = min(max(column - MAX_SHOWN // 4, 0), len(line) - MAX_SHOWN)
         return ("…" if begin else "") + _shown(line[begin:])
 
     def before(self, count: int) -> list[str]:
@@ -56,10 +57,6 @@ class Hit(NamedTuple):
             found = self.data.find(b"\n", end + 1)
             end = found if found >= 0 else len(self.data)
         return [_shown(_decoded(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
-
-    def _column(self) -> int:
-        """In which character of its line the match begins, counted from 1."""
-        return len(self.data[self.start : self.match].decode("utf-8", "replace")) + 1
 
 
 class _Block(NamedTuple):
@@ -175,8 +172,7 @@ def _decoded(line: bytes) -> str:
 
 
 def _shown(line: str) -> str:
-    return _BREAKING.sub(_escaped, line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…")
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
+    return _BREAKING.sub(
+        lambda match: match[0].encode("unicode_escape").decode(),
+        line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…",
+    )

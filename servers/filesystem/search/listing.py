@@ -7,7 +7,8 @@ shown on one line (see `names`), and the URI of an entry names the very bytes.
 
 import os
 import stat
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
@@ -78,7 +79,11 @@ def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool
     with beneath.open_directory(place) as directory:
         found = scanned(directory)
         closed = {entry.name for entry in found if beneath.roots.denies(place.child(entry.name))}
-        rest = _by_size(found, closed, after) if by_size else _by_name(found, after)
+        rest = found
+        if by_size:
+            rest = _by_size(found, closed, after)
+        elif after is not None:
+            rest = [entry for entry in found if entry.name > after.parts[0]]
         budget, entries, reached = ByteBudget(page.max_bytes), [], after
         for entry in rest[: page.limit]:
             listed = _listed(beneath, place, entry, entry.name in closed)
@@ -88,10 +93,6 @@ def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool
             reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
     more = len(entries) < len(rest)
     return Listing(tuple(entries), len(found), more, encode_cursor(reached) if more and reached else None)
-
-
-def _by_name(found: "list[os.DirEntry[str]]", after: Position | None) -> "list[os.DirEntry[str]]":
-    return found if after is None else [entry for entry in found if entry.name > after.parts[0]]
 
 
 def _by_size(found: "list[os.DirEntry[str]]", closed: Set[str], after: Position | None) -> "list[os.DirEntry[str]]":
@@ -112,15 +113,12 @@ def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
 
 def _listed(beneath: RootedFiles, place: Place, entry: "os.DirEntry[str]", closed: bool) -> ListedEntry:
     kind = kind_of(entry)
-    uri = beneath.roots.uri(place.child(entry.name))
-    if closed:
-        return ListedEntry(displayed(entry.name), kind, None, None, uri)
-    try:
-        found = entry.stat(follow_symlinks=False)
-    except OSError:
-        return ListedEntry(displayed(entry.name), kind, None, None, uri)
-    size = found.st_size if kind == "file" else None
-    return ListedEntry(displayed(entry.name), kind, size, found.st_mtime, uri)
+    size = modified = None
+    if not closed:
+        with suppress(OSError):
+            found = entry.stat(follow_symlinks=False)
+            size, modified = found.st_size if kind == "file" else None, found.st_mtime
+    return ListedEntry(displayed(entry.name), kind, size, modified, beneath.roots.uri(place.child(entry.name)))
 
 
 def info(beneath: RootedFiles, place: Place) -> FileInfo:
@@ -129,7 +127,12 @@ def info(beneath: RootedFiles, place: Place) -> FileInfo:
         if entry.stat is None:
             raise missing(entry, place.written)
         found = entry.stat
-    kind = _kind_of_mode(found.st_mode)
+    if stat.S_ISLNK(found.st_mode):
+        kind = "symlink"
+    elif stat.S_ISDIR(found.st_mode):
+        kind = "directory"
+    else:
+        kind = "file" if stat.S_ISREG(found.st_mode) else "other"
     path = beneath.roots.path(place)
     return FileInfo(
         path=told(displayed(path), lambda: beneath.roots.uri(place)),
@@ -144,14 +147,6 @@ def info(beneath: RootedFiles, place: Place) -> FileInfo:
     )
 
 
-def _kind_of_mode(mode: int) -> str:
-    if stat.S_ISLNK(mode):
-        return "symlink"
-    if stat.S_ISDIR(mode):
-        return "directory"
-    return "file" if stat.S_ISREG(mode) else "other"
-
-
 def complete(beneath: RootedFiles, typed: str) -> list[str]:
     """The paths, as they follow `file:///`, that begin with what was typed: allowed directories, then the entries of
     the directory typed so far. A directory ends in a slash. What is outside or not there gives nothing."""
@@ -161,18 +156,16 @@ def complete(beneath: RootedFiles, typed: str) -> list[str]:
     paths = [f"{uri.removeprefix(_START)}/" for uri in roots]
     found = [path for path in paths if unquote_to_bytes(path).startswith(begun)]
     parent, slash, name = typed.rpartition("/")
-    if slash:
-        found += _entries(beneath, f"{_START}{parent}", unquote_to_bytes(name))
+    with suppress(FilesError):
+        if slash:
+            found += _entries(beneath, beneath.roots.place(f"{_START}{parent}"), unquote_to_bytes(name))
     return found
 
 
-def _entries(beneath: RootedFiles, parent: str, begun: bytes) -> list[str]:
-    try:
-        place = beneath.roots.place(parent)
-        with beneath.open_directory(place) as directory:
-            entries = [entry for entry in scanned(directory) if os.fsencode(entry.name).startswith(begun)]
-            found = [(place.child(entry.name), "/" if kind_of(entry) == "directory" else "") for entry in entries]
-    except FilesError:
-        return []
-    roots = beneath.roots
-    return [f"{roots.uri(one).removeprefix(_START)}{end}" for one, end in found if not roots.denies(one)]
+def _entries(beneath: RootedFiles, parent: Place, begun: bytes) -> Iterator[str]:
+    with beneath.open_directory(parent) as directory:
+        for entry in scanned(directory):
+            place = parent.child(entry.name)
+            if os.fsencode(entry.name).startswith(begun) and not beneath.roots.denies(place):
+                end = "/" if kind_of(entry) == "directory" else ""
+                yield f"{beneath.roots.uri(place).removeprefix(_START)}{end}"

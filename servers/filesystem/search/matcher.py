@@ -93,15 +93,12 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
     try:
         matcher: Matcher = re2.compile(pattern if query.literal else _EACH_LINE + pattern, options)
     except re2.error as error:
-        raise _bad(query.pattern, f"is not a valid RE2 expression: {_reason(error)}") from None
+        said: bytes = error.args[0] if error.args else b""
+        reason = quoted(said.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
+        raise _bad(query.pattern, f"is not a valid RE2 expression: {reason}") from None
     # The module would keep the last 128 patterns, each with up to 8 MiB of what it learnt of texts.
     re2.purge()
     return matcher
-
-
-def _reason(error: Exception) -> str:
-    said: bytes = error.args[0] if error.args else b""
-    return quoted(said.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
 
 
 def _bad(pattern: str, reason: str) -> FilesError:

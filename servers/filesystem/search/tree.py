@@ -110,21 +110,15 @@ class _Growth:
             self._control.seen += 1
             if self._exclude.ends(states, name):
                 continue
-            child = self._node(path, name, kind_of(entry))
-            if child is None:
+            shown = told(displayed(name), partial(self._below.uri, (*path, name)))
+            if self._full() or not self._budget.take(_OVERHEAD + 2 * len(path), shown):
                 return self._cut(node, branches)
+            self.entries += 1
+            child = TreeNode(name=shown, kind=kind_of(entry))
             children.append(child)
             if child["kind"] == "directory":
                 branches.append(_Branch((*path, name), child, self._exclude.step(states, name)))
         return branches
-
-    def _node(self, path: Names, name: str, kind: str) -> TreeNode | None:
-        """The node of an entry, or None where there is no room for it."""
-        node = TreeNode(name=told(displayed(name), partial(self._below.uri, (*path, name))), kind=kind)
-        if self._full() or not self._budget.take(_OVERHEAD + 2 * len(path), node["name"]):
-            return None
-        self.entries += 1
-        return node
 
     def _full(self) -> bool:
         return self.entries >= self._limit or self._control.ended() is not None

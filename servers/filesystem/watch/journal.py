@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -83,10 +84,6 @@ class _Entry(NamedTuple):
     time: float
 
 
-def _ignore(_place: Place) -> None:
-    """Nobody wants to know."""
-
-
 class Journal:
     """The journal of a watcher. For one thread; `run` it in a task."""
 
@@ -106,7 +103,7 @@ class Journal:
         self._begun = anyio.Event()
         self._moved = anyio.Event()
         self._used = 0.0
-        self.on_wrote: Callable[[Place], None] = _ignore
+        self.on_wrote: Callable[[Place], None] = lambda _: None
         """Told of each place where this server itself wrote. It must not wait."""
 
     @property
@@ -122,7 +119,11 @@ class Journal:
             if rest > 0:
                 await anyio.sleep(rest)
             else:
-                self._end()
+                self._unwatch()
+                self._trees = []
+                self._entries.clear()
+                self._run = os.urandom(4).hex()
+                self._begun = anyio.Event()
 
     async def read(self, cursor: str | None, selection: Selection, limit: int, wait: float) -> Changes:
         """What happened since `cursor`, `limit` changes at most; without any, waits for one, `wait` seconds at most.
@@ -130,7 +131,12 @@ class Journal:
         Without a cursor nothing but a cursor. Raises FilesError `bad_cursor`, and `too_many`.
         """
         await self._begin()
-        await self._note()
+        # The notices of what this server wrote itself may come later.
+        places, self._written = self._written, []
+        if places != []:
+            for tree in self._trees:
+                await self._watcher.run_for(tree.place, _look, tree, self._beneath, places)
+                await self._record(tree.take())
         number = self._last if cursor is None else self._number(cursor)
         if cursor is None or number is None:
             return self._changes([], self._last, overflow=cursor is not None)
@@ -153,14 +159,6 @@ class Journal:
             if len(self._written) > MAX_NOTICED:
                 self._written = None
 
-    async def _note(self) -> None:
-        """Looks at once at what this server wrote: the notices may come later."""
-        places, self._written = self._written, []
-        if places != []:
-            for tree in self._trees:
-                await self._watcher.run_for(tree.place, _look, tree, self._beneath, places)
-                await self._record(tree.take())
-
     async def _begin(self) -> None:
         self._used = time.monotonic()
         async with self._beginning:
@@ -182,13 +180,6 @@ class Journal:
     def _unwatch(self) -> None:
         for index in range(len(self._roots.paths)):
             self._watcher.unwatch(_key(index))
-
-    def _end(self) -> None:
-        self._unwatch()
-        self._trees = []
-        self._entries.clear()
-        self._run = os.urandom(4).hex()
-        self._begun = anyio.Event()
 
     async def _record(self, events: list[Event]) -> None:
         now = round(time.time(), 3)
@@ -221,9 +212,9 @@ class Journal:
         return found, number
 
     def _changes(self, found: list[_Entry], number: int, overflow: bool = False) -> Changes:
-        changes = tuple(Change(one.kind, _told(one.path), one.time) for one in found)
-        partial = any(tree.full for tree in self._trees)
-        return Changes(changes, f"{self._run}-{number}", bool(found) and number < self._last, overflow, partial)
+        changes = tuple(Change(kind, told(displayed(path), partial(uri, path)), at) for kind, path, at in found)
+        is_partial = any(tree.full for tree in self._trees)
+        return Changes(changes, f"{self._run}-{number}", bool(found) and number < self._last, overflow, is_partial)
 
 
 def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> None:
@@ -233,10 +224,6 @@ def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> N
         return
     below = os.path.join(beneath.roots.path(tree.place), "")  # noqa: PTH118
     tree.look({path for place in places for path in trail_of(beneath, place) if path.startswith(below)})
-
-
-def _told(path: str) -> str:
-    return told(displayed(path), lambda: uri(path))
 
 
 def _key(index: int) -> tuple[str, int]:

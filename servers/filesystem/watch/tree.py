@@ -108,24 +108,21 @@ class Tree:
     def look(self, noticed: Collection[str] | None) -> bool:
         """Look at the noticed paths, or at everything; whether there are changes since the look before."""
         with self._looking:
-            return self._look(noticed)
-
-    def _look(self, noticed: Collection[str] | None) -> bool:
-        before, self.trail = self.trail, trail_of(self._beneath, self._place)
-        self._scanned = 0
-        known = len(self._known)
-        if noticed is None or before != self.trail or not self._known:
-            self._path = self.trail[-1] if self.trail else self._beneath.roots.path(self._place)
-            self._walk(())
-        else:
-            for path in sorted(noticed):
-                self._look_at(path)
-        if noticed is None or len(self._known) != known:
-            self.directories = tuple(os.path.join(self._path, *parts) for parts in self._known)  # noqa: PTH118
-        if not self._begun:
-            self._begun = True
-            self._events.clear()
-        return bool(self._events)
+            before, self.trail = self.trail, trail_of(self._beneath, self._place)
+            self._scanned = 0
+            known = len(self._known)
+            if noticed is None or before != self.trail or not self._known:
+                self._path = self.trail[-1] if self.trail else self._beneath.roots.path(self._place)
+                self._walk(())
+            else:
+                for path in sorted(noticed):
+                    self._look_at(path)
+            if noticed is None or len(self._known) != known:
+                self.directories = tuple(os.path.join(self._path, *parts) for parts in self._known)  # noqa: PTH118
+            if not self._begun:
+                self._begun = True
+                self._events.clear()
+            return bool(self._events)
 
     def take(self) -> list[Event]:
         """What happened, oldest first."""
@@ -171,7 +168,8 @@ class Tree:
             return []
         directory = self._known.get(parts)
         if directory is None:
-            directory = self._known[parts] = _Directory(self._states(parts), {})
+            states = self._glob.step(self._known[parts[:-1]].states, parts[-1]) if parts else self._glob.start
+            directory = self._known[parts] = _Directory(states, {})
         for name in sorted({*directory.entries, *found}):
             self._settle(directory, (*parts, name), found.get(name))
         inner = (name for name, mark in directory.entries.items() if mark == _DIRECTORY)
@@ -200,11 +198,6 @@ class Tree:
 
     def _leaves_out(self, parts: Parts) -> bool:
         return parts[-1] in IGNORED or self._beneath.roots.denies(self._at(parts))
-
-    def _states(self, parts: Parts) -> States:
-        if not parts:
-            return self._glob.start
-        return self._glob.step(self._known[parts[:-1]].states, parts[-1])
 
     def _settle(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
         """Remember `mark` for the entry, None for no entry, and the event if that is something new."""

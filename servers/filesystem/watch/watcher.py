@@ -53,10 +53,6 @@ Tell = Callable[[], Awaitable[None]]
 TellEvents = Callable[[list[Event]], Awaitable[None]]
 
 
-def _ignore(_is_polled: bool) -> None:
-    """Nobody wants to know."""
-
-
 class Watcher:
     """Calls `changed(key)` when what a watched key stands for changed. `run` it in a task.
 
@@ -75,7 +71,7 @@ class Watcher:
         self._changed = changed
         self._local = local
         self._notices = notices or Notices()
-        self.on_polling: Callable[[bool], None] = _ignore
+        self.on_polling: Callable[[bool], None] = lambda _: None
         """Told whether some of what is watched is looked at every second, when that may have changed. It must not
         wait."""
         self._watched: dict[Hashable, Watched] = {}
@@ -161,18 +157,15 @@ class Watcher:
         """Watch until cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._run_remote)
-            await self._run_local()
-
-    async def _run_local(self) -> None:
-        while True:
-            await self._local_wanted.wait()
-            try:
-                await self._serve()
-            finally:
-                self._notices.close()
-            self._close_ended()
-            if not self._which(remote=False):
-                self._local_wanted = anyio.Event()
+            while True:
+                await self._local_wanted.wait()
+                try:
+                    await self._serve()
+                finally:
+                    self._notices.close()
+                self._close_ended()
+                if not self._which(remote=False):
+                    self._local_wanted = anyio.Event()
 
     async def _run_remote(self) -> None:
         while True:
@@ -251,7 +244,12 @@ class Watcher:
                     continue
                 if self._notices.deaf and not was_deaf:
                     self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
-            noticed = await self._wait()
+            dues = [one.due for one in self._which(remote=False) if one.due is not None]
+            seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
+            noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
+            if noticed is None and self._stale:
+                # Who subscribes to many things has us look at all of them once and not for each.
+                await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
 
     def _note(self, noticed: set[str] | None) -> None:
         """Settle which looks are due."""
@@ -300,12 +298,3 @@ class Watcher:
                 inside[path].append(watched)
         self._on_trail, self._inside = dict(on_trail), dict(inside)
         return {*inside, *(os.path.dirname(path) for path in on_trail)}  # noqa: PTH120
-
-    async def _wait(self) -> set[str] | None:
-        dues = [one.due for one in self._which(remote=False) if one.due is not None]
-        seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
-        noticed: set[str] | None = await self._threads.wait(self._notices.wait, self._stop, seconds)
-        if noticed is None and self._stale:
-            # Who subscribes to many things has us look at all of them once and not for each.
-            await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
-        return noticed
