@@ -91,11 +91,6 @@ LATE_IMPORTS: dict[str, str] = {
 UPWARDS: dict[tuple[str, str], str] = {}  # file and what it imports -> what takes the arrow away
 # Folder -> what stands in it and imports in a circle, types included -> what takes the circle away.
 CIRCLES: dict[str, dict[tuple[str, ...], str]] = {
-    "servers/bundle": {
-        ("commands", "doctor", "program", "terminal"): "a command is loaded by its name; `program_name` goes apart",
-    },
-    "servers/bundle/proxy": {("accounts", "remote"): "`remote` is given what obtains tokens"},
-    "servers/bundle/terminal": {("entries", "targets"): "`targets` is given what reads the files of clients"},
     "servers/common/sql/features": {("context", "insights"): "the engines become data, which the context is given"},
     "servers/postgres": {("health", "query", "schema"): "the engines become data"},
     "servers/prompts": {("arguments", "library", "templates"): "`arguments` is given the files that a name may mean"},

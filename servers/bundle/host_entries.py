@@ -16,7 +16,8 @@ from .catalog import Catalog, Entry
 from .hosts.clients import Client
 from .hosts.configured import Configured
 from .hosts.launching import launch_command, launch_environment
-from .proxy.remote import check_url, read_token
+from .proxy.remote import read_token
+from .proxy.urls import check_url
 from .serve.configuration import read_configuration
 
 __all__ = ["BUNDLE", "JOINED", "Elsewhere", "joined", "name_of", "reached"]

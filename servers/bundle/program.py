@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from pathlib import Path
 
 from ..start import put_off
+from .program_name import program_name
 
 COMMANDS = {
     "list": "list the servers of the bundle",
@@ -54,11 +54,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What a disk says that takes no more."""
 
 
-def program_name() -> str:
-    """What the user called: the console script, which pipx puts on the PATH, or `python -m servers`."""
-    return "mcp-server-bundle" if Path(sys.argv[0]).stem == "mcp-server-bundle" else "python -m servers"
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -67,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A pipe may take fewer letters than a path has.
         sys.stdout.reconfigure(errors="backslashreplace")
     if "_ARGCOMPLETE" in os.environ:  # the shell asks how the line may go on
-        from .terminal.completion import complete
+        from .completion import complete
 
         complete(program_name(), list(COMMANDS))
     if words and words[0] in COMMANDS:

@@ -17,9 +17,8 @@ from ..terminal.parameters import from_json, parameters_of, read_arguments, unkn
 from ..terminal.parser import TalkParser
 from ..terminal.progress import Bar, Status
 from ..terminal.questions import asking
-from ..terminal.saving import check_out, save
 from ..terminal.session import Talk
-from ..terminal.showing import Piece, pieces_of, records_of, show, write_json
+from ..terminal.showing import Piece, check_out, pieces_of, records_of, save, show, write_json
 
 
 def main(argv: Sequence[str]) -> int:

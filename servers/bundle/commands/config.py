@@ -22,8 +22,8 @@ from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, client_named, this_machine
 from ..hosts.configured import Configured, write_snippet
 from ..hosts.launching import launch_command, launch_environment
-from ..proxy.remote import check_url
-from .arguments import CommandParser
+from ..proxy.urls import check_url
+from ..terminal.command_parser import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 # Claude Code refuses any other.

@@ -16,10 +16,11 @@ from shared.program.process import open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options, secret
 
-from ..program import program_name
+from ..program_name import program_name
 from ..proxy.door import Door, Limits
 from ..proxy.options import OVER_STDIO, PREFIX, read_common
-from ..proxy.remote import Remote, connect_as_user, place_of
+from ..proxy.remote import Remote, connect_as_user
+from ..proxy.urls import place_of
 from ..serve.values import read_value
 
 _OWN = "MCP_CONNECT"

@@ -24,7 +24,7 @@ from ..host_entries import BUNDLE, JOINED, joined
 from ..hosts.clients import client_named
 from ..hosts.configured import write_snippet
 from ..hosts.launching import local_command
-from .arguments import CommandParser
+from ..terminal.command_parser import CommandParser
 
 MODES = ("handshake", "stateless")
 _JOINED = [part for part in PARTS if part.settings is not None]

@@ -16,8 +16,8 @@ from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
 from ..doctor.served import Served, examine_served
 from ..hosts.clients import CLIENTS, client_named, this_machine
-from .arguments import CommandParser
-from .output import console, print_json, wrap
+from ..terminal.command_parser import CommandParser
+from ..terminal.output import console, print_json, wrap
 
 Look = Callable[[], Awaitable[list[Finding]]]
 

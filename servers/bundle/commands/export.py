@@ -17,7 +17,7 @@ from ..exports.containers import describe_container
 from ..exports.desktop import bundle_name, make_bundle
 from ..exports.registry import NAMESPACE, describe_server
 from ..exports.servers import package_of
-from .arguments import CommandParser
+from ..terminal.command_parser import CommandParser
 
 
 def main(argv: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from shared.program.process import open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options
 
-from ..program import program_name
+from ..program_name import program_name
 from ..proxy.door import Door, Limits
 from ..proxy.options import OVER_HTTP, PREFIX, read_common
 from ..serve.foreign_server import hear_commands

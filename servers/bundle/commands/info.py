@@ -8,9 +8,9 @@ from rich.console import Console
 from shared.program.messages import exit_with_error
 
 from ..catalog import Argument, Entry, load_catalog
-from ..program import program_name
-from .arguments import CommandParser
-from .output import cell, console, list_demands, print_json, table
+from ..program_name import program_name
+from ..terminal.command_parser import CommandParser
+from ..terminal.output import cell, console, list_demands, print_json, table
 
 
 def list_servers(argv: Sequence[str]) -> int:

@@ -27,8 +27,8 @@ from ..hosts.clients import Machine, client_named, this_machine
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
 from ..hosts.launching import launch_command, local_command
+from ..terminal.output import console, wrap
 from .config import HostParser, find_wanted
-from .output import console, wrap
 
 SECONDS = 60.0
 """How long the server may take to answer: as long as clients wait, since uvx may have packages to fetch."""

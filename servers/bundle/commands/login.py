@@ -24,11 +24,12 @@ from shared.program.messages import exit_with_error
 from shared.text import plain
 
 from ..proxy.accounts import Account, Accounts, server_key
-from ..proxy.remote import check_url, place_of
+from ..proxy.remote import accounts_folder
+from ..proxy.urls import check_url, place_of
+from ..terminal.command_parser import CommandParser
 from ..terminal.endings import DONE, REFUSED, UNREACHED
+from ..terminal.output import console, print_json, table
 from ..terminal.waking import woken_by_signals
-from .arguments import CommandParser
-from .output import console, print_json, table
 
 __all__ = ["accounts", "logout", "main"]
 
@@ -40,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         check_url(given.url)
         client = _client_of(given)
-        return anyio.run(_log_in, given, client, Accounts())
+        return anyio.run(_log_in, given, client, Accounts(accounts_folder()))
     except (ValueError, AuthError) as error:
         exit_with_error(parser.prog, str(error))
 
@@ -58,7 +59,7 @@ def logout(argv: Sequence[str]) -> int:
     if (given.url is None) is not given.all:
         parser.error("give the URL of a server, or --all")
     try:
-        return anyio.run(_log_out, Accounts(), given.url)
+        return anyio.run(_log_out, Accounts(accounts_folder()), given.url)
     except (ValueError, AuthError) as error:
         exit_with_error(parser.prog, str(error))
 
@@ -69,7 +70,7 @@ def accounts(argv: Sequence[str]) -> int:
     parser.add_json()
     given = parser.parse_args(argv)
     try:
-        found = Accounts().all()
+        found = Accounts(accounts_folder()).all()
     except (ValueError, AuthError) as error:
         exit_with_error(parser.prog, str(error))
     if given.json:

@@ -12,16 +12,16 @@ from shared.program.installation import shell_line
 from shared.program.messages import exit_with_error
 from shared.text import escape, nearest, plain
 
-from ..program import program_name
+from ..program_name import program_name
 from ..proxy.pin_comparison import CAPABLE, Comparison, accept, compare, list_tools
 from ..proxy.pin_display import differences, summary
 from ..serve.configuration import read_configuration
 from ..serve.foreign import Foreign
 from ..serve.pinned import pins_path
+from ..terminal.command_parser import CommandParser
 from ..terminal.endings import DONE, REFUSED, Misuse
 from ..terminal.session import Reached, Talk
 from ..terminal.targets import Asked
-from .arguments import CommandParser
 
 SECONDS = 60.0
 """How long a server may take to start, and for each answer."""

@@ -12,9 +12,8 @@ from shared.program.messages import exit_with_error
 from ..terminal.endings import DONE, Misuse
 from ..terminal.parser import TalkParser
 from ..terminal.questions import asking
-from ..terminal.saving import check_out, save
 from ..terminal.session import Talk
-from ..terminal.showing import pieces_of_contents, show, write_bytes, write_json
+from ..terminal.showing import check_out, pieces_of_contents, save, show, write_bytes, write_json
 
 
 def main(argv: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from shared.program.line_parser import LineParser
 
-from ..program import program_name
+from ..program_name import program_name
 
 SERVERS = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,7 @@ from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options
 
 from ..catalog import CATALOG, load_catalog
-from ..program import program_name
+from ..program_name import program_name
 from ..proxy.options import OVER_STDIO
 from ..serve.choice import EPILOG, choose_joined
 from ..serve.configuration import OPTIONS, Configuration, read_configuration

@@ -13,9 +13,9 @@ from shared.program.messages import exit_with_error
 from shared.text import plain
 
 from ..hosts.clients import state_folder, this_machine
+from ..terminal.command_parser import CommandParser
+from ..terminal.output import console, print_json, table
 from ..tokens import TokensToChange
-from .arguments import CommandParser
-from .output import console, print_json, table
 
 VARIABLE = "MCP_TOKENS_FILE"
 """The variable of the option `--tokens-file` of every server."""

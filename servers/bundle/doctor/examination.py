@@ -12,7 +12,7 @@ from ..catalog import Entry
 from ..host_entries import BUNDLE
 from ..hosts.clients import Client, Machine
 from ..hosts.launching import local_command
-from ..program import program_name
+from ..program_name import program_name
 from .arguments import environment_from, known_variables, read_arguments
 from .configurations import Configuration, Launch, find_servers
 from .findings import Finding, Severity, fault, fine, warning

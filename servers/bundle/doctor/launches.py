@@ -14,7 +14,7 @@ from shared.program.settings.options import expand_home
 
 from ..catalog import Argument
 from ..hosts.clients import Machine
-from ..program import program_name
+from ..program_name import program_name
 from .arguments import Given, environment_from, is_on, read_arguments, read_variables, value_of
 from .configurations import Launch
 from .findings import Finding, fault, warning

@@ -24,7 +24,7 @@ from shared.program.settings.options import read_options
 from shared.text import escape, join_lines
 
 from ..catalog import Catalog
-from ..program import program_name
+from ..program_name import program_name
 from ..proxy.pin_comparison import CAPABLE, Comparison, compare, list_tools
 from ..serve.choice import choose
 from ..serve.configuration import OPTIONS, Configuration, read_configuration

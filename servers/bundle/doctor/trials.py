@@ -22,7 +22,7 @@ from shared.transports.child.process import start_process
 from shared.transports.framed import framed
 
 from ..catalog import Entry
-from ..program import program_name
+from ..program_name import program_name
 from .findings import Finding, fault, fine, warning
 
 MODES = ("handshake", "stateless")

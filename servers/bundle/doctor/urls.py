@@ -12,6 +12,7 @@ from shared.client.options import ClientOptions
 
 from ..catalog import Entry
 from ..hosts.clients import Machine
+from ..proxy.urls import place_of
 from .arguments import environment_from
 from .configurations import Launch
 from .findings import Finding, Severity, fault, fine, warning
@@ -50,7 +51,7 @@ async def check_url(
         what = "its URL or one of its headers can't be sent"
         return [fault(launch.where, what, f"correct it in {launch.file}")], None
     if not token and any(talk.code == 401 for talk in talks) and not _has_token(launch):
-        login = await check_logins(launch.where, _place(url), url)
+        login = await check_logins(launch.where, place_of(url), url)
         if login is not None:
             return [login], None
     findings = list(_judge(launch, talks, [*split_secrets(headers.values()), token, url]))
@@ -68,7 +69,7 @@ def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterato
     if failed:
         yield _failed(launch, failed[0], secrets)
         return
-    place = _place(launch.server.url or "")
+    place = place_of(launch.server.url or "")
     tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign)
     strange = list(judge_version(tried, talks[0]))
     yield from strange
@@ -77,7 +78,7 @@ def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterato
 
 
 def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
-    where, place, entry = launch.where, _place(launch.server.url or ""), launch.entry
+    where, place, entry = launch.where, place_of(launch.server.url or ""), launch.entry
     reason = mask(talk.reason, secrets)
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
@@ -114,9 +115,3 @@ def _started(entry: Entry, launch: Launch) -> str:
     start = entry.script or f"python -m {entry.module}"
     unnamed = [one.metavar or one.name for one in entry.arguments if one.option is None]
     return " ".join([start, "--transport http", *([f"--port {port}"] if port else []), *unnamed])
-
-
-def _place(url: str) -> str:
-    """The URL without what may be secret: a password, a query."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

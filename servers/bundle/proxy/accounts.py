@@ -14,9 +14,7 @@ from shared.client.auth.tokens import Key
 from shared.contracts import Credentials
 from shared.text import plain
 
-from .remote import accounts_folder, place_of
-
-__all__ = ["Account", "Accounts", "server_key", "stored_credentials"]
+from .urls import place_of
 
 _NEVER = 253_402_300_800
 """The year 10000, which no calendar here has."""
@@ -35,9 +33,9 @@ class Account(NamedTuple):
 class Accounts:
     """All logins of the user: in the system's keyring where there is one, else in a file that nobody else reads."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """Raises ValueError where nobody knows the home directory, and AuthError for a keyring that is misnamed."""
-        self.tokens = _store(accounts_folder() if folder is None else folder)
+    def __init__(self, folder: Path) -> None:
+        """Raises AuthError for a keyring that is misnamed."""
+        self.tokens = _store(folder)
 
     def all(self) -> list[Account]:
         """The logins, by resource. Raises AuthError where they can't be read."""
@@ -62,10 +60,10 @@ def server_key(url: str) -> Key:
     return pointer_key(f"http{url[2:]}" if url[:2].lower() == "ws" else url)
 
 
-def stored_credentials(url: str) -> Credentials | None:
+def stored_credentials(url: str, folder: Path) -> Credentials | None:
     """What the user has logged in to the server at `url` with; None where he has not, and where that needs an extra
-    that is missing. Raises AuthError where it can't be read, ValueError where nobody knows the home directory."""
-    accounts = Accounts()
+    that is missing. Raises AuthError where it can't be read."""
+    accounts = Accounts(folder)
     if not accounts.knows(url):
         return None
     grant = AuthorizationCode(None, advice=partial(_how_to_log_in, url))

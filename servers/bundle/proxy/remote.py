@@ -5,17 +5,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from shared.client.client import Client
 from shared.client.connect import connect, fixed_headers
 from shared.client.options import ClientOptions
 
 from ..hosts.clients import state_folder, this_machine
+from .urls import check_url
 
-__all__ = ["SCHEMES", "Remote", "accounts_folder", "check_url", "connect_as_user", "place_of", "read_token"]
-
-SCHEMES = ("http", "https", "ws", "wss")
 _HEADER = re.compile(r"([^:=]*)[:=](.*)", re.DOTALL)
 
 
@@ -56,36 +53,11 @@ def connect_as_user(
         return connect(url, options, headers=headers)
     from .accounts import stored_credentials
 
-    return connect(url, options, headers=headers, auth=stored_credentials(url))
+    return connect(url, options, headers=headers, auth=stored_credentials(url, accounts_folder()))
 
 
 def _says_who(headers: Mapping[str, str]) -> bool:
     return not {"authorization", "x-api-key", "cookie"}.isdisjoint(map(str.lower, headers))
-
-
-def check_url(url: str) -> None:
-    """Raises ValueError, in one line that does not repeat a secret, where `url` is not that of a server."""
-    if not _is_place(url):
-        raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
-    if "@" in urlsplit(url).netloc:
-        raise ValueError(
-            "whoever sees a URL sees the user name and the password in it: leave out what stands before the @, and "
-            "have a token or the header Authorization sent"
-        )
-
-
-def _is_place(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none, half an address
-        return False
-
-
-def place_of(url: str) -> str:
-    """The URL without what may be secret: a password, a query."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def read_token(path: Path) -> str:

@@ -31,7 +31,8 @@ from shared.program.settings.options import Written, option, read_options, secre
 from shared.program.settings.settings_file import settings_in
 from shared.program.settings.tables import TABLES
 
-from ..proxy.remote import check_url, connect_as_user
+from ..proxy.remote import connect_as_user
+from ..proxy.urls import check_url
 from .joining import JOINED
 from .values import Values, read_env_file, read_value
 

@@ -13,7 +13,7 @@ from shared.client.client import Client
 from shared.errors import MethodNotFound, PeerError
 from shared.text import join_lines
 
-from ..commands.output import cell, console, table
+from .output import cell, console, table
 from .parameters import Parameter, as_text, parameters_of
 from .showing import records_of, writing
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from shared.program.messages import exit_with_error
 
-from ..commands.arguments import CommandParser
 from ..proxy.remote import read_token
+from .command_parser import CommandParser
 from .endings import Misuse
 from .session import Talk
 from .targets import FORMS, Asked

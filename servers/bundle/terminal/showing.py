@@ -1,4 +1,4 @@
-"""What a server answered, as people see it.
+"""What a server answered, as people see it and as `--out FILE` saves it.
 
 It is somebody else's text: on a terminal nothing in it moves the cursor. A pipe gets it as it came,
 with an end of line where its last one has none.
@@ -8,8 +8,9 @@ import base64
 import binascii
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from shared.text import join_lines, plain
@@ -74,6 +75,26 @@ def writing(stream: Any) -> Iterator[None]:
         raise
     except OSError as error:
         raise Misuse(f"the output can't be written: {error.strerror}") from None
+
+
+def check_out(path: Path | None) -> None:
+    """Raises Misuse where nothing can be saved at the path, before anything is done for it."""
+    if path is not None and path.is_dir():
+        raise Misuse(f"--out: {path} is a directory")
+    if path is not None and not path.parent.is_dir():
+        raise Misuse(f"--out: there is no directory {path.parent}")
+
+
+def save(pieces: Sequence[Piece], path: Path, say: Callable[[str], None]) -> None:
+    """Writes the first to `path`, and each other one beside it, with a number before the ending. Raises Misuse."""
+    for number, piece in enumerate(pieces, 1):
+        place = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        content = piece.text.encode("utf-8", "surrogatepass") if piece.data is None else piece.data
+        try:
+            place.write_bytes(content)
+        except OSError as error:
+            raise Misuse(f"--out: {place}: {error.strerror}") from None
+        say(f"saved {place}: {piece.mime or ('text' if piece.data is None else 'binary')}, {len(content):,} bytes")
 
 
 def harmless(text: str) -> str:

@@ -165,7 +165,7 @@ async def test_who_lacks_a_scope_is_told_the_command_that_asks_for_it(tokens: Fi
         await logged_in(world, tokens)
         challenge = 'Bearer error="insufficient_scope", scope="write"'
         world.judge = lambda asked, token: Said(403, b"", {"www-authenticate": challenge})
-        credentials = stored_credentials(world.url)
+        credentials = stored_credentials(world.url, tokens.path.parent)
         assert credentials is not None
         told = f"the login lacks the scope write; run `mcp-server-bundle login {world.url} --scope write`"
         with pytest.raises(LoginRequired, match=re.escape(told)):

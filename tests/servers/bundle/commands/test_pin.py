@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from servers.bundle.program import main, program_name
+from servers.bundle.program import main
+from servers.bundle.program_name import program_name
 from servers.bundle.proxy.pin_display import MAX_LINE, MAX_LINES, differences
 from servers.gateway.rules.pins import Pins
 from tests.servers.bundle.refusals import exit_code

@@ -22,18 +22,17 @@ from shared.client.options import ClientOptions
 from shared.errors import McpError
 from shared.protocol.types.prompts import PromptReference
 
-from ..catalog import CATALOG, load_catalog
-from ..commands.call import call_parser
-from ..commands.inspect import inspect_parser
-from ..commands.prompt import prompt_parser
-from ..commands.read import read_parser
-from ..commands.watch import watch_parser
-from ..hosts.clients import CLIENTS, this_machine
-from .endings import Misuse
-from .entries import names_of
-from .parameters import as_text, parameters_of
-from .showing import records_of
-from .targets import Asked, find_target
+from .catalog import CATALOG, load_catalog
+from .commands.call import call_parser
+from .commands.inspect import inspect_parser
+from .commands.prompt import prompt_parser
+from .commands.read import read_parser
+from .commands.watch import watch_parser
+from .hosts.clients import CLIENTS, this_machine
+from .terminal.endings import Misuse
+from .terminal.parameters import as_text, parameters_of
+from .terminal.showing import records_of
+from .terminal.targets import Asked, find_target, names_of
 
 SECONDS = 2.0
 """How long a server may take; who has pressed the key is waiting."""

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("fcntl")
 
-ROOT = Path(__file__).resolve().parents[4]
-TINY = f"-- {sys.executable} -I -S {Path(__file__).parents[1] / 'tiny.py'}"
+ROOT = Path(__file__).resolve().parents[3]
+TINY = f"-- {sys.executable} -I -S {Path(__file__).with_name('tiny.py')}"
 
 
 def completed(line: str, home: Path, rest: str = "") -> list[str]:

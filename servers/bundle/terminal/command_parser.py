@@ -5,7 +5,7 @@ from pathlib import Path
 from shared.program.line_parser import LineParser
 
 from ..catalog import CATALOG
-from ..program import program_name
+from ..program_name import program_name
 
 
 class CommandParser(LineParser):

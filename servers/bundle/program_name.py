@@ -1,0 +1,9 @@
+"""How the program of the bundle was called."""
+
+import sys
+from pathlib import Path
+
+
+def program_name() -> str:
+    """What the user called: the console script, which pipx puts on the PATH, or `python -m servers`."""
+    return "mcp-server-bundle" if Path(sys.argv[0]).stem == "mcp-server-bundle" else "python -m servers"

@@ -1,0 +1,28 @@
+"""The URL of a server: what can be one, and what of it is shown."""
+
+from urllib.parse import urlsplit
+
+SCHEMES = ("http", "https", "ws", "wss")
+
+
+def check_url(url: str) -> None:
+    """Raises ValueError, in one line that does not repeat a secret, where `url` is not that of a server."""
+    try:
+        parts = urlsplit(url)
+        is_place = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+        has_user = "@" in parts.netloc
+    except ValueError:  # a port that is none, half an address
+        is_place = has_user = False
+    if not is_place:
+        raise ValueError("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
+    if has_user:
+        raise ValueError(
+            "whoever sees a URL sees the user name and the password in it: leave out what stands before the @, and "
+            "have a token or the header Authorization sent"
+        )
+
+
+def place_of(url: str) -> str:
+    """The URL without what may be secret: a password, a query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
