@@ -93,7 +93,6 @@ UPWARDS: dict[tuple[str, str], str] = {}  # file and what it imports -> what tak
 CIRCLES: dict[str, dict[tuple[str, ...], str]] = {
     "servers/common/sql/features": {("context", "insights"): "the engines become data, which the context is given"},
     "servers/postgres": {("health", "query", "schema"): "the engines become data"},
-    "servers/prompts": {("arguments", "library", "templates"): "`arguments` is given the files that a name may mean"},
     "servers/sqlite": {("engine", "query", "schema"): "the engines become data"},
     "shared/extensions/tasks": {("hosted", "runner"): "a hosted call is given what of the runner it needs"},
     "shared/server": {

@@ -5,13 +5,12 @@ is suggested to somebody who types one.
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Prompt
-from servers.prompts.library.folder import Folder
 from shared.text import is_unicode, join_lines
 
 MOST_CHARACTERS = 500_000
@@ -77,22 +76,18 @@ def parse_value(argument: Argument, text: str) -> Any:
     if argument.type == "string":
         return text
     if argument.type == "enum":
-        return _parse_choice(argument, text)
+        if text in argument.enum:
+            return text
+        alike = [one for one in argument.enum if one.casefold() == text.strip().casefold()]
+        if len(alike) != 1:
+            why = f"{argument.name!r} is none of: {', '.join(map(repr, argument.enum))}"
+            raise PromptError("bad_arguments", why)
+        return alike[0]
     found = _OF_TYPE[argument.type](text)
     if found is None:
         reason = f"{argument.name!r} is no {_NAMES.get(argument.type, argument.type)}: {text[:80]!r}"
         raise PromptError("bad_arguments", reason)
     return found
-
-
-def _parse_choice(argument: Argument, text: str) -> str:
-    if text in argument.enum:
-        return text
-    alike = [one for one in argument.enum if one.casefold() == text.strip().casefold()]
-    if len(alike) != 1:
-        reason = f"{argument.name!r} is none of: {', '.join(map(repr, argument.enum))}"
-        raise PromptError("bad_arguments", reason)
-    return alike[0]
 
 
 def _parse_number(text: str) -> int | float | None:
@@ -104,14 +99,6 @@ def _parse_number(text: str) -> int | float | None:
     if not math.isfinite(number):
         return None
     return number if found[1] or found[2] else int(text)
-
-
-def _parse_boolean(text: str) -> bool | None:
-    return _BOOLEANS.get(text.strip().lower())
-
-
-def _parse_path(text: str) -> str | None:
-    return None if "\0" in text or len(text) > 4_096 else text
 
 
 def _parse_url(text: str) -> str | None:
@@ -142,8 +129,8 @@ def _parse_list(text: str) -> list[str] | None:
 
 _OF_TYPE = {
     "number": _parse_number,
-    "boolean": _parse_boolean,
-    "file": _parse_path,
+    "boolean": lambda text: _BOOLEANS.get(text.strip().lower()),
+    "file": lambda text: None if "\0" in text or len(text) > 4_096 else text,
     "url": _parse_url,
     "list": _parse_list,
 }
@@ -196,38 +183,12 @@ class Completion(NamedTuple):
     total: int
 
 
-def complete(argument: Argument, typed: str, folders: Sequence[Folder] = ()) -> Completion:
-    """What the argument could be, after what is typed of it: its values, its examples, and the files of `folders`.
-
-    A path begins at a folder; that of a directory ends in a slash. Files are looked for where the argument is one.
-    """
-    if argument.type == "file":
-        found = [*_rank(argument.examples, typed), *_find_paths(folders, typed)]
-    elif argument.type == "boolean":
-        found = _rank(("true", "false"), typed)
-    else:
-        found = _rank((*argument.enum, *argument.examples), typed)
-    found = list(dict.fromkeys(found))
-    return Completion(found[:_MOST_SUGGESTED], len(found))
-
-
-def _rank(values: Iterable[str], typed: str) -> list[str]:
-    """Those that begin with it, in the order as written, then those that have it within."""
-    begun, known = typed.casefold(), list(values)
+def complete(argument: Argument, typed: str, paths: Iterable[str] = ()) -> Completion:
+    """What the argument could be, after what is typed of it: its values and its examples, first those that begin
+    with it and then those that have it within, and the `paths` of files that it could be."""
+    known = ("true", "false") if argument.type == "boolean" else (*argument.enum, *argument.examples)
+    begun = typed.casefold()
     first = [one for one in known if one.casefold().startswith(begun)]
-    return first + [one for one in known if begun in one.casefold() and one not in first]
-
-
-def _find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
-    above, slash, begun = typed.rpartition("/")
-    if slash and not above:
-        return []
-    found = []
-    for folder in folders:
-        for entry in folder.children(above):
-            name = entry.path.rpartition("/")[2]
-            # What is hidden is suggested to those who ask for it.
-            wanted = name.startswith(begun) and (begun or not name.startswith("."))
-            if entry.kind in ("file", "directory") and wanted and name.isprintable():
-                found.append(entry.path + ("/" if entry.kind == "directory" else ""))
-    return sorted(found)
+    within = [one for one in known if begun in one.casefold()]
+    found = list(dict.fromkeys([*first, *within, *paths]))
+    return Completion(found[:_MOST_SUGGESTED], len(found))

@@ -150,15 +150,11 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
     if update:
         say(f"{path}: updated")
         return "updated"
-    _show(path, expected, now)
-    return "failed"
-
-
-def _show(path: str, expected: golden.Golden, now: golden.Golden) -> None:
     before, after = (golden.format_golden(one).splitlines() for one in (expected, now))
     say(f"{path}: something else comes")
     for line in unified_diff(before, after, "expected", "now", lineterm=""):
         say(line)
+    return "failed"
 
 
 def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -> int:
@@ -167,10 +163,19 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
     1 where one can't be a skill, or would replace what differs: then none is written. Raises Misuse.
     """
     library = open_library(root)
-    skills = _export_all(library, _choose(library, names), root)
-    if skills is None:
+    skills: dict[str, dict[str, bytes]] = {}
+    chosen = _choose(library, names)
+    for name in chosen:
+        try:
+            skills[name] = library.export(name)
+        except PromptError as error:
+            report_failure(root, library.path(name), error)
+    if len(skills) < len(chosen):
         return 1
-    _make_directory(target)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise UsageError(f"{target} is no directory, and can't be made one") from None
     folder = Folder(target)
     old = [f"{name}/{path}" for name, files in skills.items() for path in find_differing(folder, name, files)]
     if old and not force:
@@ -195,22 +200,3 @@ def _choose(library: Library, names: Sequence[str] | None) -> Sequence[str]:
     if unknown or not names:
         raise UsageError(f"there is no prompt {unknown[0]!r}" if unknown else "name a prompt, or say --all")
     return list(dict.fromkeys(names))
-
-
-def _export_all(library: Library, names: Sequence[str], root: Path) -> dict[str, dict[str, bytes]] | None:
-    found: dict[str, dict[str, bytes]] = {}
-    broken = False
-    for name in names:
-        try:
-            found[name] = library.export(name)
-        except PromptError as error:
-            report_failure(root, library.path(name), error)
-            broken = True
-    return None if broken else found
-
-
-def _make_directory(target: Path) -> None:
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise UsageError(f"{target} is no directory, and can't be made one") from None

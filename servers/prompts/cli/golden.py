@@ -10,7 +10,7 @@ from servers.prompts.arguments import parse_values
 from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import parse_mapping
 from servers.prompts.library.library import Library
-from servers.prompts.templates.rendering import Rendered, Text
+from servers.prompts.templates.rendering import Text
 from shared.yaml import YamlMapping, write_yaml
 
 _MOST_BYTES = 64_000
@@ -49,18 +49,16 @@ def make_golden(library: Library, name: str, arguments: dict[str, str]) -> Golde
     """What comes now for these arguments. Raises PromptError."""
     rendering = library.rendering(name)
     rendered = rendering.render(parse_values(rendering.prompt, arguments))
-    return Golden(arguments, [_simplify(one) for one in rendered])
+    messages: list[dict[str, str]] = []
+    for role, content in rendered:
+        said = {"text": content.text} if isinstance(content, Text) else {content.kind: content.path}
+        messages.append({"role": role, **said})
+    return Golden(arguments, messages)
 
 
 def format_golden(golden: Golden) -> str:
     """The text of the file with this example."""
     return write_yaml(golden._asdict())
-
-
-def _simplify(message: Rendered) -> dict[str, str]:
-    content = message.content
-    said = {"text": content.text} if isinstance(content, Text) else {content.kind: content.path}
-    return {"role": message.role, **said}
 
 
 def _parse(found: YamlMapping, path: str) -> Golden:

@@ -25,8 +25,9 @@ from shared.text import join_lines
 from ..arguments import Completion, build_form, complete, find_missing, format_filled, format_names, parse_values
 from ..errors import PromptError
 from ..format import definitions
+from ..library.folder import find_paths
 from ..library.libraries import Libraries
-from ..templates.rendering import Embedded, Rendered, Text
+from ..templates.rendering import Rendered, Text
 from .context import Ctx, Opened, make_refusal
 from .resources import make_contents
 
@@ -160,19 +161,20 @@ def _complete(opened: Opened, name: str, argument: CompletionArgument) -> Comple
     if argument.name not in known:
         suggestion = f"Its arguments: {format_names(known.values())}."
         raise PromptError("bad_arguments", f"{argument.name[:64]!r} is no argument of it", suggestion)
-    return complete(known[argument.name], argument.value, opened.files)
+    paths = find_paths(opened.files, argument.value) if known[argument.name].type == "file" else ()
+    return complete(known[argument.name], argument.value, paths)
 
 
 def make_message(name: str, rendered: Rendered) -> PromptMessage:
     """A message of the prompt `name`."""
     content = rendered.content
-    block = TextContent(text=content.text) if isinstance(content, Text) else _make_content(name, content)
+    block: TextContent | ImageContent | AudioContent | EmbeddedResource
+    if isinstance(content, Text):
+        block = TextContent(text=content.text)
+    elif content.kind == "image":
+        block = ImageContent.of(content.data, content.mime_type)
+    elif content.kind == "audio":
+        block = AudioContent.of(content.data, content.mime_type)
+    else:
+        block = EmbeddedResource(resource=make_contents(name, content))
     return PromptMessage(role=rendered.role, content=block)
-
-
-def _make_content(name: str, file: Embedded) -> ImageContent | AudioContent | EmbeddedResource:
-    if file.kind == "image":
-        return ImageContent.of(file.data, file.mime_type)
-    if file.kind == "audio":
-        return AudioContent.of(file.data, file.mime_type)
-    return EmbeddedResource(resource=make_contents(name, file))

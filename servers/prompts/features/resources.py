@@ -87,9 +87,10 @@ async def read_rendered(ctx: Ctx, name: str, args: str = "") -> str:
 async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | BlobResourceContents:
     """A file that a message of the prompt has in it, and no other one."""
     try:
-        return make_contents(name, await to_thread.run_sync(_get_file, ctx.state.libraries, name, unquote(path)))
+        file = await to_thread.run_sync(lambda: ctx.state.libraries.rendering(name).get_file(unquote(path)))
     except PromptError:
         raise ResourceNotFound(f"{format_uri(name)}/files/{path}") from None
+    return make_contents(name, file)
 
 
 @features.lists_resources
@@ -166,10 +167,6 @@ def make_contents(name: str, file: Embedded) -> TextResourceContents | BlobResou
         return BlobResourceContents.of(uri, file.data, file.mime_type)
 
 
-def _get_file(libraries: Libraries, name: str, path: str) -> Embedded:
-    return libraries.rendering(name).get_file(path)
-
-
 def _parse_query(query: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_ARGUMENTS)
@@ -195,11 +192,7 @@ def _format_message(message: Rendered) -> str:
             return f"{escape(content.path)}:\n\n{content.data.decode()}"
     except UnicodeDecodeError:
         pass
-    return _format_file(content)
-
-
-def _format_file(file: Embedded) -> str:
-    return f"[{file.kind}: {escape(file.path)}, {file.mime_type}, {len(file.data):,} bytes]"
+    return f"[{content.kind}: {escape(content.path)}, {content.mime_type}, {len(content.data):,} bytes]"
 
 
 def _build_index(libraries: Libraries) -> str:

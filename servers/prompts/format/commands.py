@@ -86,7 +86,7 @@ def find_places(body: str, hint: str) -> Places:
         return Places((_ALL,) if found or hint else (), 0, not found)
     first = 0 if 0 in numbers or any(one[1] for one in found) else 1
     count = max(numbers) - first + 1
-    hinted = [_make_name(one) for one in _split_hint(hint)]
+    hinted = [re.sub(r"[^A-Za-z0-9_]+", "_", one.strip("<>[].… ")).strip("_")[:64] for one in _split_hint(hint)]
     fits = len(hinted) == count == len(set(hinted)) and all(hinted)
     return Places(tuple(hinted) if fits else tuple(f"arg{first + at}" for at in range(count)), first, False)
 
@@ -104,7 +104,3 @@ def find_arguments(body: str, hint: str) -> tuple[Argument, ...]:
 
 def _split_hint(hint: str) -> list[str]:
     return [one[0] for one in _HINT.finditer(hint)]
-
-
-def _make_name(written: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_]+", "_", written.strip("<>[].… ")).strip("_")[:64]

@@ -58,9 +58,8 @@ def parse_document(data: bytes) -> Document:
         if re.match(r"---[ \t]*\n", text):
             raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
         return Document(None, text.strip(), _find_line(text, 0))
-    return Document(
-        parse_mapping(_HINT.sub(_quote, found[1]), 2), text[found.end() :].strip(), _find_line(text, found.end())
-    )
+    front = _HINT.sub(lambda hint: hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False), found[1])
+    return Document(parse_mapping(front, 2), text[found.end() :].strip(), _find_line(text, found.end()))
 
 
 def parse_mapping(text: str, line: int = 1) -> YamlMapping:
@@ -72,10 +71,6 @@ def parse_mapping(text: str, line: int = 1) -> YamlMapping:
     if not isinstance(value, YamlMapping | None):
         raise PromptError("bad_prompt", "the front matter is no mapping of keys to values", line=line)
     return YamlMapping(line) if value is None else value
-
-
-def _quote(hint: re.Match[str]) -> str:
-    return hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False)
 
 
 def _find_line(text: str, start: int) -> int:
@@ -150,7 +145,11 @@ def _check_value(key: Key, value: Any) -> str | None:
         case "value":
             return _check_plain(value)
         case "texts":
-            return _check_texts(key, value)
+            if not isinstance(value, list) or not value or len(value) > key.most:
+                return f"is no list of 1 to {key.most} texts"
+            line = Key("text", "", 500)
+            wrong = next(filter(None, (_check_text(line, item) for item in value)), None)
+            return None if wrong is None else f"has an item that {wrong}"
         case "items":
             whole = isinstance(value, list) and all(isinstance(one, YamlMapping) for one in value)
             return None if whole and len(value) <= key.most else f"is no list of at most {key.most} mappings"
@@ -170,13 +169,6 @@ def _check_text(key: Key, value: Any) -> str | None:
     if key.kind == "argument" and value.lower() in _SPECIAL:
         return f"is {value!r}, which means something else in a template"
     return None
-
-
-def _check_texts(key: Key, value: Any) -> str | None:
-    if not isinstance(value, list) or not value or len(value) > key.most:
-        return f"is no list of 1 to {key.most} texts"
-    line = Key("text", "", 500)
-    return next((f"has an item that {one}" for one in (_check_text(line, item) for item in value) if one), None)
 
 
 def _check_plain(value: Any) -> str | None:

@@ -6,7 +6,7 @@ A link, wherever it leads, is refused: what a library has lies in it.
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
@@ -184,6 +184,23 @@ def _make_entry(one: "os.DirEntry[str]", above: str) -> Entry:
 
 def _make_signature(status: os.stat_result) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
+    """What stands in the folders and goes on as was typed: paths that begin at a folder; that of a directory ends in
+    a slash."""
+    above, slash, begun = typed.rpartition("/")
+    if slash and not above:
+        return []
+    found = []
+    for folder in folders:
+        for entry in folder.children(above):
+            name = entry.path.rpartition("/")[2]
+            # What is hidden is suggested to those who ask for it.
+            wanted = name.startswith(begun) and (begun or not name.startswith("."))
+            if entry.kind in ("file", "directory") and wanted and name.isprintable():
+                found.append(entry.path + ("/" if entry.kind == "directory" else ""))
+    return sorted(found)
 
 
 def check_path(path: str) -> str | None:

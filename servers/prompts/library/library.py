@@ -247,7 +247,10 @@ class Library:
         found = self._parsed.get(key)
         if found is None:
             try:
-                found = _parse(file)
+                found = parse_file(file.kind, file.data)
+                if found.name != file.name:
+                    reason = "its name is written in a way that hides it: write name: and the name"
+                    raise PromptError("bad_prompt", reason)
             except PromptError as error:
                 self._broken[file.path] = file.signature, Problem(file.path, error.line, error.reason)
                 raise
@@ -273,10 +276,3 @@ def _require_whole(inside: Mapping[str, Signature | None], manifest: int) -> lis
         if signature is None:
             raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or no file")
     return sorted(inside)
-
-
-def _parse(file: File) -> Prompt:
-    found = parse_file(file.kind, file.data)
-    if found.name != file.name:
-        raise PromptError("bad_prompt", "its name is written in a way that hides it: write name: and the name")
-    return found

@@ -45,7 +45,10 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
     except PromptError as error:
         return [Problem(path, error.line, error.reason)]
     front = YamlMapping(1) if front is None else front
-    remarks = [*_remark_on_name(prompt, kind, front), *_remark_on_description(prompt, front), *_remark_on_size(data)]
+    remarks = [*_remark_on_name(prompt, kind, front), *_remark_on_description(prompt, front)]
+    if estimate_tokens(len(data)) > _MOST_TOKENS:
+        size = f"{len(data):,} bytes, about {estimate_tokens(len(data)):,} tokens (an estimate: bytes / 4)"
+        remarks.append((None, f"it is long: {size}; {_MOST_TOKENS:,} are a lot for one prompt"))
     read = library.reader(prompt)
     try:
         _try(prompt, read)
@@ -93,12 +96,6 @@ def _remark_on_description(prompt: Prompt, front: YamlMapping) -> Remarks:
     for one in prompt.arguments if prompt.syntax == "jinja" else ():
         if not one.description:
             yield _find_line(front, one), f"the argument {one.name!r} has no description"
-
-
-def _remark_on_size(data: bytes) -> Remarks:
-    if estimate_tokens(len(data)) > _MOST_TOKENS:
-        estimate = f"about {estimate_tokens(len(data)):,} tokens (an estimate: bytes / 4)"
-        yield None, f"it is long: {len(data):,} bytes, {estimate}; {_MOST_TOKENS:,} are a lot for one prompt"
 
 
 def _try(prompt: Prompt, read: Read) -> None:

@@ -46,7 +46,11 @@ def search(libraries: Libraries, query: str, most: int) -> Matches:
     words = [_make_word(one) for one in dict.fromkeys(query.casefold().split()[:_MOST_WORDS])]
     groups: dict[int, list[str]] = {} if words else {0: libraries.names}
     for name in libraries.names if words else ():
-        count = _count(libraries, name, words)
+        data, folded, count = _read_lower(libraries, name), name.casefold(), 0
+        for word in words:
+            # This line is the time of a search.
+            if word.form in data or word.text in folded or (word.others and any(one in data for one in word.others)):
+                count += 1
         if count:
             groups.setdefault(count, []).append(name)
     prompts: list[Prompt] = []
@@ -78,16 +82,6 @@ def _read_lower(libraries: Libraries, name: str) -> bytes:
         return libraries.library(name).source(name).lower()
     except PromptError:
         return b""
-
-
-def _count(libraries: Libraries, name: str, words: list[_Word]) -> int:
-    """How many of the words the prompt has."""
-    data, folded, count = _read_lower(libraries, name), name.casefold(), 0
-    for word in words:
-        # This line is the time of a search.
-        if word.form in data or word.text in folded or (word.others and any(one in data for one in word.others)):
-            count += 1
-    return count
 
 
 def _score(libraries: Libraries, name: str, words: list[_Word]) -> int:

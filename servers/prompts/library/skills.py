@@ -46,7 +46,20 @@ class Bundle(NamedTuple):
 
 def make_bundle(library: Library, name: str) -> Bundle:
     """The skill that a prompt is. Raises PromptError where it can't be one."""
-    manifest, others = _list_files(library, name)
+    beside = library.beside(name)
+    others: dict[str, Digest] = {}
+    if beside is None:
+        exported = library.export(name)
+        manifest = exported.pop(SKILL)
+        others = {path: _digest(data) for path, data in exported.items()}
+    else:
+        read = library.reader(library.prompt(name))
+        for path in sorted(beside):
+            try:
+                others[path] = _digest(read(path, MOST_BYTES))
+            except PromptError:  # it went away, or may not be read
+                library.note(name, path, "the skill goes without it: it can't be read")
+        manifest = library.source(name)
     front = dict(parse_document(manifest).front or {})
     files = {SKILL: _digest(manifest), **others}
     try:
@@ -54,7 +67,7 @@ def make_bundle(library: Library, name: str) -> Bundle:
     except ValueError:  # half of a surrogate pair, or a number without end
         raise PromptError("bad_prompt", "the front matter has a value that can't be written as JSON") from None
     require_size(one.size for one in files.values())
-    return Bundle(front, files, alone=library.beside(name) is None and library.rendering(name).alone)
+    return Bundle(front, files, alone=beside is None and library.rendering(name).alone)
 
 
 def read_content(library: Library, name: str, file: str) -> bytes:
@@ -69,21 +82,6 @@ def read_content(library: Library, name: str, file: str) -> bytes:
     if data is None:
         raise PromptError("not_found", f"the skill {name!r} has no file {file[:200]!r}")
     return data
-
-
-def _list_files(library: Library, name: str) -> tuple[bytes, dict[str, Digest]]:
-    beside = library.beside(name)
-    if beside is None:
-        exported = library.export(name)
-        manifest = exported.pop(SKILL)
-        return manifest, {path: _digest(data) for path, data in exported.items()}
-    read, found = library.reader(library.prompt(name)), {}
-    for path in sorted(beside):
-        try:
-            found[path] = _digest(read(path, MOST_BYTES))
-        except PromptError:  # it went away, or may not be read
-            library.note(name, path, "the skill goes without it: it can't be read")
-    return library.source(name), found
 
 
 def _digest(data: bytes) -> Digest:

@@ -165,25 +165,22 @@ class _Look:
         """The file as it is, or as it was when it was right."""
         signature = entry.signature or (0, 0, 0)
         if entry.data is None and known is None and self._old.seen.get(entry.path) == signature:
-            entry = entry._replace(data=self._data(entry.path))
+            # It did not change, and was no prompt before.
+            try:
+                data = self._bytes(entry.path, MOST_BYTES)
+            except PromptError:
+                data = None
+            entry = entry._replace(data=data)
         if entry.data is None:
             if known is not None and known.signature == signature and entry.path not in self._old.problems:
                 return known if known.kind == kind else self._read(entry.path, kind, signature, known.data, None)
-            self._problem(entry.path, self._why_unread(signature[1]))
+            if signature[1] > MOST_BYTES:
+                reason = f"it has more than {MOST_BYTES:,} bytes"
+            else:
+                reason = _TOO_MUCH if self._total > MOST_TOTAL - MOST_BYTES else "it can't be read"
+            self._problem(entry.path, reason)
             return known
         return self._read(entry.path, kind, signature, entry.data, known)
-
-    def _why_unread(self, size: int) -> str:
-        if size > MOST_BYTES:
-            return f"it has more than {MOST_BYTES:,} bytes"
-        return _TOO_MUCH if self._total > MOST_TOTAL - MOST_BYTES else "it can't be read"
-
-    def _data(self, path: str) -> bytes | None:
-        """What is in a file that did not change, and was no prompt before."""
-        try:
-            return self._bytes(path, MOST_BYTES)
-        except PromptError:
-            return None
 
     def _read(self, path: str, kind: Kind, signature: Signature, data: bytes, known: File | None) -> File:
         try:

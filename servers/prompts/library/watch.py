@@ -89,7 +89,7 @@ class Watch:
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
                     await self.look()
                 self.on_polling(self.degraded)
-                rest = self._rest
+                rest = max(_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS, _SHARE * self._took)
         finally:
             self._notices.close()
 
@@ -97,10 +97,6 @@ class Watch:
         until = anyio.current_time() + _LONGEST
         while await self._wait(_QUIET) and anyio.current_time() < until:
             pass
-
-    @property
-    def _rest(self) -> float:
-        return max(_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS, _SHARE * self._took)
 
     def arm(self) -> bool:
         """Watches the directories that there are now; whether that is a reason to look. Blocks."""

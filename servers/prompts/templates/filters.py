@@ -75,14 +75,6 @@ def _fence(value: Any, language: str = "") -> str:
     return code_block(format_value(value), re.sub(r"[^\w+#.-]", "", language))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _length(value: Any) -> int:
-    return len(value if isinstance(value, str) else _require_items(value))
-
-
 def _require_items(value: Any) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError("this takes a list")
@@ -110,13 +102,13 @@ _ALL: dict[str, Callable[..., Any]] = {
     "int": int,
     "join": _join,
     "last": lambda value: value[-1] if value else "",
-    "length": _length,
+    "length": lambda value: len(value if isinstance(value, str) else _require_items(value)),
     "lower": _on_text(str.lower),
     "replace": _replace,
     "reverse": lambda value: value[::-1],
     "sort": lambda value: sorted(_require_items(value)),
     "title": _on_text(str.title),
-    "tojson": _json,
+    "tojson": lambda value: json.dumps(value, ensure_ascii=False),
     "trim": _on_text(str.strip),
     "unique": lambda value: list(dict.fromkeys(_require_items(value))),
     "upper": _on_text(str.upper),

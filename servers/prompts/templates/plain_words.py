@@ -12,7 +12,7 @@ from urllib.parse import quote
 from servers.prompts.arguments import parse_value
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument
-from servers.prompts.templates.rendering import Embedded, Rendered, Rendering, Text
+from servers.prompts.templates.rendering import Rendered, Rendering, Text
 
 _TAKEN = "Take what stands in brackets below from the request, and ask for what is missing:"
 _GONE_BY = "Where the request says one of these, go by it; where it does not, leave it out:"
@@ -35,7 +35,10 @@ def put_in_words(rendering: Rendering) -> str:
     except PromptError as error:
         reason = f"without values for its arguments it can't be put into words: {error.reason}"
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
-    text = _join_messages(messages).strip()
+    texts = [_format_message(one) for one in messages]
+    if len(messages) > 1:
+        texts = [f"## {one.role}\n\n{text}" for one, text in zip(messages, texts, strict=True)]
+    text = "\n\n".join(texts).strip()
     parts = [
         *_format_list(_TAKEN, [one for one in arguments if one.required], text),
         *_format_list(_GONE_BY, [one for one in arguments if not one.required], text),
@@ -65,27 +68,14 @@ def _format_argument(argument: Argument, text: str) -> str:
     if argument.enum:
         said.append(f"One of: {', '.join(argument.enum)}.")
     if argument.default not in (None, "", []):
-        said.append(f"Otherwise: {_format_default(argument.default)}.")
+        if isinstance(argument.default, bool):
+            otherwise = "yes" if argument.default else "no"
+        else:
+            otherwise = ", ".join(argument.default) if isinstance(argument.default, list) else str(argument.default)
+        said.append(f"Otherwise: {otherwise}.")
     return f"- {name}: {' '.join(said)}"
-
-
-def _format_default(default: Any) -> str:
-    if isinstance(default, bool):
-        return "yes" if default else "no"
-    return ", ".join(default) if isinstance(default, list) else str(default)
-
-
-def _join_messages(messages: tuple[Rendered, ...]) -> str:
-    if len(messages) == 1:
-        return _format_message(messages[0])
-    return "\n\n".join(f"## {one.role}\n\n{_format_message(one)}" for one in messages)
 
 
 def _format_message(message: Rendered) -> str:
     content = message.content
-    return content.text if isinstance(content, Text) else _format_link(content)
-
-
-def _format_link(file: Embedded) -> str:
-    # The file lies beside the text.
-    return f"[{file.path}]({quote(file.path)})"
+    return content.text if isinstance(content, Text) else f"[{content.path}]({quote(content.path)})"

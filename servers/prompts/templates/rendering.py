@@ -98,7 +98,8 @@ class Rendering:
 
     def _read_file(self, message: Message) -> Embedded:
         path, data = message.content, self._read(message.content, MOST_FILE_BYTES)
-        return Embedded(message.kind, path, _find_mime_type(path, data), data)
+        otherwise = "application/octet-stream" if b"\0" in data else "text/plain"
+        return Embedded(message.kind, path, _MIME.get(PurePosixPath(path).suffix.lower(), otherwise), data)
 
     def _message(self, index: int, message: Message, values: Mapping[str, Any], budget: RenderBudget) -> Rendered:
         if message.kind != "text":
@@ -107,7 +108,8 @@ class Rendering:
             return Rendered(message.role, file)
         template = self._templates.get(index)
         if template is not None:
-            text = _fill(template, message.line, values, budget)
+            with _translate_errors("", message.line):
+                text = _join_pieces(template.root_render_func(template.new_context(dict(values))), budget)
         elif self.prompt.syntax == "dollar":
             text = _join_pieces(_replace(message.content, self.prompt.hint, values), budget)
         else:
@@ -178,28 +180,19 @@ class _Sources:
         if len(chain) >= _DEEPEST or len(self.partials) >= _MOST_PARTIALS:
             reason = f"includes go {_DEEPEST} levels deep and {_MOST_PARTIALS} files far at most"
             raise PromptError("bad_template", reason, line=line)
-        source = _partial(name, self._read, line)
+        try:
+            source = self._read(name, MOST_SOURCE).decode("utf-8-sig").replace("\r\n", "\n").strip()
+        except UnicodeDecodeError:
+            raise PromptError("bad_template", f"the included {name[:200]!r} is not UTF-8", line=line) from None
+        except PromptError as error:
+            raise PromptError("bad_template", f"an include: {error.reason}", error.suggestion, line) from None
         self.add(source, line, (*chain, name))
         self.partials[name] = source
-
-
-def _partial(name: str, read: Read, line: int) -> str:
-    try:
-        return read(name, MOST_SOURCE).decode("utf-8-sig").replace("\r\n", "\n").strip()
-    except UnicodeDecodeError:
-        raise PromptError("bad_template", f"the included {name[:200]!r} is not UTF-8", line=line) from None
-    except PromptError as error:
-        raise PromptError("bad_template", f"an include: {error.reason}", error.suggestion, line) from None
 
 
 def _compile(source: str, name: str, line: int) -> "Template":
     with _translate_errors(name, line):
         return _get_sandbox().template(source, _RENDERED + name)
-
-
-def _fill(template: "Template", line: int, values: Mapping[str, Any], budget: RenderBudget) -> str:
-    with _translate_errors("", line):
-        return _join_pieces(template.root_render_func(template.new_context(dict(values))), budget)
 
 
 def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
@@ -287,8 +280,3 @@ _MIME = {
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
-
-
-def _find_mime_type(path: str, data: bytes) -> str:
-    known = _MIME.get(PurePosixPath(path).suffix.lower())
-    return known or ("application/octet-stream" if b"\0" in data else "text/plain")

@@ -124,7 +124,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Arithmetic, after a look at how large its result gets."""
         spending.get().step()
         if isinstance(left, int | float) and isinstance(right, int | float):
-            _require_small(left, right)
+            if any(isinstance(one, int) and one.bit_length() > _MOST_BITS for one in (left, right)):
+                raise OverflowError("a number in the template is too large")
         elif operator == "+" and isinstance(left, str) and isinstance(right, str):
             require_size(len(left) + len(right))
         elif operator == "+" and isinstance(left, list) and isinstance(right, list):
@@ -154,11 +155,6 @@ def _range(*bounds: int) -> list[int]:
     if found and (abs(found[0]) > MOST_ITEMS or abs(found[-1]) > MOST_ITEMS or len(found) > MOST_ITEMS):
         require_size(MOST_ITEMS + 1, MOST_ITEMS)
     return list(found)
-
-
-def _require_small(*numbers: float) -> None:
-    if any(isinstance(one, int) and one.bit_length() > _MOST_BITS for one in numbers):
-        raise OverflowError("a number in the template is too large")
 
 
 def _walk(tree: nodes.Node) -> Iterator[nodes.Node]:
@@ -200,7 +196,7 @@ def _check_form(node: nodes.Node) -> None:
             # Without context, Jinja would collect all output before anything could count it.
             if not constant or node.ignore_missing or not node.with_context:
                 _refuse(node, "an include has one file, whose path is written out in quotes, and nothing else")
-        case nodes.List() | nodes.Tuple() if not _is_flat(node):
+        case nodes.List() | nodes.Tuple() if not all(isinstance(one, nodes.Const) for one in node.items):
             _refuse(node, "a list in a template has constant items")
         case nodes.Assign() | nodes.For() if not isinstance(node.target, nodes.Name):
             _refuse(node, "a value has one name")
@@ -208,10 +204,6 @@ def _check_form(node: nodes.Node) -> None:
 
 def _is_name(node: nodes.Node, name: str) -> bool:
     return isinstance(node, nodes.Name) and node.name == name
-
-
-def _is_flat(node: nodes.List | nodes.Tuple) -> bool:
-    return all(isinstance(one, nodes.Const) for one in node.items)
 
 
 def _refuse(node: nodes.Node, reason: str) -> NoReturn:

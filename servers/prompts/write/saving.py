@@ -6,7 +6,7 @@ until somebody moves it beside the others.
 
 from typing import NamedTuple
 
-from servers.prompts.errors import Problem, PromptError
+from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL, Kind, parse_file
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import STARTER, Libraries
@@ -55,7 +55,13 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
     library = _require_first(libraries)
     path, kind = _find_place(library, name)
     data = text.encode("utf-8", "surrogatepass")
-    _require_good(library, name, path, kind, data)
+    found = lint_file(library, path, kind, data)
+    if found:
+        said = "; ".join(reason if line is None else f"line {line}: {reason}" for _, line, reason in found)
+        raise PromptError("bad_prompt", said, "Nothing was written.")
+    inside = parse_file(kind, data).name
+    if inside != name:
+        raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {name!r}")
     if draft:
         path = f"{_DRAFTS}/{name}.md"
         if library.kind_at(path) is not None:
@@ -90,9 +96,15 @@ def delete_prompt(libraries: Libraries, name: str, draft: bool = False, if_match
 
 
 def _find_own(libraries: Libraries, name: str, draft: bool) -> tuple[Folder, str]:
+    """The folder and the file of a prompt that can be deleted. Raises PromptError."""
     library = _require_first(libraries)
-    path = f"{_DRAFTS}/{name}.md" if draft else _require_own(libraries, library, name)
-    return Folder(library.root), path
+    if draft:
+        return Folder(library.root), f"{_DRAFTS}/{name}.md"
+    if libraries.library(name) is not library:
+        raise PromptError("read_only", f"{name!r} is not of the first library, the only one that is written to")
+    if library.kind(name).form == "skill":
+        raise PromptError("not_written", f"{name!r} is a skill, a directory that may have more than its {SKILL}")
+    return Folder(library.root), library.path(name)
 
 
 def _require_first(libraries: Libraries) -> Library:
@@ -100,15 +112,6 @@ def _require_first(libraries: Libraries) -> Library:
     if first.root == STARTER:
         raise PromptError("read_only", "the starter library can't be changed", "Start the server with a DIR.")
     return first
-
-
-def _require_own(libraries: Libraries, library: Library, name: str) -> str:
-    """The file of a prompt that can be deleted. Raises PromptError."""
-    if libraries.library(name) is not library:
-        raise PromptError("read_only", f"{name!r} is not of the first library, the only one that is written to")
-    if library.kind(name).form == "skill":
-        raise PromptError("not_written", f"{name!r} is a skill, a directory that may have more than its {SKILL}")
-    return library.path(name)
 
 
 def _find_place(library: Library, name: str) -> tuple[str, Kind]:
@@ -120,19 +123,6 @@ def _find_place(library: Library, name: str) -> tuple[str, Kind]:
     if kind is None:
         raise PromptError("bad_prompt", f"the name {name[:128]!r} can't be a new prompt", "Use a-z 0-9 and -.")
     return path, kind
-
-
-def _require_good(library: Library, name: str, path: str, kind: Kind, data: bytes) -> None:
-    found = lint_file(library, path, kind, data)
-    if found:
-        raise PromptError("bad_prompt", "; ".join(map(_format_problem, found)), "Nothing was written.")
-    inside = parse_file(kind, data).name
-    if inside != name:
-        raise PromptError("bad_prompt", f"the front matter has the name {inside!r}, and it is saved as {name!r}")
-
-
-def _format_problem(problem: Problem) -> str:
-    return problem.reason if problem.line is None else f"line {problem.line}: {problem.reason}"
 
 
 def _check_replacing(path: str, if_match: str | None) -> Check:

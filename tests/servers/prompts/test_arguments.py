@@ -8,6 +8,7 @@ import pytest
 
 from servers.prompts.arguments import (
     MOST_CHARACTERS,
+    Completion,
     build_form,
     complete,
     find_missing,
@@ -17,7 +18,7 @@ from servers.prompts.arguments import (
 )
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Prompt
-from servers.prompts.library.folder import Folder
+from servers.prompts.library.folder import Folder, find_paths
 from tests.servers.prompts.folders import write
 
 GOOD: list[tuple[str, str, Any]] = [
@@ -123,6 +124,10 @@ def test_values_that_begin_so_come_before_those_that_have_it_within_and_a_hundre
     assert (len(found.values), found.total) == (100, 250)
 
 
+def suggest(folders: list[Folder], typed: str) -> Completion:
+    return complete(Argument("a", "file"), typed, find_paths(folders, typed))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     write(
@@ -145,14 +150,13 @@ NOTHING = ("../", "../s", "src/out/", "src/../../", "/", "/etc/pass", "nowhere/x
 
 
 def test_files_are_suggested_within_the_folder_for_file_arguments_only(folder: Folder) -> None:
-    assert {typed: complete(Argument("a", "file"), typed, [folder]).values for typed in TYPED} == TYPED
-    assert [typed for typed in NOTHING if complete(Argument("a", "file"), typed, [folder]).values] == []
-    assert complete(Argument("a", "string"), "s", [folder]).values == []
+    assert {typed: suggest([folder], typed).values for typed in TYPED} == TYPED
+    assert [typed for typed in NOTHING if suggest([folder], typed).values] == []
 
 
 def test_a_name_that_is_no_utf8_is_not_suggested(folder: Folder) -> None:
     (folder.root / os.fsdecode(b"src/ma\xff")).touch()
-    assert complete(Argument("a", "file"), "src/ma", [folder]).values == ["src/main.py", "src/make.py"]
+    assert suggest([folder], "src/ma").values == ["src/main.py", "src/make.py"]
 
 
 def test_of_a_directory_so_much_is_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +166,7 @@ def test_of_a_directory_so_much_is_seen(folder: Folder, monkeypatch: pytest.Monk
 
 def test_several_folders_are_one(folder: Folder, tmp_path: Path) -> None:
     write(tmp_path, {"more/src/x.py": "", "more/sub/y.py": ""})
-    found = complete(Argument("a", "file"), "s", [folder, Folder(tmp_path / "more")])
+    found = suggest([folder, Folder(tmp_path / "more")], "s")
     assert found.values == ["src/", "sub/"]
 
 
