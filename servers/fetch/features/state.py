@@ -64,12 +64,6 @@ def _load() -> Callable[[Settings, Endpoints, Blobs | None], AbstractAsyncContex
     return open_fetcher
 
 
-def _shared(blobs: Blobs) -> "SharedSnapshots":
-    from ..load.shared_cache import SharedEntries
-
-    return SharedEntries(blobs, "page", Snapshot, _SNAPSHOT_SECONDS)
-
-
 class State(NamedTuple):
     """What one run of the server has."""
 
@@ -92,7 +86,12 @@ async def open_state(settings: Settings, endpoints: Endpoints, blobs: Blobs | No
         fetcher = LazyFetcher(settings, endpoints, blobs, tasks, stack)
         # A client leaves a place for others at each site, and so in all.
         turns = Turns(settings.max_concurrent, settings.max_per_host - 1)
-        yield State(fetcher, Snapshots(), turns, None if blobs is None else _shared(blobs))
+        shared: SharedSnapshots | None = None
+        if blobs is not None:
+            from ..load.shared_cache import SharedEntries
+
+            shared = SharedEntries(blobs, "page", Snapshot, _SNAPSHOT_SECONDS)
+        yield State(fetcher, Snapshots(), turns, shared)
         tasks.cancel_scope.cancel()
 
 

@@ -66,7 +66,8 @@ async def fetch(
     goes_on = start_index > 0 and not refresh
     kept = await kept_snapshot(ctx, wanted) if goes_on else None
     snapshot = kept or await snapshot_of(ctx, wanted, refresh=refresh)
-    room = _room(ctx)
+    # Bytes for the text of the page, or for an image.
+    room = max(ctx.budget.result_bytes - _BESIDES, ctx.budget.result_bytes // 2)
     piece = cut(snapshot.page.text, start_index, max_length, room)
     if len(piece.text) < max_length and piece.end < piece.total:
         await report_cut(ctx, url, piece)
@@ -95,8 +96,3 @@ async def fetch_many(
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)
     return Text(many.text, {"pages": many.facts})
-
-
-def _room(ctx: Ctx) -> int:
-    """Bytes of an answer for the text of pages, or for an image."""
-    return max(ctx.budget.result_bytes - _BESIDES, ctx.budget.result_bytes // 2)

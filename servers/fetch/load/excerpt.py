@@ -36,21 +36,18 @@ def _without_tags(text: str) -> str:
     for mark in MARK.finditer(text):
         if not inside:
             pieces.append(text[at : mark.start()])
-            inside = _opened(mark)
+            # What hides the text that follows: the name of an element, a comment, or nothing.
+            if mark[0] == "<!--":
+                inside = "-->"
+            else:
+                name = (mark["name"] or "").lower()
+                inside = name if name in UNSEEN and not mark["end"] and not mark[0].endswith("/>") else ""
         elif _closes(mark, inside):
             inside = ""
         at = mark.end()
     if not inside:
         pieces.append(text[at:])
     return " ".join(pieces)
-
-
-def _opened(mark: re.Match[str]) -> str:
-    """What hides the text that follows: the name of an element, a comment, or nothing."""
-    if mark[0] == "<!--":
-        return "-->"
-    name = (mark["name"] or "").lower()
-    return name if name in UNSEEN and not mark["end"] and not mark[0].endswith("/>") else ""
 
 
 def _closes(mark: re.Match[str], inside: str) -> bool:

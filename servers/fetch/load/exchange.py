@@ -109,7 +109,13 @@ class Exchange:
             body = await self._body(response, limits)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._close(response, whole=body.whole)
+                stream = response.extensions.get("network_stream")
+                if not body.whole and stream is not None and response.http_version == "HTTP/2":
+                    # httpcore has no way to end one stream: it would stay open, and the hundredth be the last of its
+                    # connection. Others that use the connection try again.
+                    self._ended += 1
+                    await stream.aclose()
+                await response.aclose()
         if limits.share is not None:
             limits.share.keep(body.size)
         return Answer(url, response.status_code, response.headers, bytes(body.data), body.received)
@@ -157,15 +163,6 @@ class Exchange:
             await checkpoint()
         body.whole = True
         unpacked.close()
-
-    async def _close(self, response: httpx.Response, whole: bool) -> None:
-        stream = response.extensions.get("network_stream")
-        if not whole and stream is not None and response.http_version == "HTTP/2":
-            # httpcore has no way to end one stream: it would stay open, and the hundredth be the last of its
-            # connection. Others that use the connection try again.
-            self._ended += 1
-            await stream.aclose()
-        await response.aclose()
 
 
 def _check_headers(response: httpx.Response, limits: Limits) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from time import time
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import anyio
 import httpx
@@ -165,27 +165,22 @@ class Loader:
         """Keeps an answer if it may be kept. Raises FetchError for one that is no page and leads to none."""
         if answer.status >= 400:
             if answer.status in GONE:
-                await self._forget(str(answer.url))
-            self._refuse(answer)
+                url = str(answer.url)
+                self._cache.drop(url)
+                if self._shared is not None:
+                    await self._shared.drop(url)
+            status, site = answer.status, _site(answer.url)
+            wait = retry_after(answer.headers.get("retry-after"), time())
+            if wait is not None and status in {429, 503}:
+                self._pauses.add(site, status, wait)
+            said = excerpt(answer.body, *_content_type(answer.headers))
+            raise FetchError("status", f"{host_of(answer.url)} answered {status}", "", Answered(status, wait, said))
         if answer.status in {206, 304, 305, 306}:
             reason = f"{host_of(answer.url)} answered with {answer.status}, which was not asked for"
             raise FetchError("bad_response", reason)
         page = kept(answer, sent, (asked, time()))
         await self._keep(answer.url, page, sent)
         return page
-
-    async def _forget(self, url: str) -> None:
-        self._cache.drop(url)
-        if self._shared is not None:
-            await self._shared.drop(url)
-
-    def _refuse(self, answer: Answer) -> NoReturn:
-        status, site = answer.status, _site(answer.url)
-        wait = retry_after(answer.headers.get("retry-after"), time())
-        if wait is not None and status in {429, 503}:
-            self._pauses.add(site, status, wait)
-        said = excerpt(answer.body, *_content_type(answer.headers))
-        raise FetchError("status", f"{host_of(answer.url)} answered {status}", "", Answered(status, wait, said))
 
     def _headers(self, url: httpx.URL, was_safe: bool, accept: str) -> dict[str, str]:
         headers = {"user-agent": self._rules.user_agent, "accept": accept, "accept-encoding": ACCEPT_ENCODING}

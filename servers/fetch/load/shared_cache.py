@@ -70,14 +70,19 @@ class SharedEntries(Generic[T]):
         """The entry of these words."""
         try:
             data = await self._blobs.get(self._name(words))
-            return None if not data else await to_thread.run_sync(self._unpack, data)
+            if not data:
+                return None
+            entries = await to_thread.run_sync(lambda: self._adapter.validate_json(zlib.decompress(data)))
+            return entries[0]
         except (OSError, ValueError, zlib.error):
             return None
 
     async def put(self, entry: T, size: int, *words: str) -> None:
         """Keeps the entry of these words in place of the one before; of about `size` bytes, where they are not too
         many. Else there is none of these words from then on."""
-        data = await to_thread.run_sync(self._pack, entry) if size <= MOST_PLAIN else b""
+        data = b""
+        if size <= MOST_PLAIN:
+            data = await to_thread.run_sync(lambda: zlib.compress(self._adapter.dump_json([entry]), 1))
         if not data or len(data) > min(MOST_BYTES, self._room):
             await self.drop(*words)
             return
@@ -103,12 +108,6 @@ class SharedEntries(Generic[T]):
 
     def _forget(self, name: str) -> None:
         self._taken -= self._put.pop(name, (0.0, 0))[1]
-
-    def _pack(self, entry: T) -> bytes:
-        return zlib.compress(self._adapter.dump_json([entry]), 1)
-
-    def _unpack(self, data: bytes) -> T:
-        return self._adapter.validate_json(zlib.decompress(data))[0]
 
     def _name(self, words: tuple[str, ...]) -> str:
         return f"{self._kind}:{sha256(chr(0).join(words).encode('utf-8', 'surrogatepass')).hexdigest()}"

@@ -105,16 +105,11 @@ class ByteBudget:
             await turn[1].wait()
             came = True
         finally:
-            if not came:
-                self._leave(turn)
-
-    def _leave(self, turn: tuple[int, anyio.Event]) -> None:
-        size, called = turn
-        if called.is_set():
-            self.give(size)
-        else:
-            self._waiting.remove(turn)
-            self.give(0)
+            if not came and turn[1].is_set():
+                self.give(size)
+            elif not came:
+                self._waiting.remove(turn)
+                self.give(0)
 
     def give(self, size: int) -> None:
         """Gives so many bytes back, and lets those take theirs whose turn it is."""
@@ -142,19 +137,14 @@ class Share:
             return
         self.keep(0)
         with self.site.paused():
-            if self.limit is None:
+            # A load without a limit gets one here that never ends it.
+            limit = self.limit or CancelScope()
+            left, limit.deadline = limit.deadline - anyio.current_time(), math.inf
+            try:
                 await self._budget.take(most)
-            else:
-                await self._take_within(self.limit, most)
+            finally:
+                limit.deadline = anyio.current_time() + left
         self._size = most
-
-    async def _take_within(self, limit: CancelScope, size: int) -> None:
-        left = limit.deadline - anyio.current_time()
-        limit.deadline = float("inf")
-        try:
-            await self._budget.take(size)
-        finally:
-            limit.deadline = anyio.current_time() + left
 
     def keep(self, size: int) -> None:
         """Gives back all but `size` bytes."""

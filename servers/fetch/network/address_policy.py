@@ -71,8 +71,11 @@ class Policy:
             raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
         if self.allowed and not any(_is_within(host, allowed) for allowed in self.allowed):
             raise FetchError("blocked_host", f"{bracket(host)} is not among the hosts that the operator allows")
-        if port not in self._ports and not any(self._may_open(entry, host, port) for entry in self._private):
-            raise self._not_public(host, port) if _is_private(host) else _closed_port(port)
+        if port not in self._ports and not any(
+            entry.opens(port) and (entry.network is not None or entry.name == host) for entry in self._private
+        ):
+            is_private = not all(map(is_public, _faces(host)))
+            raise self._not_public(host, port) if is_private else _closed_port(port)
 
     def check_address(self, host: str, address: str, port: int) -> None:
         """Raises FetchError("blocked_address") where `host` may not be reached at this address, "blocked_host" where
@@ -98,11 +101,6 @@ class Policy:
         may go."""
         return any(entry.name == host and entry.opens(port) for entry in self._private)
 
-    def _may_open(self, entry: _Entry, host: str, port: int) -> bool:
-        if not entry.opens(port):
-            return False
-        return entry.network is not None or entry.name == host
-
     def _not_public(self, host: str, port: int) -> FetchError:
         if not METADATA.isdisjoint(_faces(host)):
             return FetchError("blocked_address", f"{bracket(host)} is where a cloud hands out credentials")
@@ -127,10 +125,6 @@ def _faces(host: str) -> tuple[Address, ...]:
     except ValueError:
         return ()
     return (parsed, *embedded(parsed))
-
-
-def _is_private(host: str) -> bool:
-    return not all(map(is_public, _faces(host)))
 
 
 def _is_within(host: str, other: str) -> bool:
@@ -185,18 +179,15 @@ def _entry(text: str, ports: frozenset[int]) -> _Entry:
         opened = frozenset({_check_port(int(port), text)})
     written = found["host"].removeprefix("[").removesuffix("]")
     if "/" in written:
-        return _Entry(None, _network(written, text), opened)
+        try:
+            network = ip_network(written)
+        except ValueError as error:
+            raise ValueError(f"{text!r}: {error}") from None
+        return _Entry(None, network, opened)
     host = _host(found["host"])
     if ":" in host or host.rpartition(".")[2].isdigit():
         return _Entry(None, ip_network(host), opened)
     return _Entry(host, None, opened)
-
-
-def _network(written: str, text: str) -> IPv4Network | IPv6Network:
-    try:
-        return ip_network(written)
-    except ValueError as error:
-        raise ValueError(f"{text!r}: {error}") from None
 
 
 def _check_port(port: int, text: str) -> int:

@@ -50,18 +50,15 @@ async def open_fetcher(
         open_client(options, policy, SystemResolver()) as client,
         open_reader(settings.readers, settings.reading_time, settings.reading_memory) as reader,
     ):
-        yield Fetcher(Loader(client, policy, _rules(settings), shared), reader, ByteBudget(_LARGE_PAGES))
-
-
-def _rules(settings: Settings) -> LoadRules:
-    return LoadRules(
-        user_agent=settings.agent,
-        timeout=settings.timeout,
-        max_bytes=settings.max_bytes,
-        max_redirects=settings.max_redirects,
-        max_concurrent=settings.max_concurrent,
-        max_per_host=settings.max_per_host,
-        cache_bytes=settings.cache * _MEBIBYTE,
-        ignore_robots=settings.ignore_robots,
-        headers=settings.headers,
-    )
+        rules = LoadRules(
+            user_agent=settings.agent,
+            timeout=settings.timeout,
+            max_bytes=settings.max_bytes,
+            max_redirects=settings.max_redirects,
+            max_concurrent=settings.max_concurrent,
+            max_per_host=settings.max_per_host,
+            cache_bytes=settings.cache * _MEBIBYTE,
+            ignore_robots=settings.ignore_robots,
+            headers=settings.headers,
+        )
+        yield Fetcher(Loader(client, policy, rules, shared), reader, ByteBudget(_LARGE_PAGES))

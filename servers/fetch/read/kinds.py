@@ -75,7 +75,8 @@ def kind_of(media_type: str, body: bytes) -> Kind:
         return Kind("feed" if _FEED.match(first, _end_of_prolog(first)) else "html", media_type)
     if binary:
         return Kind("other", media_type or "application/octet-stream")
-    if _is_json(media_type):
+    subtype = media_type.partition("/")[2].removeprefix("x-")
+    if subtype in {"json", "ndjson", "jsonl", "jsonlines", "json-lines"} or subtype.endswith("+json"):
         return Kind("json", media_type)
     if media_type in {"text/xml", "application/xml"} or media_type.endswith("+xml"):
         return _of_xml(media_type, first)
@@ -134,8 +135,3 @@ def _of_xml(media_type: str, first: bytes) -> Kind:
 def _end_of_prolog(first: bytes) -> int:
     found = _PROLOG.match(first)
     return found.end() if found else 0
-
-
-def _is_json(media_type: str) -> bool:
-    subtype = media_type.partition("/")[2].removeprefix("x-")
-    return subtype in {"json", "ndjson", "jsonl", "jsonlines", "json-lines"} or subtype.endswith("+json")

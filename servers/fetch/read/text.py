@@ -42,7 +42,7 @@ def decode(body: bytes, declared: str | None, media_type: str) -> tuple[str, str
     mark = mark_of(body)
     if mark is not None:
         return body[mark.length :].decode(mark.codec, "replace"), mark.codec.replace("16-", "16")
-    charset = _named(declared) or _said(body[:_SAID_WITHIN], media_type)
+    charset = charset_named(declared or "") or _said(body[:_SAID_WITHIN], media_type)
     if charset is not None and charset.name in _MANY_BYTES:
         return _of_many_bytes(body, charset)
     utf8 = _strict(body, UTF8)
@@ -58,23 +58,15 @@ def decode(body: bytes, declared: str | None, media_type: str) -> tuple[str, str
     return _read(body, charset or _detected(body))
 
 
-def _named(label: str | None) -> Charset | None:
-    return charset_named(label) if label else None
-
-
 def _said(start: bytes, media_type: str) -> Charset | None:
     """What a page says of itself. What it says in ASCII can't be in UTF-16."""
-    charset = _of_xml(start)
+    found = _XML.match(start)
+    charset = charset_named(found[1].decode("ascii")) if found else None
     if charset is None and media_type in {"text/html", "application/xhtml+xml"}:
         charset = _of_meta(_COMMENT.sub(b"", start))
     if charset is not None and charset.name.startswith("utf-16"):
         return UTF8
     return WESTERN if charset is not None and charset.name == "x-user-defined" else charset
-
-
-def _of_xml(start: bytes) -> Charset | None:
-    found = _XML.match(start)
-    return charset_named(found[1].decode("ascii")) if found else None
 
 
 def _of_meta(start: bytes) -> Charset | None:

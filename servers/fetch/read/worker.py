@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import BinaryIO
 
 from servers.fetch.errors import FetchError
 from servers.fetch.read.invisible import strip_invisible
@@ -63,8 +62,14 @@ class _Worker:
         try:
             read = reader_of(head["kind"])
             if "format" not in head:
-                return self._prepared(), []
-            _limit_processor_time(self._seconds)
+                # What was loaded for a kind of pages counts as memory of the worker, not of its pages.
+                gc.collect()
+                gc.freeze()
+                _limit_memory(self._mebibytes)
+                self._small = _resident()
+                return {}, []
+            # This ends the process, should the server be gone that would end it otherwise.
+            _set("RLIMIT_CPU", int(time.process_time() + self._seconds) + 2)
             return self._of(read(self._source(head, body)))
         except FetchError as error:
             quoted, _ = strip_invisible(error.quoted)
@@ -81,14 +86,6 @@ class _Worker:
     def _source(self, head: Head, body: bytes) -> Source:
         kind = Kind(head["kind"], head["media_type"])
         return Source(kind, head["charset"], head["url"], head["format"], head["section"], self._seconds, body)
-
-    def _prepared(self) -> Head:
-        """Counts what was loaded for a kind of pages as memory of the worker, not of its pages."""
-        gc.collect()
-        gc.freeze()
-        _limit_memory(self._mebibytes)
-        self._small = _resident()
-        return {}
 
     def _of(self, page: Page) -> tuple[Head, list[bytes]]:
         if page.kind != "html":  # whose reader has done it
@@ -113,12 +110,10 @@ def main(seconds: float, mebibytes: int, pages: int) -> None:
         os.dup2(nothing, stream)
     logging.disable()
     warnings.simplefilter("ignore")
-    _forbid_core_dumps()
+    # A crash leaves no copy of a page on the disk.
+    _set("RLIMIT_CORE", 0)
     _limit_memory(mebibytes)
-    _serve(requests, answers, _Worker(seconds, mebibytes, pages).answer)
-
-
-def _serve(requests: BinaryIO, answers: BinaryIO, answer: Callable[[Head, bytes], tuple[Head, list[bytes]]]) -> None:
+    answer = _Worker(seconds, mebibytes, pages).answer
     while start := requests.read(LENGTHS.size):
         head_length, body_length = lengths_of(start)
         head = json.loads(requests.read(head_length))
@@ -141,19 +136,9 @@ def _resource() -> ModuleType | None:
 _RESOURCE = _resource()
 
 
-def _forbid_core_dumps() -> None:
-    """Has a crash leave no copy of a page on the disk."""
-    _set("RLIMIT_CORE", 0)
-
-
 def _limit_memory(mebibytes: int) -> None:
     """Lets this process take `mebibytes` more than it has now."""
     _set("RLIMIT_AS", _held(0) + mebibytes * MEBIBYTE)
-
-
-def _limit_processor_time(seconds: float) -> None:
-    """Ends this process after `seconds` more of work, should the server be gone that would end it otherwise."""
-    _set("RLIMIT_CPU", int(time.process_time() + seconds) + 2)
 
 
 def _resident() -> int:

@@ -211,14 +211,13 @@ def _group(text: str) -> str:
     return text if len(text) == 1 else f"{{{text}}}"
 
 
-def _both(parts: list[str]) -> str:
-    return f"{parts[0]}_{_group(parts[1])}" + "".join(f"^{_group(part)}" for part in parts[2:3])
-
-
 _STRUCTURES: dict[str, Callable[[list[str]], str]] = {
     "mfrac": lambda parts: f"\\frac{{{parts[0]}}}{{{parts[1]}}}",
     "mroot": lambda parts: f"\\sqrt[{parts[1]}]{{{parts[0]}}}",
     "msup": lambda parts: f"{parts[0]}^{_group(parts[1])}",
     "mover": lambda parts: f"{parts[0]}^{_group(parts[1])}",
-    **dict.fromkeys(("msub", "munder", "msubsup", "munderover"), _both),
+    **dict.fromkeys(
+        ("msub", "munder", "msubsup", "munderover"),
+        lambda parts: f"{parts[0]}_{_group(parts[1])}" + "".join(f"^{_group(part)}" for part in parts[2:3]),
+    ),
 }

@@ -43,7 +43,10 @@ _PARTS = ("p", "li", "dd", "td")
 
 def fill(texts: Texts) -> None:
     """Add to the content of a page what it lacks."""
-    _fill_lines(texts)
+    kept = {line for line, one in zip(texts.lines, texts.kept, strict=True) if one}
+    for number, line in enumerate(texts.lines):
+        if line in kept:
+            texts.kept[number] = 1
     texts.count()
     region = _region(texts)
     for part in _further_parts(texts, region):
@@ -54,13 +57,6 @@ def fill(texts: Texts) -> None:
     _fill_within(texts, region, between)
     _fill_introduction(texts, between[0])
     texts.count()
-
-
-def _fill_lines(texts: Texts) -> None:
-    kept = {line for line, one in zip(texts.lines, texts.kept, strict=True) if one}
-    for number, line in enumerate(texts.lines):
-        if line in kept:
-            texts.kept[number] = 1
 
 
 def _region(texts: Texts) -> HtmlElement:

@@ -66,13 +66,14 @@ class Inline:
         if tag in _SILENT:
             return ""
         if tag == "img":
-            return self._picture(element)
+            return self.picture(element, "") if squeeze(element.get("alt")) else ""
         if tag == "input":
             return self._box(element)
         if tag in _CODE:
             return self._code(element)
         if tag == "math":
-            return self._formula(element)
+            tex = tex_of(element)
+            return tex if self.plain or not tex else f"${tex}$"
         if tag == "a" and not self.plain:
             return self._link(element)
         inside = self.inside(element)
@@ -90,9 +91,6 @@ class Inline:
         for child in element:
             parts += self.element(child), self.text(child.tail)
         return "".join(parts)
-
-    def _picture(self, image: HtmlElement) -> str:
-        return self.picture(image, "") if squeeze(image.get("alt")) else ""
 
     def picture(self, image: HtmlElement, caption: str) -> str:
         """A picture: its caption, where it has one, stands as its title, or in place of a missing description."""
@@ -117,10 +115,6 @@ class Inline:
         fence = "`" * (longest + 1)
         room = " " if code[0] == "`" or code[-1] == "`" else ""
         return f"{fence}{room}{code}{room}{fence}"
-
-    def _formula(self, element: HtmlElement) -> str:
-        tex = tex_of(element)
-        return tex if self.plain or not tex else f"${tex}$"
 
     def _link(self, element: HtmlElement) -> str:
         within, self._linking = self._linking, True

@@ -30,7 +30,10 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
     for link in (link for part in parts for link in part.iter("a", "area")):
         url = absolute_url(base, link.get("href"))
         if url and urldefrag(url).url != here and not words.get(url):
-            words[url] = _words(link)
+            pictures = " ".join(image.get("alt") or "" for image in link.iter("img"))
+            names = (link.text_content(), link.get("aria-label"), link.get("alt"), link.get("title"), pictures)
+            text = next(filter(None, map(squeeze, names)), "")
+            words[url] = escape_label(text[:_LONGEST])
     lines = [f"- [{text or url}]({url})" for url, text in list(words.items())[:_MOST]]
     return "\n".join(lines), max(len(words) - _MOST, 0)
 
@@ -56,10 +59,3 @@ def _put(element: HtmlElement, name: str, url: str) -> None:
         element.set(name, url)
     elif name in element.attrib:
         del element.attrib[name]
-
-
-def _words(link: HtmlElement) -> str:
-    pictures = " ".join(image.get("alt") or "" for image in link.iter("img"))
-    names = (link.text_content(), link.get("aria-label"), link.get("alt"), link.get("title"), pictures)
-    text = next(filter(None, map(squeeze, names)), "")
-    return escape_label(text[:_LONGEST])

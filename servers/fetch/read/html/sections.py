@@ -1,6 +1,6 @@
 """A part of a page, by a CSS selector, the text of a heading, or the fragment of a URL."""
 
-from collections.abc import Iterator
+from itertools import takewhile
 from urllib.parse import unquote
 
 from cssselect import SelectorError
@@ -17,6 +17,7 @@ _MOST_HEADINGS = 20
 _MOST_ELEMENTS = 1_000
 _CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))
 """A heading is about what follows it within the nearest of these."""
+_NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"
 
 
 def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
@@ -80,27 +81,16 @@ def _at(target: HtmlElement) -> list[HtmlElement]:
     if target.tag == "script":
         return [target]
     if target.tag == "dt":
-        return [target, *_meaning(target)]
+        return [target, *takewhile(lambda after: after.tag == "dd", target.itersiblings())]
     if length(target) and target.tag in BLOCKS:
         first = next((one for one in target.iter(*HEADINGS)), None)
         # Some generators wrap a heading alone and give the wrapper the name.
         return [_under(first)] if first is not None and length(first) == length(target) else [target]
-    following = next((one for one in target.iter(*HEADINGS)), None) or _next_heading(target)
+    following = next((one for one in target.iter(*HEADINGS)), None) or next(iter(target.xpath(_NEXT_HEADINGS)), None)
     block = next((one for one in target.iterancestors() if one.tag in BLOCKS), target)
     if length(block) and block.tag not in _CONTAINERS and (length(target) or following is None):
         return [block]
     return [target if following is None else _under(following)]
-
-
-def _meaning(term: HtmlElement) -> Iterator[HtmlElement]:
-    for after in term.itersiblings():
-        if after.tag != "dd":
-            return
-        yield after
-
-
-def _next_heading(target: HtmlElement) -> HtmlElement | None:
-    return next((one for one in target.xpath("following::*[self::h1 or self::h2 or self::h3 or self::h4]")), None)
 
 
 def _under(heading: HtmlElement) -> HtmlElement:

@@ -35,13 +35,15 @@ class _Writer:
         self.writers: dict[str, Callable[[HtmlElement], list[str]]] = {
             **dict.fromkeys(HEADINGS, self._heading),
             **dict.fromkeys(_CODE, self._code),
-            **dict.fromkeys(_LISTS, self._list),
-            **dict.fromkeys(_SILENT, self._nothing),
+            **dict.fromkeys(
+                _LISTS, lambda element: self._items(list(element), element.tag, _number(element.get("start"), 1))
+            ),
+            **dict.fromkeys(_SILENT, lambda _: []),
             **dict.fromkeys(("dt", "summary"), self._term),
             "blockquote": self._quote,
             "dd": self._meaning,
             "figure": self._figure,
-            "hr": self._rule,
+            "hr": lambda _: [] if self.plain else ["---"],
             "li": lambda element: self._items([element], "ul", 1),
             "table": self._table,
         }
@@ -79,14 +81,15 @@ class _Writer:
         if tag in self.writers:
             return self.writers[tag](element)
         if tag == "a":
-            _link_first(element)
+            # Where a link goes around blocks, such as a card, let it go around the first text in them.
+            href = element.get("href")
+            inner = next((one for one in element.iter() if squeeze(one.text)), None) if href else None
+            if inner is not None:
+                link = fragment_fromstring("<a></a>")
+                link.set("href", href)
+                link.text, inner.text = inner.text, None
+                inner.insert(0, link)
         return self.blocks(element)
-
-    def _rule(self, _: HtmlElement) -> list[str]:
-        return [] if self.plain else ["---"]
-
-    def _nothing(self, _: HtmlElement) -> list[str]:
-        return []
 
     def _quote(self, element: HtmlElement) -> list[str]:
         blocks = self.blocks(element)
@@ -122,9 +125,6 @@ class _Writer:
             return [code] if code.strip() else []
         return [code_block(code, language(element))]
 
-    def _list(self, element: HtmlElement) -> list[str]:
-        return self._items(list(element), element.tag, _number(element.get("start"), 1))
-
     def _items(self, children: list[HtmlElement], kind: str, number: int) -> list[str]:
         items: list[str] = []
         for child in children:
@@ -152,17 +152,6 @@ class _Writer:
         return text if self.plain else text.replace("|", "\\|")
 
 
-def _link_first(element: HtmlElement) -> None:
-    """Where a link goes around blocks, such as a card, let it go around the first text in them."""
-    href = element.get("href")
-    inner = next((one for one in element.iter() if squeeze(one.text)), None) if href else None
-    if inner is not None:
-        link = fragment_fromstring("<a></a>")
-        link.set("href", href)
-        link.text, inner.text = inner.text, None
-        inner.insert(0, link)
-
-
 def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
     """The elements that stand in lines by their names, and hold blocks all the same."""
     around: set[HtmlElement] = set()
@@ -176,11 +165,10 @@ def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
 
 def _as_text(paragraph: str) -> str:
     """A paragraph whose lines do not begin as a block would."""
-    return "  \n".join(_AT_BEGINNING.sub(_kept, line) for line in paragraph.split("\n"))
-
-
-def _kept(found: re.Match[str]) -> str:
-    return f"{found[1]}\\" if found[1] else f"\\{found[0]}"
+    return "  \n".join(
+        _AT_BEGINNING.sub(lambda found: f"{found[1]}\\" if found[1] else f"\\{found[0]}", line)
+        for line in paragraph.split("\n")
+    )
 
 
 def _before(text: str, first: str, rest: str) -> str:
