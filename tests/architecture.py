@@ -91,9 +91,6 @@ LATE_IMPORTS: dict[str, str] = {
 UPWARDS: dict[tuple[str, str], str] = {}  # file and what it imports -> what takes the arrow away
 # Folder -> what stands in it and imports in a circle, types included -> what takes the circle away.
 CIRCLES: dict[str, dict[tuple[str, ...], str]] = {
-    "servers/common/sql/features": {("context", "insights"): "the engines become data, which the context is given"},
-    "servers/postgres": {("health", "query", "schema"): "the engines become data"},
-    "servers/sqlite": {("engine", "query", "schema"): "the engines become data"},
     "shared/extensions/tasks": {("hosted", "runner"): "a hosted call is given what of the runner it needs"},
     "shared/server": {
         (

@@ -19,14 +19,14 @@ from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import ResponseLimits, Statement, Written
 from servers.sqlite.engine.connection import Work
 from servers.sqlite.engine.database import Database
+from servers.sqlite.engine.entries import build_schema_sql
 from servers.sqlite.query import query as queries
 from servers.sqlite.query import rows
 from servers.sqlite.query.exporting import write_export
 from servers.sqlite.query.query import Answer
 from servers.sqlite.query.snapshots import Snapshots
-from servers.sqlite.query.values import decode_value
 from servers.sqlite.schema import overview, table
-from servers.sqlite.schema.entries import build_schema_sql
+from servers.sqlite.values import decode_value
 from servers.sqlite.write import execution, importing
 from servers.sqlite.write.backups import Backup, back_up
 from servers.sqlite.write.session import Session, write

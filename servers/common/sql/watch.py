@@ -7,7 +7,7 @@ a moment, and after a second at the latest.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Generic, TypeVar
 
 import anyio
@@ -84,6 +84,11 @@ class DatabaseWatch(ABC, Generic[W]):
         have changed. It must not wait."""
         self.on_wrote: Callable[[str], None] = ignore
         """Told the key of a database that this server itself has changed. It must not wait."""
+
+    @property
+    @abstractmethod
+    def health(self) -> Mapping[str, object]:
+        """How much is watched, and by what."""
 
     async def begin(self, uri: str) -> str:
         """Tells changes of what `uri` names from now on; the key under which it does.

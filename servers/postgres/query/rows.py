@@ -15,7 +15,7 @@ from servers.common.sql.uris import join_key, split_key
 from servers.postgres.catalog import Session
 from servers.postgres.engine.answers import encode_text
 from servers.postgres.engine.link import Ask
-from servers.postgres.query.paging import Filled, fill_page
+from servers.postgres.paging import Filled, fill_page
 from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.names import find_relation
 

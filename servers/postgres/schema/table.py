@@ -18,7 +18,7 @@ from servers.common.sql.schema.table import (
     TableRequest,
 )
 from servers.postgres.catalog import Session
-from servers.postgres.query.paging import fill_page
+from servers.postgres.paging import fill_page
 from servers.postgres.schema.columns import read_columns
 from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.indexes import read_foreign_keys, read_indexes, read_references

@@ -9,7 +9,7 @@ from servers.common.sql.database import Databases
 from servers.common.sql.uris import Target
 from servers.common.sql.watch import LISTING, DatabaseWatch
 from servers.postgres.commits import Commit
-from servers.postgres.uris import URIS
+from servers.postgres.dialect import POSTGRES
 from servers.postgres.watch.watched_database import Source, Watched
 
 
@@ -26,7 +26,7 @@ class Watch(DatabaseWatch[Watched]):
         *,
         triggers: Collection[str] = (),
     ) -> None:
-        super().__init__(URIS, databases, changed, listing)
+        super().__init__(POSTGRES.uris, databases, changed, listing)
         self._databases = databases
         self._tasks = tasks
         self._triggers = triggers
@@ -48,7 +48,7 @@ class Watch(DatabaseWatch[Watched]):
             return
         if database in self._watched:
             self._watched[database].wrote(commit)
-        self.on_wrote(URIS.format_database(database))
+        self.on_wrote(self._uris.format_database(database))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         watched = self._watched.get(name) or self._start(self._databases.get(name))
@@ -59,7 +59,7 @@ class Watch(DatabaseWatch[Watched]):
         return await self._databases.get(database).find_name(table)
 
     def _start(self, database: Source) -> Watched:
-        of_schema = {LISTING, URIS.format(Target(database.name))}
+        of_schema = {LISTING, self._uris.format(Target(database.name))}
         watched = Watched(database, of_schema, self._tell, database.name in self._triggers)
         watched.on_ways = self._tell_ways
         self._watched[database.name] = watched

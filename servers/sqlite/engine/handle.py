@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.deadline import StatementDeadline, Uninterruptible
+from servers.sqlite.engine.entries import suggest_names
 from servers.sqlite.engine.opening import GuardedConnection, OpenOptions, is_unrecovered, open_database, recover
 from servers.sqlite.errors import from_sqlite
-from servers.sqlite.schema.entries import suggest_names
 
 T = TypeVar("T")
 

@@ -1,1 +1,1 @@
-"""What clients see: tools, resources and a prompt."""
+"""What clients see of SQLite alone."""

@@ -11,7 +11,7 @@ from servers.common.sql.query.formats import ExportFile, ExportRequest
 from servers.common.sql.query.pages import Row, fetch
 from servers.common.sql.query.query import Query
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.query.values import encode_rows
+from servers.sqlite.values import encode_rows
 
 _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
 

@@ -17,9 +17,9 @@ from servers.common.sql.query.plan import Plan, PlanStep, make_plan
 from servers.common.sql.query.query import Query
 from servers.common.sql.texts import shorten
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
+from servers.sqlite.engine.entries import keeps_snapshots
 from servers.sqlite.engine.sql import replace_parameters
-from servers.sqlite.query.paging import fill_page, fill_row
-from servers.sqlite.schema.entries import keeps_snapshots
+from servers.sqlite.paging import fill_page, fill_row
 
 _STEPS = 500
 """Of a plan."""

@@ -17,10 +17,10 @@ from servers.common.sql.query.query import TableRows
 from servers.common.sql.schema.records import Entry
 from servers.common.sql.uris import join_key, split_key
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
+from servers.sqlite.engine.entries import get_entry, hold_snapshot
 from servers.sqlite.engine.sql import quote, select
-from servers.sqlite.query.paging import fill_page
+from servers.sqlite.paging import fill_page
 from servers.sqlite.schema.columns import read_columns
-from servers.sqlite.schema.entries import get_entry, hold_snapshot
 
 _LOOKED_AT = 10_000
 """Rows whose keys are compared with what was typed."""

@@ -13,9 +13,9 @@ from typing import Any
 from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
 from servers.common.sql.texts import shorten
 from servers.sqlite.engine.deadline import StatementDeadline
+from servers.sqlite.engine.entries import ask, select_unnameable
 from servers.sqlite.engine.sql import quote, select
-from servers.sqlite.query.values import encode_cells
-from servers.sqlite.schema.entries import ask, select_unnameable
+from servers.sqlite.values import encode_cells
 
 _ROWS = 100_000
 """The first so many rows are looked at."""

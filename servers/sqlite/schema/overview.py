@@ -8,8 +8,8 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
 from servers.common.sql.schema.records import TableColumn
 from servers.sqlite.engine.deadline import StatementDeadline
+from servers.sqlite.engine.entries import hold_snapshot, list_entries
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
-from servers.sqlite.schema.entries import hold_snapshot, list_entries
 
 _SHARE = 0.1
 """Of the seconds of the call, those in which columns are looked for."""

@@ -18,8 +18,9 @@ from servers.common.sql.schema.table import (
     TableRequest,
 )
 from servers.sqlite.engine.deadline import StatementDeadline
+from servers.sqlite.engine.entries import find_options, get_entry, hold_snapshot
 from servers.sqlite.engine.sql import select
-from servers.sqlite.query.paging import fill_page
+from servers.sqlite.paging import fill_page
 from servers.sqlite.schema.columns import (
     compute_statistics,
     read_columns,
@@ -28,7 +29,6 @@ from servers.sqlite.schema.columns import (
     read_row_estimates,
     read_triggers,
 )
-from servers.sqlite.schema.entries import find_options, get_entry, hold_snapshot
 
 
 def describe(

@@ -17,8 +17,8 @@ from servers.common.notices import Notices
 from servers.common.sql.database import Databases
 from servers.common.sql.file_events import watch_events
 from servers.common.sql.watch import DatabaseWatch
+from servers.sqlite.dialect import SQLITE
 from servers.sqlite.engine.database import Database
-from servers.sqlite.uris import URIS
 from servers.sqlite.watch.watched_database import UNSEEN, Watched, fold_name, read_fingerprint
 
 _BESIDE = ("", "-wal", "-journal")
@@ -35,7 +35,7 @@ class Watch(DatabaseWatch[Watched]):
         changed: Callable[[str], None],
         listing: Callable[[], None],
     ) -> None:
-        super().__init__(URIS, databases, changed, listing)
+        super().__init__(SQLITE.uris, databases, changed, listing)
         self._loop = asyncio.get_running_loop()
         self._databases = databases
         self._tasks = tasks
@@ -68,7 +68,7 @@ class Watch(DatabaseWatch[Watched]):
             return
         if database in self._watched:
             self._watched[database].wrote(tables, defines)
-        self.on_wrote(URIS.format_database(database))
+        self.on_wrote(self._uris.format_database(database))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         database = self._databases.get(name)

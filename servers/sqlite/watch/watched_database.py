@@ -21,9 +21,9 @@ import anyio
 from servers.common.sql import watch
 from servers.common.sql.errors import SqlError
 from servers.common.sql.uris import Target
+from servers.sqlite.dialect import SQLITE
 from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.uris import URIS
 
 _PATIENCE = 1.0
 """Seconds. What is known already must not wait long to be told."""
@@ -78,7 +78,7 @@ class Watched(watch.Watched):
     def __init__(self, database: Database, fingerprint: Fingerprint, tell: Callable[[str], None]) -> None:
         super().__init__(tell)
         self.database = database
-        self._of_schema = {watch.LISTING, URIS.format(Target(database.name))}
+        self._of_schema = {watch.LISTING, SQLITE.uris.format(Target(database.name))}
         self._fingerprint = fingerprint
         self._wrote: set[str] = set()
 

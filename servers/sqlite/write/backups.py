@@ -14,7 +14,7 @@ from typing import NamedTuple
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import fence
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
-from servers.sqlite.schema.entries import hold_snapshot, keeps_snapshots
+from servers.sqlite.engine.entries import hold_snapshot, keeps_snapshots
 from shared.program.files.atomic import rename, sync, sync_directory
 from shared.program.files.entries import create, entry_at
 

@@ -18,7 +18,7 @@ from servers.common.sql.query.query import Parameters
 from servers.common.sql.write.results import TableChange
 from servers.sqlite.engine.deadline import retry_locked
 from servers.sqlite.engine.sql import quote
-from servers.sqlite.query.values import encode_cells
+from servers.sqlite.values import encode_cells
 from servers.sqlite.write.session import Session
 
 _NAME = f"seen_{os.urandom(8).hex()}"

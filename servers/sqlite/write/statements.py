@@ -7,8 +7,8 @@ from contextlib import closing, nullcontext
 
 from servers.common.sql.query.pages import AnswerLimits, Page
 from servers.common.sql.write.results import Effect, Statement, reduce_limits
-from servers.sqlite.query.paging import fill_page
-from servers.sqlite.query.values import encode_cells
+from servers.sqlite.paging import fill_page
+from servers.sqlite.values import encode_cells
 from servers.sqlite.write.previews import Preview
 from servers.sqlite.write.session import Session
 

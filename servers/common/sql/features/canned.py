@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import anyio
 from anyio.abc import TaskStatus
@@ -15,7 +15,7 @@ from shared import Data, Opening
 from shared.errors import DeclarationError
 from shared.server.tools import RegisteredTool, ToolOptions, signed
 
-from ..canned import TYPES, Definition, FindParameters, QueryFiles, QueryParameter
+from ..canned import TYPES, Definition, QueryFiles, QueryParameter
 from ..database import Database
 from ..file_events import watch_events
 from ..query.query import Query
@@ -33,15 +33,7 @@ _SWEEP_SECONDS = 2.0
 _QUIET, _LONGEST = 0.1, 1.0
 
 
-class Dialect(NamedTuple):
-    """What canned queries of one kind of database have."""
-
-    find_parameters: FindParameters
-    app: str
-    """The page that shows their rows."""
-
-
-async def serve(opening: Opening, opened: Opened, dialect: Dialect, *, task_status: TaskStatus[None]) -> None:
+async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
     """Offers the queries of the operator's directory, as they are now and will be, until it is cancelled.
 
     It says with `task_status` that clients may come."""
@@ -49,7 +41,7 @@ async def serve(opening: Opening, opened: Opened, dialect: Dialect, *, task_stat
     if directory is None:
         task_status.started()
         return
-    canned = _Canned(opening, opened, directory, dialect)
+    canned = _Canned(opening, opened, directory)
     try:
         await canned.refresh()
         task_status.started()
@@ -63,12 +55,12 @@ async def serve(opening: Opening, opened: Opened, dialect: Dialect, *, task_stat
 class _Canned:
     """The queries on offer."""
 
-    def __init__(self, opening: Opening, opened: Opened, directory: Path, dialect: Dialect) -> None:
+    def __init__(self, opening: Opening, opened: Opened, directory: Path) -> None:
         self._opened = opened
         self._tools, self._changes = opening.features.tools, opening.changes
         self._built_in = frozenset(tool.name for tool in self._tools.all())
-        self._app = dialect.app
-        self._files = QueryFiles(directory, self._check, dialect.find_parameters)
+        self._app = opened.dialect.result_app
+        self._files = QueryFiles(directory, self._check, opened.dialect.find_parameters)
         self._offered: Mapping[str, Definition] = {}
         self.noticed = anyio.Event()
 

@@ -5,23 +5,22 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import anyio
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from shared import Context
 from shared.server.dispatch.thread_limiter import Turns
 
 from ..database import Database, Databases
+from ..dialect import Dialect
 from ..errors import SqlError
 from ..exports import Exports
+from ..insights import Memos
 from ..jobs import Job
 from ..query.pages import AnswerLimits
-from ..uris import Uris
-
-if TYPE_CHECKING:
-    from .insights import Memos
+from ..watch import DatabaseWatch
 
 _REPORT_EVERY = 0.5
 """Seconds between two reports of progress."""
@@ -32,6 +31,8 @@ T = TypeVar("T")
 # names are not known; whoever sends these is understood all the same.
 SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
 
+PARAMETERS = WithJsonSchema({"type": "array", "items": SCALAR})
+"""What is told of the parameters of one statement."""
 DatabaseArgument = Annotated[str | None, Field(description="its name, where there are several")]
 NO_PARAMETERS: Any = ()
 """An empty list, which pydantic would copy for each call."""
@@ -50,27 +51,16 @@ class Settings(Protocol):
     files: Path | None
     queries: Path | None
     confirm: bool
+    max_export: int
+    readers: int
+
+    @property
+    def writes(self) -> bool:
+        """Whether any database may be changed."""
 
     @property
     def unasked_rows(self) -> int | None:
         """How many rows may change without asking the user; None where nobody needs to be asked."""
-
-
-class Watch(Protocol):
-    """What tells of changes under keys."""
-
-    @property
-    def health(self) -> Mapping[str, object]:
-        """How much is watched, and by what."""
-
-    async def begin(self, uri: str) -> str:
-        """Tells changes of what `uri` names from now on; the key under which it does. Raises SqlError."""
-
-    async def begin_listing(self) -> None:
-        """Tells changes of the list of resources from now on."""
-
-    def end(self, key: str) -> None:
-        """No longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +68,13 @@ class Opened:
     """What one run of a server has open."""
 
     databases: Databases[Database]
-    watch: Watch
+    watch: DatabaseWatch[Any]
     exports: Exports
     settings: Settings
-    memos: "Memos"
+    memos: Memos
     turns: Mapping[str, tuple[Turns, Turns]]
     """Who may read each database, and who may change it."""
-    uris: Uris
-    logger: str
-    """Who speaks in log messages."""
+    dialect: Dialect
 
 
 Ctx = Context[Opened]
@@ -156,4 +144,4 @@ class _ReportingTurn(AbstractAsyncContextManager[None]):
         if isinstance(error, SqlError) and error.code == "busy":
             waited = f"{self._database.lock_seconds:g} s"
             text = f"the database {self._database.name!r} is locked by another process; waited {waited} for it"
-            await self._ctx.log("warning", text, self._ctx.state.logger)
+            await self._ctx.log("warning", text, self._ctx.state.dialect.name)

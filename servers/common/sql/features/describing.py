@@ -1,31 +1,74 @@
-"""What is in a database, as texts."""
+"""The tools that tell what is in a database."""
 
+from typing import Annotated
+
+from pydantic import Field
+
+from shared import Features
 from shared.extensions.apps import show, shows_apps
 
 from ..database import Database
+from ..dialect import Dialect
 from ..errors import SqlError
 from ..schema.lines import ByteBudget
 from ..schema.overview import DatabaseSummary, TablePage, describe_unreadable, format_overview, format_tables
 from ..schema.table import TableRequest, format_table
-from .context import Ctx, limit_answer, turn_to_read
+from .context import Ctx, DatabaseArgument, Opened, limit_answer, turn_to_read
+
+_TABLES = 1_000
+_OVERVIEW = 20_000
+"""Bytes of an overview."""
 
 
-async def list_tables(ctx: Ctx, limit: int, cursor: str | None, database: str | None) -> str:
-    """The tables and views of a database by name, `limit` at most. Raises SqlError."""
-    page = TablePage(cursor, min(limit, ctx.budget.entries), limit_answer(ctx, None).bytes)
-    source = ctx.state.databases.get(database)
-    async with turn_to_read(ctx, source):
-        return format_tables(await source.list_tables(page))
+def declare(dialect: Dialect) -> Features[Opened]:
+    """The tools, in the words of one kind of database."""
+    features = Features[Opened]()
+
+    @features.tool(title="List tables", read_only=True)
+    @dialect.fill_words
+    async def list_tables(
+        ctx: Ctx,
+        limit: Annotated[int, Field(ge=1, description="how many at most")] = _TABLES,
+        cursor: Annotated[str | None, Field(description="goes on after an answer that was cut")] = None,
+        database: DatabaseArgument = None,
+    ) -> str:
+        """List the tables and views by name, with their kind and{estimating}."""
+        page = TablePage(cursor, min(limit, ctx.budget.entries), limit_answer(ctx, None).bytes)
+        source = ctx.state.databases.get(database)
+        async with turn_to_read(ctx, source):
+            return format_tables(await source.list_tables(page))
+
+    @features.tool(title="Describe table", read_only=True)
+    @dialect.fill_words
+    async def describe_table(
+        ctx: Ctx,
+        table_name: Annotated[str, Field(description="of a table or view")],
+        sample: Annotated[int, Field(ge=0, le=100, description="how many rows to show, too")] = 0,
+        statistics: Annotated[bool, Field(description="of each column: nulls, distinct values, min, max")] = False,
+        database: DatabaseArgument = None,
+    ) -> str:
+        """Tell all about a table: {describing}."""
+        wanted = TableRequest(table_name, sample, statistics)
+        source = ctx.state.databases.get(database)
+        async with turn_to_read(ctx, source):
+            return format_table(await source.describe_table(wanted, limit_answer(ctx, None)))
+
+    @features.tool(title="Describe database", read_only=True, app=dialect.schema_app)
+    async def describe_database(
+        ctx: Ctx,
+        max_bytes: Annotated[int, Field(ge=2_000, description="how long the answer may be")] = _OVERVIEW,
+        database: DatabaseArgument = None,
+    ) -> str:
+        """Tell what is in a database, or in all: tables with columns, then foreign keys, then indexes, while they fit.
+
+        The place to begin.
+        """  # noqa: E501 - clients are told the line as it is
+        return await _describe_databases(ctx, max_bytes, database)
+
+    return features
 
 
-async def describe_table(ctx: Ctx, wanted: TableRequest, database: str | None) -> str:
-    """All about a table. Raises SqlError."""
-    source = ctx.state.databases.get(database)
-    async with turn_to_read(ctx, source):
-        return format_table(await source.describe_table(wanted, limit_answer(ctx, None)))
-
-
-async def describe_databases(ctx: Ctx, max_bytes: int, database: str | None) -> str:
+async def _describe_databases(ctx: Ctx, max_bytes: int, database: str | None) -> str:
     """What is in a database, or in all, in so many bytes. Raises SqlError where one alone can't be read."""
     databases = ctx.state.databases
     chosen = list(databases) if database is None else [databases.get(database)]

@@ -1,12 +1,15 @@
-"""All rows of a query as a file, which the client that had it made reads as a resource."""
+"""The tool that exports all rows of a query to a file, and the file as a resource for the client that had it made."""
 
 from codecs import getincrementaldecoder
 from functools import partial
+from typing import Annotated, Any
 
+from pydantic import Field
 from pydantic_core import to_json
 
 from shared import (
     BlobResourceContents,
+    Features,
     InvalidParams,
     ResourceLink,
     ResourceNotFound,
@@ -14,40 +17,68 @@ from shared import (
     TextResourceContents,
 )
 
-from ..database import Database
+from ..dialect import Dialect
 from ..errors import SqlError
 from ..exports import Export
 from ..query.formats import FormatName
 from ..query.query import Query
-from .context import Ctx, job_of, tell_progress, turn_to_read
+from .context import NO_PARAMETERS, PARAMETERS, Ctx, DatabaseArgument, Opened, job_of, tell_progress, turn_to_read
 
 _BESIDE = 1_000
 """Bytes of a result for what stands beside its text."""
 Contents = TextResourceContents | BlobResourceContents
+Bytes = Annotated[int | None, Field(ge=0)]
 
 
-async def export(ctx: Ctx, source: Database, query: Query, format_: FormatName) -> list[ResourceLink | TextContent]:
-    """Writes all rows of the query to a file, and gives a link to it. Raises SqlError."""
-    job = job_of(ctx)
-    async with turn_to_read(ctx, source):
-        make = partial(ctx.state.exports.make, source, query, format_, ctx.owner, job)
-        made = await tell_progress(ctx, job, make)
-    uri = format_uri(ctx, made)
-    rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
-    link = ResourceLink(
-        uri=uri,
-        name=f"{source.name}.{format_}",
-        description=rows,
-        mime_type=made.mime_type,
-        size=made.bytes,
-    )
-    text = f"{rows}, {made.bytes} bytes: {uri}, in parts {uri}?offset=0&length=100000"
-    return [link, TextContent(text=text)]
+def declare(dialect: Dialect) -> Features[Opened]:
+    """The tool and the resources, in the words of one kind of database."""
+    features = Features[Opened]()
+
+    @features.tool(title="Export", read_only=True, task="optional")
+    async def export(
+        ctx: Ctx,
+        query: Annotated[str, Field(description=dialect.query)],
+        parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, Field(description=dialect.parameters)] = (
+            NO_PARAMETERS
+        ),
+        format: FormatName = "csv",
+        database: DatabaseArgument = None,
+    ) -> list[ResourceLink | TextContent]:
+        """Write all rows of a query to a file, for results too large for an answer. Gives a link to read it by.
+
+        In json and jsonl rows are arrays, as in the answers of read_query.
+        """
+        source, job = ctx.state.databases.get(database), job_of(ctx)
+        bound = Query(query, source.bind(parameters))
+        async with turn_to_read(ctx, source):
+            make = partial(ctx.state.exports.make, source, bound, format, ctx.owner, job)
+            made = await tell_progress(ctx, job, make)
+        uri = format_uri(ctx, made)
+        rows = f"{made.rows} row{'' if made.rows == 1 else 's'}"
+        link = ResourceLink(
+            uri=uri,
+            name=f"{source.name}.{format}",
+            description=rows,
+            mime_type=made.mime_type,
+            size=made.bytes,
+        )
+        text = f"{rows}, {made.bytes} bytes: {uri}, in parts {uri}?offset=0&length=100000"
+        return [link, TextContent(text=text)]
+
+    uri = f"{dialect.name}-export:///{{name}}{{?offset,length}}"
+
+    @features.resource(uri, name="export", title="The rows of a query as a file")
+    async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes = None) -> Contents:
+        """A file that the tool export made; with offset or length in bytes, a part of it. A part of text ends with a
+        whole character; its URI says how long it is."""
+        return await read(ctx, name, offset, length)
+
+    return features
 
 
 def format_uri(ctx: Ctx, export: Export) -> str:
     """Where it is read."""
-    return f"{ctx.state.uris.scheme}-export:///{export.name}"
+    return f"{ctx.state.dialect.name}-export:///{export.name}"
 
 
 async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> Contents:
@@ -64,7 +95,7 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
         most = budget // 2 if length is None else min(length, budget // 2)
         data = await ctx.state.exports.read(export, first, most)
     except SqlError as error:
-        raise ResourceNotFound(f"{ctx.state.uris.scheme}-export:///{name}", f"{error.code}: {error}") from None
+        raise ResourceNotFound(f"{ctx.state.dialect.name}-export:///{name}", f"{error.code}: {error}") from None
     text = _decode(data, ends=first + len(data) >= export.bytes)
     if text:
         data = text.encode()

@@ -1,18 +1,35 @@
-"""What a query gives in both forms: the same arrays of JSON, as data and as lines of a text."""
+"""The tools that query a database, and tell how a query would be run.
+
+What a query gives is told in both forms: the same arrays of JSON, as data and as lines of a text.
+"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
-from shared import Data
+from shared import Data, Features
 
 from ..database import Database
+from ..dialect import Dialect
 from ..errors import SqlError
 from ..query.plan import format_plan
-from ..query.query import Found, Query
+from ..query.query import Found, Parameters, Query
 from ..texts import NOTE, fence, format_row
-from .context import Ctx, job_of, limit_answer, turn_to_read, turn_to_write
+from .context import (
+    NO_PARAMETERS,
+    PARAMETERS,
+    Ctx,
+    CursorArgument,
+    DatabaseArgument,
+    MaxRowsArgument,
+    Opened,
+    job_of,
+    limit_answer,
+    turn_to_read,
+    turn_to_write,
+)
 
 
 class QueryResult(TypedDict):
@@ -30,6 +47,66 @@ class QueryResult(TypedDict):
     types: Sequence[str]
     """What the values of each column are, in the database's words."""
     rows: list[list[Any]]
+
+
+def declare_read_query(dialect: Dialect) -> Features[Opened]:
+    """The tool that queries a database."""
+    features = Features[Opened]()
+
+    def read_at_once(
+        ctx: Ctx,
+        query: str,
+        parameters: Parameters,
+        max_rows: int | None,
+        cursor: str | None,
+        database: str | None,
+    ) -> Data[QueryResult] | None:
+        source = ctx.state.databases.get(database)
+        return answer_at_once(ctx, source, Query(query, source.bind(parameters)), max_rows, cursor)
+
+    at_once = read_at_once if dialect.reads_at_once else None
+
+    @features.tool(title="Read query", read_only=True, task="optional", app=dialect.result_app, at_once=at_once)
+    @dialect.fill_words
+    async def read_query(
+        ctx: Ctx,
+        query: Annotated[str, Field(description=dialect.query)],
+        parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, Field(description=dialect.parameters)] = (
+            NO_PARAMETERS
+        ),
+        max_rows: MaxRowsArgument = None,
+        cursor: CursorArgument = None,
+        database: DatabaseArgument = None,
+    ) -> Data[QueryResult]:
+        """Run a statement that reads: {reading}. It can't change anything.
+
+        Rows are arrays. A value that JSON can't hold exactly is an object with its type; so are long ones, which are cut.
+        """  # noqa: E501 - clients are told the line as it is
+        source = ctx.state.databases.get(database)
+        return await answer_query(ctx, source, Query(query, source.bind(parameters)), max_rows, cursor)
+
+    return features
+
+
+def declare_explain_query(dialect: Dialect) -> Features[Opened]:
+    """The tool that tells how a query would be run."""
+    features = Features[Opened]()
+
+    @features.tool(title="Explain query", read_only=True)
+    @dialect.fill_words
+    async def explain_query(
+        ctx: Ctx,
+        query: Annotated[str, Field(description=dialect.query)],
+        parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, Field(description=dialect.parameters)] = (
+            NO_PARAMETERS
+        ),
+        database: DatabaseArgument = None,
+    ) -> str:
+        """{explaining}"""
+        source = ctx.state.databases.get(database)
+        return await explain(ctx, source, Query(query, source.bind(parameters)))
+
+    return features
 
 
 def answer_at_once(
@@ -54,7 +131,7 @@ async def answer_query(
     count = len(result["rows"])
     if result["truncated"] and (max_rows is None or count < max_rows):
         await ctx.log(
-            "info", f"a result of the database {source.name!r} was cut: {count:,} rows shown", ctx.state.logger
+            "info", f"a result of the database {source.name!r} was cut: {count:,} rows shown", ctx.state.dialect.name
         )
     return _both_forms(result)
 

@@ -1,4 +1,6 @@
-"""Changes: asked for where the operator wants that, made in one transaction, and told in both forms."""
+"""The tools that change databases: the user is asked where the operator wants that, what is done is done in one
+transaction, and told in both forms.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -7,9 +9,10 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
-from shared import Data
+from shared import Data, Features
 
 from ..database import Database
+from ..dialect import Dialect
 from ..errors import SqlError
 from ..jobs import Job
 from ..query.query import Parameters
@@ -18,7 +21,18 @@ from ..write.consent import Consent, Figures
 from ..write.csvs import CsvFormat, open_file, open_text
 from ..write.imports import Import, format_import
 from ..write.results import ResponseLimits, Statement, WriteResult
-from .context import SCALAR, Ctx, job_of, limit_answer, tell_progress, turn_to_write
+from .context import (
+    NO_PARAMETERS,
+    SCALAR,
+    Ctx,
+    DatabaseArgument,
+    Opened,
+    Settings,
+    job_of,
+    limit_answer,
+    tell_progress,
+    turn_to_write,
+)
 
 T = TypeVar("T")
 Act = Callable[[Consent, Job], Awaitable[T | Figures]]
@@ -39,7 +53,60 @@ _SHOWN = 1_000
 """Characters of SQL that a question shows."""
 
 
-async def write(
+def declare(dialect: Dialect) -> Features[Opened]:
+    """The tools, in the words of one kind of database. They are there where a database may be changed."""
+    features = Features[Opened]()
+
+    def check_writable(settings: Settings) -> str | None:
+        return None if settings.writes else f"read_only: {dialect.read_only}"
+
+    @features.tool(title="Write query", unavailable=check_writable, task="optional")
+    async def write_query(
+        ctx: Ctx,
+        query: OneOrSeveral,
+        parameters: OfEach = NO_PARAMETERS,
+        dry_run: Annotated[bool, Field(description="show what would change, and change nothing")] = False,
+        max_rows: Annotated[int | None, Field(ge=1, description="rows at most, of SELECT and RETURNING")] = None,
+        database: DatabaseArgument = None,
+    ) -> Data[WriteResult]:
+        """Run statements that change data or the schema, in one transaction: all is committed, or nothing."""
+        return await _write_query(ctx, ctx.state.databases.get(database), query, parameters, dry_run, max_rows)
+
+    @features.tool(title="Create table", unavailable=check_writable, destructive=False)
+    async def create_table(
+        ctx: Ctx,
+        query: Annotated[str, Field(description="one CREATE TABLE statement")],
+        database: DatabaseArgument = None,
+    ) -> str:
+        """Make a table with CREATE TABLE, and do nothing else; write_query makes all the rest of a schema."""
+        source = ctx.state.databases.get(database)
+        done = await execute_statements(ctx, source, [Statement(query)], only_tables=True)
+        return done.text
+
+    @features.tool(title="Import CSV", unavailable=check_writable, destructive=False, task="optional")
+    @dialect.fill_words
+    async def import_csv(
+        ctx: Ctx,
+        table: Annotated[str, Field(description="where the rows go; made where it is not there")],
+        csv: Annotated[str | None, Field(description="the CSV itself")] = None,
+        file: Annotated[
+            str | None, Field(description="instead of csv: name of a file in the operator's directory")
+        ] = None,
+        delimiter: Annotated[str, Field(pattern=r'^[^"\r\n]$')] = ",",
+        header: Annotated[bool, Field(description="whether the first row names the columns")] = True,
+        database: DatabaseArgument = None,
+    ) -> str:
+        """Put the rows of a CSV into a table, all or none; makes the table where there is none. Empty fields are NULL.
+
+        In a new table {numbers} are only what comes back as it is written; 007, 1.50 and 1e5 stay {text}.
+        """  # noqa: E501 - clients are told the line as it is
+        form = CsvFormat(delimiter, header, ctx.state.settings.max_value)
+        return await _import_csv(ctx, ctx.state.databases.get(database), table, (csv, file), form)
+
+    return features
+
+
+async def _write_query(
     ctx: Ctx,
     source: Database,
     query: str | list[str],
@@ -47,7 +114,6 @@ async def write(
     dry_run: bool,
     max_rows: int | None,
 ) -> Data[WriteResult]:
-    """What the statements did, or would do. Raises SqlError."""
     statements = _make_statements(source, query, parameters)
     if not dry_run:
         return await execute_statements(ctx, source, statements, max_rows)
@@ -75,10 +141,9 @@ async def execute_statements(
     return Data(done.value, done.text)
 
 
-async def import_csv(
+async def _import_csv(
     ctx: Ctx, source: Database, table: str, given: tuple[str | None, str | None], form: CsvFormat
 ) -> str:
-    """How many rows a CSV, or the file of that name, had for a table. Raises SqlError."""
     csv, file = given
     if csv is not None and file is None:
         what, text = f"import a CSV into {table}", open_text(csv)

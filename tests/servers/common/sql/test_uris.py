@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.common.sql.uris import INSIGHTS, Target, join_key, split_key
-from servers.sqlite.uris import URIS
+from servers.sqlite.dialect import SQLITE
 
 names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
 keys = st.lists(names | st.just(""), min_size=1, max_size=3).map(join_key).filter(bool)
@@ -16,8 +16,8 @@ def test_s6_any_name_comes_back_from_its_uri_which_holds_nothing_but_what_a_uri_
     database: str, rest: tuple[str, str | None] | None
 ) -> None:
     named = Target(database, *(rest or ()))
-    uri = URIS.format(named)
-    assert URIS.parse(uri) == named
+    uri = SQLITE.uris.format(named)
+    assert SQLITE.uris.parse(uri) == named
     assert uri.isascii()
     assert not set(uri) & set(" \"<>\\^`{|}#?'[]")
 
@@ -31,21 +31,21 @@ def test_the_values_of_a_key_come_back(parts: list[str]) -> None:
 @settings(max_examples=30)
 @given(st.from_regex(r"[^/?#]+/[^/?#]+(/.+)?", fullmatch=True))
 def test_whatever_is_written_is_parsed_to_what_has_one_uri(path: str) -> None:
-    found = URIS.parse(f"sqlite:///{path}")
+    found = SQLITE.uris.parse(f"sqlite:///{path}")
     assert found is not None
-    assert URIS.parse(URIS.format(found)) == found
+    assert SQLITE.uris.parse(SQLITE.uris.format(found)) == found
 
 
 def test_a_table_called_schema_is_not_the_schema() -> None:
-    assert URIS.parse("sqlite:///data/schema") == Target("data")
-    assert URIS.parse(URIS.format(Target("data", "schema"))) == Target("data", "schema")
+    assert SQLITE.uris.parse("sqlite:///data/schema") == Target("data")
+    assert SQLITE.uris.parse(SQLITE.uris.format(Target("data", "schema"))) == Target("data", "schema")
 
 
 def test_equal_uris_are_written_one_way() -> None:
-    assert URIS.parse("sqlite:///data/t/a/b,c%20d") == URIS.parse("sqlite:///data/%74/a%2Fb,c d")
-    assert URIS.format(Target("data", "a/b", "1,2")) == "sqlite:///data/a%2Fb/1,2"
+    assert SQLITE.uris.parse("sqlite:///data/t/a/b,c%20d") == SQLITE.uris.parse("sqlite:///data/%74/a%2Fb,c d")
+    assert SQLITE.uris.format(Target("data", "a/b", "1,2")) == "sqlite:///data/a%2Fb/1,2"
 
 
 def test_other_uris_name_nothing() -> None:
     others = [INSIGHTS, "sqlite:///", "sqlite:///data", "sqlite://data/t", "file:///data/t", ""]
-    assert [uri for uri in others if URIS.parse(uri) is not None] == []
+    assert [uri for uri in others if SQLITE.uris.parse(uri) is not None] == []

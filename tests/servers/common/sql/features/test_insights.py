@@ -3,7 +3,7 @@
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.features.insights import Insights, Memos
+from servers.common.sql.insights import Insights, Memos
 
 
 def test_without_insights_the_memo_says_how_to_add_some() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from servers.common.sql.query.formats import ExportFile, ExportRequest, FormatName
 from servers.sqlite.query.exporting import Codec
-from servers.sqlite.query.values import decode_value
+from servers.sqlite.values import decode_value
 
 Written = Callable[..., bytes]
 INVALID = b"\xff".decode("utf-8", "surrogateescape")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder, Row, fetch, find_room, measure
-from servers.sqlite.query.values import encode_row, encode_rows, find_types, type_of
+from servers.sqlite.values import encode_row, encode_rows, find_types, type_of
 
 
 def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -> tuple[Page, list[Row]]:

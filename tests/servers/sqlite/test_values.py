@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import format_row
-from servers.sqlite.query.values import decode_value, encode_cells, encode_row
+from servers.sqlite.values import decode_value, encode_cells, encode_row
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

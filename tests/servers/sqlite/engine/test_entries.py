@@ -10,7 +10,7 @@ import pytest
 from servers.common.sql.errors import SqlError
 from servers.common.sql.schema.records import Entry
 from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.schema.entries import (
+from servers.sqlite.engine.entries import (
     build_schema_sql,
     find_options,
     get_entry,

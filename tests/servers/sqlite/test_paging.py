@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.texts import format_row
-from servers.sqlite.query.paging import fill_page, fill_row
+from servers.sqlite.paging import fill_page, fill_row
 
 CELLS = st.one_of(st.none(), st.integers(-1_000, 1_000), st.text(max_size=200), st.binary(max_size=200))
 

@@ -1,0 +1,62 @@
+"""What clients have found out and want to keep for as long as the server runs.
+
+Each principal has a memo of its own; whom nobody authenticated share one.
+"""
+
+from collections import OrderedDict, deque
+
+from .errors import SqlError
+
+_MOST = 1_000
+_MEMOS = 100
+"""Those that were used last are kept."""
+_BYTES = 200_000
+
+
+class Insights:
+    """Insights in the order in which they came. The oldest go when there are too many."""
+
+    def __init__(self) -> None:
+        self._kept: deque[str] = deque()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def append(self, insight: str) -> int:
+        """Keeps it; how many old ones went. Raises SqlError `too_large`."""
+        size = _measure(insight)
+        if size > _BYTES // 10:
+            raise SqlError("too_large", f"the insight has {size} bytes; the limit is {_BYTES // 10}")
+        self._kept.append(insight)
+        self._size += size
+        gone = 0
+        while len(self._kept) > _MOST or self._size > _BYTES:
+            self._size -= _measure(self._kept.popleft())
+            gone += 1
+        return gone
+
+    def memo(self) -> str:
+        """All of them, as a list in Markdown."""
+        if not self._kept:
+            return "No insights yet. The tool append_insight adds them."
+        return "\n".join("- " + "\n  ".join(one.splitlines()) for one in self._kept)
+
+
+class Memos:
+    """The insights of each principal, by its key."""
+
+    def __init__(self) -> None:
+        self._by_owner: OrderedDict[str, Insights] = OrderedDict()
+
+    def of(self, owner: str) -> Insights:
+        """Those of one principal."""
+        insights = self._by_owner.setdefault(owner, Insights())
+        self._by_owner.move_to_end(owner)
+        if len(self._by_owner) > _MEMOS:
+            self._by_owner.popitem(last=False)
+        return insights
+
+
+def _measure(insight: str) -> int:
+    return len(insight.encode())

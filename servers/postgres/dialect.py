@@ -1,0 +1,22 @@
+"""What clients are told of PostgreSQL in other words than of other databases."""
+
+from servers.common.sql.dialect import Dialect
+from servers.common.sql.uris import Uris
+from servers.postgres.engine.statement_text import find_parameters
+
+POSTGRES = Dialect(
+    uris=Uris("postgres"),
+    title="PostgreSQL",
+    find_parameters=find_parameters,
+    parameters="values for $1, $2 and so on, in order; write NULL into the statement",
+    read_only="this server was started without --allow-write, and without a database with :rw",
+    words={
+        "reading": "SELECT, WITH, VALUES, TABLE, EXPLAIN, SHOW",
+        "estimating": " about how many rows",
+        "describing": "columns, keys, checks, indexes, triggers, partitions, comments",
+        "scripting": "SQL that makes the types, tables, indexes, views and triggers again.",
+        "key": "",
+        "numbers": "bigint and numeric",
+        "text": "text",
+    },
+)

@@ -1,0 +1,54 @@
+"""The tools that tell how a query would be run, or measure it, and how a database is."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from servers.common.sql.features.context import (
+    NO_PARAMETERS,
+    PARAMETERS,
+    Ctx,
+    DatabaseArgument,
+    Opened,
+    limit_answer,
+    turn_to_read,
+)
+from servers.common.sql.features.reading import explain
+from servers.common.sql.query.plan import format_plan
+from servers.common.sql.query.query import Query
+from shared import Features
+
+from ..database import PostgresDatabase
+from ..dialect import POSTGRES
+
+features = Features[Opened]()
+
+
+@features.tool(title="Explain query", read_only=True)
+async def explain_query(
+    ctx: Ctx,
+    query: Annotated[str, Field(description=POSTGRES.query)],
+    parameters: Annotated[list[Any] | dict[str, Any], PARAMETERS, Field(description=POSTGRES.parameters)] = (
+        NO_PARAMETERS
+    ),
+    analyze: Annotated[bool, Field(description="run it, too, and measure; only what reads")] = False,
+    database: DatabaseArgument = None,
+) -> str:
+    """Tell how PostgreSQL would run a statement: the plan as a tree, which tables are read whole, and what an index
+    would do."""
+    source = ctx.state.databases.get(database)
+    asked = Query(query, source.bind(parameters))
+    if not analyze:
+        return await explain(ctx, source, asked)
+    assert isinstance(source, PostgresDatabase)
+    async with turn_to_read(ctx, source):
+        return format_plan(await source.analyze(asked, limit_answer(ctx, None).bytes))
+
+
+@features.tool(title="Check health", read_only=True)
+async def check_health(ctx: Ctx, database: DatabaseArgument = None) -> str:
+    """Tell how a database is: connections, locks, old transactions, vacuum, indexes, replication, slow statements."""
+    source = ctx.state.databases.get(database)
+    assert isinstance(source, PostgresDatabase)
+    async with turn_to_read(ctx, source):
+        return await source.check_health()

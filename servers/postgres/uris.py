@@ -1,5 +1,0 @@
-"""The URIs of this server."""
-
-from servers.common.sql.uris import Uris
-
-URIS = Uris("postgres")

@@ -1,0 +1,25 @@
+"""What clients are told of SQLite in other words than of other databases."""
+
+from servers.common.sql.dialect import Dialect
+from servers.common.sql.uris import Uris
+from servers.sqlite.engine.sql import find_parameters
+
+SQLITE = Dialect(
+    uris=Uris("sqlite"),
+    title="SQLite",
+    find_parameters=find_parameters,
+    parameters="values for ?, in order; write NULL and blobs into the statement",
+    read_only="this server was started without --allow-write, and without --db NAME=PATH:rw",
+    words={
+        "reading": "SELECT, WITH, VALUES, EXPLAIN, PRAGMA that tells",
+        "estimating": ", after ANALYZE, about how many rows",
+        "describing": "columns, keys, indexes, triggers, its CREATE statement with the checks",
+        "explaining": "Tell how SQLite would run a statement, without running it: the query plan as a tree, and "
+        "which tables are read\nwhole.",
+        "scripting": "The SQL that made the tables, indexes, views and triggers.",
+        "key": ", or the rowid where there is none",
+        "numbers": "INTEGER and REAL",
+        "text": "TEXT",
+    },
+    reads_at_once=True,
+)

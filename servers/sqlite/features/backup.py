@@ -1,0 +1,37 @@
+"""The tool that backs databases up."""
+
+from functools import partial
+
+from servers.common.sql.features.context import (
+    Ctx,
+    DatabaseArgument,
+    Opened,
+    job_of,
+    tell_progress,
+    turn_to_read,
+)
+from servers.common.sql.features.writing import require_files
+from shared import Features
+
+from ..database import SqliteDatabase
+from ..settings import Settings
+from ..write.backups import format_backup
+
+features = Features[Opened]()
+
+
+def _check_files(settings: Settings) -> str | None:
+    return "no_files: this server was started without --files" if settings.files is None else None
+
+
+@features.tool(title="Back up", unavailable=_check_files, destructive=False, task="optional")
+async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
+    """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
+    source = ctx.state.databases.get(database)
+    assert isinstance(source, SqliteDatabase)
+    directory = require_files(ctx)
+    if ctx.settings.confirm:
+        await ctx.confirm(f"Back up {source.name} to a new file in the directory of files?")
+    job = job_of(ctx)
+    async with turn_to_read(ctx, source):
+        return format_backup(await tell_progress(ctx, job, partial(source.back_up, directory, job)))
