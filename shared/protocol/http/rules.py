@@ -39,6 +39,8 @@ __all__ = [
     "check_accept",
     "check_content",
     "check_handshake_body",
+    "check_post",
+    "check_session_message",
     "check_single",
     "check_version_header",
     "dialect_form",
@@ -51,6 +53,7 @@ __all__ = [
     "may_be_dialect",
     "read_event_id",
     "read_headers",
+    "read_session_id",
     "refuse",
     "refused_with",
     "request_ids",
@@ -275,6 +278,13 @@ def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
     return is_answerable and check_content(headers) is None
 
 
+def check_post(headers: Headers, *, dialects: bool) -> tuple[Refusal | None, bool]:
+    """What the specification answers to the headers of a POST that has no body yet, and whether its body may be in
+    one of the `dialects`, whose requests are served in spite of that."""
+    refusal = check_accept(headers, JSON, EVENT_STREAM) or check_content(headers)
+    return refusal, dialects and may_be_dialect(headers, refusal)
+
+
 def dialect_form(headers: Headers) -> str | None:
     """The only media type in which a dialect's request is answered: JSON, unless the client asks for a stream by its
     name. None where it asks for both (document 000, 4.2)."""
@@ -348,6 +358,15 @@ def is_session_id(text: str) -> bool:
     return re.fullmatch(r"[\x21-\x7e]{1,256}", text) is not None
 
 
+def read_session_id(headers: Headers) -> str | Refusal:
+    """The session that a request names; 400 where it names none, or repeats a header of MCP."""
+    refusal = check_single(headers, all_of_them=True)
+    if refusal is not None:
+        return refusal
+    sent = headers.get(SESSION_ID)
+    return refuse(400, "the Mcp-Session-Id header is required") if sent is None else sent
+
+
 def read_event_id(text: str) -> tuple[str, int] | None:
     """The stream and the number that an event's id names; None where it names nothing."""
     match = re.fullmatch(r"([0-9a-f]{1,64})_([0-9]{1,15})", text, re.ASCII)
@@ -367,6 +386,11 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
             faults = [one.failure for one in messages if isinstance(one, Malformed)]
             return Refusal(400, faults[0]) if faults else None
     return None
+
+
+def check_session_message(headers: Headers, message: Message, version: Version | None) -> Refusal | None:
+    """400 for what a session that speaks `version` can't take, by its version header and by its body."""
+    return check_version_header(headers, version) or check_handshake_body(message, version)
 
 
 def request_ids(message: Message) -> tuple[RequestId, ...]:

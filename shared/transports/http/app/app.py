@@ -7,10 +7,9 @@ Pages of an allowed origin get the CORS headers without which browsers keep the 
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -31,9 +30,7 @@ from ....protocol.http.rules import (
     Headers,
     HttpRequest,
     Refusal,
-    accepts_gzip,
     check_single,
-    limit_exceeded,
     read_headers,
     refuse,
 )
@@ -42,13 +39,13 @@ from ....telemetry.audit import Arrival, Audit, arrival
 from ....telemetry.request_spans import traced
 from ....telemetry.siblings import Siblings
 from ....tracing.trace_context import TRACEPARENT, TRACESTATE, current, read_trace_context
-from ..limits.client_shares import client_name
 from ..limits.endpoint_limits import EndpointLimits
-from ..limits.failed_logins import TOO_MANY_REQUESTS, Attempts
+from ..limits.failed_logins import Attempts
 from ..limits.rate_limits import Allowances
 from ..listener import BACKLOG
-from ..streamable.reply import Http, Reply
+from ..streamable.reply import Reply
 from .access_log import SENDER, address_of, session_digest
+from .admission import RESOURCE, Admission, Nowhere
 from .cards import Cards
 from .mount import Mount
 from .oauth_metadata import Issuers, Protection
@@ -69,13 +66,8 @@ _CORS: dict[str, Any] = {
     "expose_headers": _EXPOSED,
 }
 _PROBED = frozenset({HEALTH, READY, METRICS})
-_RESOURCE = "mcp.resource"
-"""Where it says what a token has to be for."""
-
 _LISTENER = "http"
 """What is written down as the server where none is meant."""
-
-_UNWRITTEN = refuse(503, "the audit log can't be written, so no work is taken on; try again later", Retry_After="5")
 
 Front = Callable[[Request], Awaitable[Response]]
 """Answers at `/` whoever is let in by host and origin, also without a token: what it says has to be for everybody."""
@@ -143,7 +135,9 @@ class HttpApp:
         self._authenticator: Authenticator = options.authenticator or StaticTokens(options.tokens)
         self._protection = None if options.issuers is None else Protection(self.mounts, options.issuers)
         self._is_open_to_all = isinstance(self._authenticator, StaticTokens) and not self._authenticator
-        self._cards = self._make_cards(options)
+        # Whoever logs in at an issuer needs no token of the operator.
+        asks_for_token = not self._is_open_to_all and options.issuers is None
+        self._cards = Cards(self.mounts, options.public_url, asks_for_token=asks_for_token) if options.cards else None
         self._open = frozenset[str]().union(
             *(one.paths for one in (self._protection, self._cards) if one is not None)
         )
@@ -155,8 +149,11 @@ class HttpApp:
                 mount.keep_records(audit)
         self._notes_arrival = audit is not None or options.telemetry is not None
         if options.telemetry is not None:
-            self._send_to(options.telemetry)
-        self._gates = {path: _Gate(mount) for mount in self.mounts for path in mount.paths}
+            for mount in self.mounts:
+                mount.extensions.append(traced(mount.name, over_http=True))
+            counted = {mount.name: mount.metrics for mount in self.mounts}
+            options.telemetry.watch(counted, lambda: [mount.figures() for mount in self.mounts])
+        self._admissions = {path: Admission(mount) for mount in self.mounts for path in mount.paths}
         routes = self._routes(options, front)
         # Other origins have been refused by then. A preflight carries no token, so this comes before the gate.
         cors = Middleware(CORSMiddleware, **_CORS)
@@ -167,7 +164,7 @@ class HttpApp:
             lifespan=self._living,
         )
         self._rest.router.redirect_slashes = False
-        self._nowhere = self._rest.router.default = _Nowhere([mount.path for mount in self.mounts])
+        self._nowhere = self._rest.router.default = Nowhere([mount.path for mount in self.mounts])
         self._pages = {*_PROBED, STATE, *self._known_to_all}
 
     def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
@@ -175,7 +172,7 @@ class HttpApp:
         probes = Probes(self.mounts, is_exposed=is_exposed, siblings=options.siblings)
         fronts = [] if front is None else [Route("/", front, methods=["GET"])]
         return [
-            *(Route(path, gate) for path, gate in self._gates.items()),
+            *(Route(path, admission) for path, admission in self._admissions.items()),
             *(() if self._protection is None else self._protection.routes()),
             *(() if self._cards is None else self._cards.routes()),
             Route(HEALTH, self._admitted(probes.health), methods=["GET"]),
@@ -184,17 +181,6 @@ class HttpApp:
             Route(STATE, self._admitted(probes.state), methods=["GET"]),
             *fronts,
         ]
-
-    def _make_cards(self, options: HttpOptions) -> Cards | None:
-        # Whoever logs in at an issuer needs no token of the operator.
-        asks_for_token = not self._is_open_to_all and options.issuers is None
-        return Cards(self.mounts, options.public_url, asks_for_token=asks_for_token) if options.cards else None
-
-    def _send_to(self, telemetry: "Telemetry") -> None:
-        for mount in self.mounts:
-            mount.extensions.append(traced(mount.name, over_http=True))
-        counted = {mount.name: mount.metrics for mount in self.mounts}
-        telemetry.watch(counted, lambda: [mount.figures() for mount in self.mounts])
 
     def stop(self) -> None:
         """Takes no more requests; what is under way is finished."""
@@ -205,32 +191,34 @@ class HttpApp:
         """Serves one request, or the life of the application."""
         if scope["type"] == "http":
             headers = read_headers(scope["headers"])
-            gate = self._gates.get(scope["path"])
+            admission = self._admissions.get(scope["path"])
             # Also where there is none: a request that was sent ahead begins in the task of the one before it.
             parent = headers.get(TRACEPARENT)
             current.set(None if parent is None else read_trace_context(parent, headers.get(TRACESTATE)))
             if self._notes_arrival:
-                _note_arrival(scope, headers)
+                # For what is written down of the request, and of the calls that it brings.
+                session = headers.get(SESSION_ID)
+                arrival.set(Arrival(address_of(scope), None if session is None else session_digest(session)))
             refusal = self._check(scope, headers)
             if refusal is not None:
                 if self._attempts is not None:
                     refusal = await self._attempts.refuse(refusal, address_of(scope))
-                self._note(gate, refusal)
+                self._note(admission, refusal)
                 await Reply(send).refuse(refusal)
                 return
-            scope[_RESOURCE] = None if self._protection is None else self._protection.of(scope["path"], headers)
-            scope[SENDER] = sender = await self._authenticate(scope, headers, gate)
-            if gate is None and isinstance(sender, Refusal):
-                self._note(gate, sender)
+            scope[RESOURCE] = None if self._protection is None else self._protection.of(scope["path"], headers)
+            scope[SENDER] = sender = await self._authenticate(scope, headers, admission)
+            if admission is None and isinstance(sender, Refusal):
+                self._note(admission, sender)
             if headers.get("origin") is None and scope["path"] not in self._pages:
-                await (gate or self._nowhere).serve(scope, headers, receive, send)
+                await (admission or self._nowhere).serve(scope, headers, receive, send)
                 return
         await self._rest(scope, receive, send)
 
-    def _note(self, gate: "_Gate | None", refusal: Refusal) -> None:
+    def _note(self, admission: Admission | None, refusal: Refusal) -> None:
         """Nobody known has sent a request that is refused."""
-        if gate is not None:
-            gate.refused(refusal)
+        if admission is not None:
+            admission.refused(refusal)
         elif self._audit is not None:
             self._audit.refused(_LISTENER, refusal, None)
 
@@ -243,13 +231,15 @@ class HttpApp:
             refusal = self._hosts.check_host(headers)
         return refusal
 
-    async def _authenticate(self, scope: Scope, headers: Headers, gate: "_Gate | None") -> Principal | Refusal | None:
+    async def _authenticate(
+        self, scope: Scope, headers: Headers, admission: Admission | None
+    ) -> Principal | Refusal | None:
         if self._is_open_to_all or scope["path"] in self._known_to_all:
             return None
         address, query = address_of(scope), scope["query_string"]
         # What is no server's own can only be read.
-        claim = None if gate is None else gate.claim
-        request = HttpRequest(scope["method"], scope["path"], headers, query, address, scope[_RESOURCE], claim)
+        claim = None if admission is None else admission.claim
+        request = HttpRequest(scope["method"], scope["path"], headers, query, address, scope[RESOURCE], claim)
         if self._attempts is None:
             sender = await self._authenticator.authenticate(request)
         else:
@@ -283,13 +273,6 @@ class HttpApp:
         self.left_behind = not all(ended)
 
 
-def _note_arrival(scope: Scope, headers: Headers) -> None:
-    """Has what is written down of a request, and of the calls that it brings, say how it came."""
-    session = headers.get(SESSION_ID)
-    digest = None if session is None else session_digest(session)
-    arrival.set(Arrival(address_of(scope), digest))
-
-
 def _limit(mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator) -> Attempts | None:
     """Has `mounts` keep to the limits of their clients, where there are any; what guards the authenticator then."""
     if options.limits.clients is None:
@@ -298,67 +281,3 @@ def _limit(mounts: Sequence[Mount], options: HttpOptions, authenticator: Authent
     for mount in mounts:
         mount.endpoint.allowances = allowances.of_server()
     return Attempts(authenticator, allowances)
-
-
-class _Gate:
-    """Lets through to a server who is not refused."""
-
-    def __init__(self, mount: Mount) -> None:
-        self._mount = mount
-        self.claim = mount.claim
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.serve(scope, read_headers(scope["headers"]), receive, send)
-
-    async def serve(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        reply = Reply(send, gzip=accepts_gzip(headers.get("accept-encoding")))
-        sender: Principal | Refusal | None = scope[SENDER]
-        if isinstance(sender, Refusal):
-            self._refused(sender)
-            await reply.refuse(sender)
-            return
-        client, mount = client_name(None if sender is None else sender.key, address_of(scope)), self._mount
-        audit, allowances, refusal = mount.audit, mount.endpoint.allowances, None
-        if audit is not None and audit.is_blocked:
-            refusal = _UNWRITTEN
-        elif allowances is not None:
-            error = await allowances.check(client)
-            refusal = None if error is None else limit_exceeded(error)
-        if refusal is not None:
-            self.refused(refusal, sender)
-            await reply.refuse(refusal)
-            return
-        if allowances is not None:
-            reply.spend = partial(allowances.spend, client)
-        query, resource = scope["query_string"], scope[_RESOURCE]
-        http = Http(headers, sender, client, receive, reply, scope["path"], query, resource)
-        await mount.serve(scope["method"], http)
-        reply.settle()
-
-    def _refused(self, refusal: Refusal) -> None:
-        """Nobody known has sent a request."""
-        allowances = self._mount.endpoint.allowances
-        if refusal.status == TOO_MANY_REQUESTS and allowances is not None:
-            allowances.refused["attempts"] += 1
-        self.refused(refusal)
-
-    def refused(self, refusal: Refusal, principal: Principal | None = None) -> None:
-        if refusal is _UNWRITTEN:  # of which nothing can be written down
-            self._mount.endpoint.refused[refusal.status] += 1
-        else:
-            self._mount.endpoint.note(refusal, principal)
-
-
-class _Nowhere:
-    """Answers at every other path. Who is refused can't tell it from a server that is there, not even by the order
-    of the headers."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._refusal = refuse(404, f"there is nothing here, only at {', '.join(paths)}")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.serve(scope, read_headers(scope["headers"]), receive, send)
-
-    async def serve(self, scope: Scope, _headers: Headers, _receive: Receive, send: Send) -> None:
-        sender = scope[SENDER]
-        await Reply(send).refuse(sender if isinstance(sender, Refusal) else self._refusal)

@@ -30,7 +30,6 @@ from ....telemetry.readiness import Phase, Readiness, State
 from ....telemetry.supervised import Supervised
 from ..legacy_sse.endpoint import sse_paths
 from ..limits.endpoint_limits import EndpointLimits
-from ..streamable.reply import Http
 from .endpoint import Endpoint
 
 __all__ = ["Mount"]
@@ -73,8 +72,6 @@ class Mount:
         self.endpoint = Endpoint(limits, path)
         self.readiness = Readiness()
         self.metrics = Metrics()
-        self.serve = self.endpoint.serve if self.is_alone else self._serve
-        """Serves one request, which has passed the guards."""
         self.supervised = Supervised(self.name, self._run, alone=self.is_alone)
         """Its life, which others may watch who offer what it has elsewhere."""
         self.supervised.watch(self._heard)
@@ -100,10 +97,6 @@ class Mount:
         """What the server is. One that stands for another says what that is, as long as it knows."""
         running = self.running
         return (self.server if running is None else running.identity).implementation
-
-    async def _serve(self, method: str, http: Http) -> None:
-        server_name.set(self.name)
-        await self.endpoint.serve(method, http)
 
     async def claim(self, name: str, seconds: float) -> bool:
         """Whether no replica of the server has claimed that name before, which is claimed for so long from now on.

@@ -17,8 +17,7 @@ from ....protocol.http.rules import (
     VERSION_HEADER,
     Headers,
     Refusal,
-    check_handshake_body,
-    check_version_header,
+    check_session_message,
     is_stateless,
     refuse,
     request_ids,
@@ -114,7 +113,7 @@ class LegacySession:
             message, version = messages[0], self._connection.session.version
             if is_stateless(headers, message):
                 return self._refuse_newest(message)
-            refusal = check_version_header(headers, version) or check_handshake_body(message, version)
+            refusal = check_session_message(headers, message, version)
             if refusal is not None:
                 return refusal
         for message in messages:

@@ -1,4 +1,4 @@
-"""One request of 2026-07-28: each POST is a peer of its own, served inside its HTTP request.
+"""The requests of 2026-07-28: each POST is a peer of its own, served inside its HTTP request.
 
 The reply is JSON when the answer is the first thing to send, with the status that belongs to it, and an event
 stream when a notification comes before. A client that goes away has cancelled its request.
@@ -9,22 +9,105 @@ the documents know no other one for an answer.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ....concurrency import Signal
-from ....protocol.http.rules import JSON, refuse, refused_with, stateless_status
+from ....errors import InvalidRequest
+from ....protocol.http.routing_headers import check_stateless, check_stateless_body
+from ....protocol.http.rules import EVENT_STREAM, JSON, Refusal, dialect_form, refuse, refused_with, stateless_status
+from ....protocol.identity import Principal
 from ....protocol.session.events import Outgoing
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.framing import ServerSentEvent
-from ....protocol.wire.jsonrpc import Failure, Request, Response
+from ....protocol.wire.jsonrpc import Failure, Malformed, Message, Request, Response, failure
 from ....server.running import Running
+from ..limits.client_shares import Portions
+from ..limits.endpoint_limits import EndpointLimits
+from .header_arguments import RepeatedArguments
 from .reply import Http, Stage, Watch
 from .token_expiry import ending_with_token
 
-__all__ = ["StatelessRequest"]
+__all__ = ["StatelessRequests"]
+
+_BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
+_NO_STREAM = f"what is listened to comes on a stream: send Accept: {EVENT_STREAM}"
 
 
-class StatelessRequest:
+class StatelessRequests:
+    """Those of one endpoint. It serves from `start` on."""
+
+    def __init__(self, limits: EndpointLimits, note: Callable[[Refusal, Principal | None], None]) -> None:
+        """`note` is told of a refusal that is answered here."""
+        self._running: Running[Any]
+        self._repeated: RepeatedArguments
+        self._limits = limits
+        self._note = note
+        self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
+        self._served: set[_StatelessRequest] = set()
+
+    def __len__(self) -> int:
+        return len(self._served)
+
+    def start(self, running: Running[Any]) -> None:
+        """Serves `running` from now on."""
+        self._running = running
+        self._repeated = RepeatedArguments(running)
+
+    def end(self) -> None:
+        """The server stops: listen streams end, and calls are given some time to finish."""
+        for one in self._served:
+            one.end()
+
+    def give_up(self) -> None:
+        """The server has failed: all end as they are."""
+        for one in self._served:
+            one.give_up()
+
+    async def post(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
+        """Serves one body; the refusal to answer with, or None once it is answered."""
+        refusal = check_stateless_body(message)
+        if refusal is not None:
+            return refusal
+        if not isinstance(message, Request):
+            await http.reply.json(202, b"")
+            return None
+        refusal = check_stateless(http.headers, message, partial(self._repeated.of, principal=http.principal))
+        return refusal or await self._serve(http, message, codec)
+
+    async def post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
+        """Serves a body of the dialect that `codec` has found, which has a form of its own for refusals as well."""
+        form = dialect_form(http.headers)
+        match message:
+            case Request(id_, "subscriptions/listen") if form == JSON:
+                refusal = Refusal(406, failure(id_, InvalidRequest(_NO_STREAM)))
+            case Request():
+                return await self._serve(http, message, codec, form)
+            case Malformed(answer):
+                refusal = Refusal(400, answer)
+            case _:
+                await http.reply.json(202, b"")
+                return None
+        self._note(refusal, http.principal)
+        await http.reply.json(refusal.status, codec.encode(refusal.failure))
+        return None
+
+    async def _serve(self, http: Http, request: Request, codec: Codec, only: str | None = None) -> Refusal | None:
+        portions = self._listening if request.method == "subscriptions/listen" else self._requests
+        if not portions.take(http.client):
+            return _BUSY
+        learn = self._repeated.learn if request.method == "tools/list" else None
+        one = _StatelessRequest(self._running, http, codec, only, learn)
+        self._served.add(one)
+        try:
+            await one.run(http, request, self._limits.keep_alive_seconds)
+        finally:
+            self._served.discard(one)
+            portions.give(http.client)
+        return None
+
+
+class _StatelessRequest:
     """One request and its answer."""
 
     def __init__(

@@ -1,0 +1,156 @@
+"""What requests do to the sessions of the handshake era, up to 2025-11-25: POST, GET and DELETE at one endpoint.
+
+Each gives back the refusal to answer with, or None once it has answered itself.
+"""
+
+import logging
+from functools import partial
+
+from ....protocol.http.rules import (
+    EVENT_STREAM,
+    LAST_EVENT_ID,
+    SESSION_ID,
+    Refusal,
+    check_accept,
+    check_session_message,
+    check_single,
+    check_version_header,
+    limit_exceeded,
+    read_session_id,
+    refuse,
+    request_ids,
+)
+from ....protocol.session.batches import MAX_BATCH
+from ....protocol.wire.jsonrpc import Message, Request
+from ..limits.rate_limits import Allowances
+from .reply import Http, Stage
+from .session import LOST, HttpSession
+from .sessions import OUT_OF_REACH, Sessions
+from .stream_response import follow
+from .streams import Reader
+from .token_expiry import ending_with_token
+
+__all__ = ["SessionRequests"]
+
+log = logging.getLogger("shared.transports.http")
+
+_COME_BACK_MS = 1_000
+
+
+class SessionRequests:
+    """Those to the sessions of one running server."""
+
+    def __init__(self, sessions: Sessions, allowances: Allowances | None, keep_alive_seconds: float) -> None:
+        self.sessions = sessions
+        self._allowances = allowances
+        self._keep_alive_seconds = keep_alive_seconds
+
+    async def post(self, http: Http, message: Message) -> Refusal | None:
+        """Takes a body in for a session, and answers what it asks."""
+        sessions = self.sessions
+        opens = isinstance(message, Request) and message.method == "initialize"
+        if opens and http.headers.get(SESSION_ID) is None:
+            return await self._initialize(http, message)
+        id_, ids = read_session_id(http.headers), request_ids(message)
+        if len(ids) > MAX_BATCH:
+            ids = ()  # it is refused below, and more than a store can claim at once
+        found = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
+        if isinstance(found, Refusal):
+            return found
+        session, is_free = found
+        refusal = check_session_message(http.headers, message, session.spoken)
+        if len(ids) > 1 and refusal is None and self._allowances is not None:
+            error = await self._allowances.check(http.client, len(ids) - 1)  # one was taken with the request
+            refusal = None if error is None else limit_exceeded(error)
+        if refusal is not None and is_free:
+            sessions.leave(session, ids)
+        if refusal is not None or not is_free:
+            return refusal or refuse(400, "this id is in use by a request that has no answer yet")
+        reader = session.post(message, ids, http.principal)
+        if not sessions.is_alone and not await _share(sessions, session, message, reader):
+            return LOST if ids else OUT_OF_REACH  # what has begun may not be sent again as if it had not
+        await follow(http, session, reader, self._keep_alive_seconds)
+        if not sessions.is_alone:
+            sessions.take_over(session, message)
+        return None
+
+    async def _initialize(self, http: Http, message: Message) -> Refusal | None:
+        refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
+        if refusal is not None:
+            return refusal
+        session = self.sessions.open(http.principal, http.client)
+        if isinstance(session, Refusal):
+            return session
+
+        async def opening() -> tuple[tuple[str, str], ...]:
+            if session.spoken is None:
+                return ()  # the id leaves with a good answer only
+            await self.sessions.confirm(session)
+            return ((SESSION_ID, session.id),)
+
+        try:
+            reader = session.post(message, request_ids(message), http.principal)
+            await follow(http, session, reader, self._keep_alive_seconds, opening)
+        except OSError:  # the other replicas can't be told of it
+            return OUT_OF_REACH
+        finally:
+            if session.spoken is None or http.reply.stage is not Stage.ENDED:
+                self.sessions.end(session)
+        return None
+
+    async def get(self, http: Http) -> Refusal | None:
+        """Has the client hear what no request asked for, or the rest of a stream."""
+        refusal = check_accept(http.headers, EVENT_STREAM)
+        if refusal is not None:
+            return refusal
+        session = await self._find(http)
+        if isinstance(session, Refusal):
+            return session
+        last_event = http.headers.get(LAST_EVENT_ID)
+        try:
+            reader = await (session.resume(last_event) if last_event else session.listen())
+        except OSError:
+            return OUT_OF_REACH
+        if isinstance(reader, Refusal):
+            return reader
+        self.sessions.adopt(session)
+        # The stream itself goes on, for whoever comes back to it with a token that is valid.
+        pause = partial(reader.pause, _COME_BACK_MS)
+        with ending_with_token(http.principal, lambda: session.principal, pause):
+            await follow(http, session, reader, self._keep_alive_seconds)
+        return None
+
+    async def delete(self, http: Http) -> Refusal | None:
+        """Ends a session."""
+        session = await self._find(http)
+        if isinstance(session, Refusal):
+            return session
+        self.sessions.end(session)
+        try:
+            await self.sessions.settle()
+        except OSError:  # the other replicas may not know
+            return LOST
+        await http.reply.json(200, b"")
+        return None
+
+    async def _find(self, http: Http) -> HttpSession | Refusal:
+        """The session of a request that brings no requests of its own."""
+        id_ = read_session_id(http.headers)
+        found = id_ if isinstance(id_, Refusal) else await self.sessions.enter(id_, http.principal)
+        if isinstance(found, Refusal):
+            return found
+        return check_version_header(http.headers, found[0].spoken) or found[0]
+
+
+async def _share(sessions: Sessions, session: HttpSession, message: Message, reader: Reader | None) -> bool:
+    """Has other replicas know what they must of a message that was taken in. Where they can't, nobody reads the
+    answer to it."""
+    try:
+        await sessions.share(session, message)
+    except OSError as error:
+        log.warning("a message could not be shared with the other replicas: %s", error)
+        if reader is not None:
+            session.opened()
+            session.closed(reader)
+        return False
+    return True
