@@ -221,20 +221,17 @@ async def _ready(running: Running[Bridge]) -> str | None:
 
 def _around(method: Method, handler: Handler) -> Handler:
     if method.name == "subscriptions/listen":
-        return _foreseeing(handler)
+
+        async def handle(running: Running[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
+            state: Bridge = context.state
+            uris = dict.fromkeys(params.notifications.resource_subscriptions)
+            if not 1 < len(uris) <= running.limits.subscriptions:
+                return await handler(running, context, params)
+            async with state.apart.subscriptions.foreseen(context, uris):
+                return await handler(running, context, params)
+
+        return handle
     return _forward if method.name in PROTOCOLS_OWN and method.name not in _OURS else handler
-
-
-def _foreseeing(listen: Handler) -> Handler:
-    async def handle(running: Running[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
-        state: Bridge = context.state
-        uris = dict.fromkeys(params.notifications.resource_subscriptions)
-        if not 1 < len(uris) <= running.limits.subscriptions:
-            return await listen(running, context, params)
-        async with state.apart.subscriptions.foreseen(context, uris):
-            return await listen(running, context, params)
-
-    return handle
 
 
 def _failed(error: BaseException) -> None:

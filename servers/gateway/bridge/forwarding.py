@@ -2,7 +2,6 @@
 makes it, and results and errors as the other era has them."""
 
 import logging
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -78,7 +77,13 @@ def identity_of(peer: Peer | None) -> ClientIdentity:
     if peer is None:
         return ClientOptions().identity()
     info = ClientOptions().identity().info if peer.info is None else peer.info
-    return ClientIdentity(info, _fitted(peer.capabilities), peer.log_level)
+    fitted = {name: value for name, value in peer.capabilities.items() if name not in ("tasks", "extensions")}
+    if fitted.get("elicitation") == {}:
+        fitted["elicitation"] = {"form": {}}
+    extensions = peer.capabilities.get("extensions")
+    if isinstance(extensions, dict) and (others := {key: extensions[key] for key in extensions if key != TASKS}):
+        fitted["extensions"] = others
+    return ClientIdentity(info, fitted, peer.log_level)
 
 
 def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Caller:
@@ -88,17 +93,6 @@ def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Ca
     if tasks:
         identity = replace(identity, extensions={TASKS: {}})
     return Caller(relay, context.call.token is not None, identity)
-
-
-def _fitted(capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client declares, as far as a bridge passes it on. An empty `elicitation` means forms."""
-    fitted = {name: value for name, value in capabilities.items() if name not in ("tasks", "extensions")}
-    if fitted.get("elicitation") == {}:
-        fitted["elicitation"] = {"form": {}}
-    extensions = capabilities.get("extensions")
-    if isinstance(extensions, dict) and (others := {key: extensions[key] for key in extensions if key != TASKS}):
-        fitted["extensions"] = others
-    return fitted
 
 
 # To the client

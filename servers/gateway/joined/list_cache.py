@@ -165,7 +165,10 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
     asked: set[str | None] = {None}
     for _ in range(MAX_PAGES):
         page = await part.ask(context, kind.row, ListParams(cursor=cursor))
-        for entry in _entries(kind, page):
+        found = page.get(kind.what)
+        if not isinstance(found, list):
+            raise InvalidResult(kind.row.name, kind.what, "is no list", dict(page))
+        for entry in sound(kind.model, found):
             entries.setdefault(entry[kind.key], entry)
         # What says nothing of this, as servers of the handshake era, is neither for long nor for anyone.
         fresh_ms = min(fresh_ms, fresh_ms_of(page))
@@ -188,13 +191,6 @@ def fresh_ms_of(page: Mapping[str, Any]) -> int:
     """For how many ms clients may keep a page, which may be a foreign server's; 0 where it does not say."""
     said = page.get("ttlMs")
     return said if isinstance(said, int) and said >= 0 else 0
-
-
-def _entries(kind: Kind, page: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found = page.get(kind.what)
-    if not isinstance(found, list):
-        raise InvalidResult(kind.row.name, kind.what, "is no list", dict(page))
-    return sound(kind.model, found)
 
 
 def sound(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:

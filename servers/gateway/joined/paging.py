@@ -38,7 +38,10 @@ class Pages:
         """
         listed = context.peer.own_list(method)
         name, theirs = position_of(cursor, name=listed, signer=signer) or ("", None)
-        left = self._from(name, context, method)
+        names = [part.name for part in self._parts]
+        later = self._parts[names.index(name) if name in names else 0 :]
+        rows = [(part, part.row(context, method)) for part in later]
+        left = [(part, row) for part, row in rows if row is not None]
         result: dict[str, Any] | None = None
         failure: McpError = MethodNotFound(f"method not found: {method[:100]}")
         while left and _length(result) < size:
@@ -59,13 +62,6 @@ class Pages:
         if left:
             result["nextCursor"] = cursor_at([left[0][0].name, None], name=listed, signer=signer)
         return result
-
-    def _from(self, name: str, context: Context[Any], method: str) -> list[tuple[Part, Method]]:
-        """Who has the list, from the server called `name` on."""
-        names = [part.name for part in self._parts]
-        later = self._parts[names.index(name) if name in names else 0 :]
-        rows = [(part, part.row(context, method)) for part in later]
-        return [(part, row) for part, row in rows if row is not None]
 
     async def _ask(self, context: Context[Any], part: Part, row: Method, cursor: str | None) -> dict[str, Any]:
         """A copy of the page. Raises McpError."""

@@ -9,7 +9,7 @@ other's answers.
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from shared.errors import InputRequired, InvalidParams, MethodNotFound, RpcError, ToolError
 from shared.extensions.tasks.runner import ToolTasks, tasks_of
@@ -194,17 +194,16 @@ class _Explained:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         try:
             if isinstance(error, Exception | InputRequired | BaseExceptionGroup):
-                self._explain(error)
+                told = self._running.server.translate(error)
+                if isinstance(told, InputRequired):
+                    # Without anything to carry a round keeps the answers so far; with it, they are carried.
+                    answers = self._call.round.answers if told.carried is None else {}
+                    told = InputRequired(
+                        told.requests, {_OF: self._name, "carried": told.carried, "answers": answers}
+                    )
+                raise told from None
         finally:
             server_name.reset(self._before)
-
-    def _explain(self, error: BaseException) -> NoReturn:
-        told = self._running.server.translate(error)
-        if isinstance(told, InputRequired):
-            # Without anything to carry a round keeps the answers so far; with it, they are carried.
-            answers = self._call.round.answers if told.carried is None else {}
-            told = InputRequired(told.requests, {_OF: self._name, "carried": told.carried, "answers": answers})
-        raise told from None
 
 
 def absent(parts: Iterable[Part]) -> str:

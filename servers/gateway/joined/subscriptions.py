@@ -91,15 +91,12 @@ class Subscriptions:
             except (McpError, InputRequired) as error:
                 log.info("%s: a subscription ended with the server: %s", part.name, error)
             else:
-                await self._renewed(ours, held, running, key)
+                # Meanwhile it may have ended, or a new client may have brought another.
+                if self._held.get(ours) is held and held.running is not running:
+                    self._move(ours, held, running, key)
+                else:
+                    await _release(held.part, running, key)
             self._tell(ours, None)
-
-    async def _renewed(self, ours: str, held: _Held, running: Running[Any], key: str) -> None:
-        # Meanwhile it may have ended, or a new client may have brought another.
-        if self._held.get(ours) is held and held.running is not running:
-            self._move(ours, held, running, key)
-        else:
-            await _release(held.part, running, key)
 
     def _move(self, ours: str, held: _Held, running: Running[Any], key: str) -> None:
         self._leave(ours, held)

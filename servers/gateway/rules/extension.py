@@ -91,9 +91,7 @@ class _Run:
     async def _page(self, running: Running[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         version = 0 if self._guard is None else self._guard.version
         result = await self.handlers[_LIST](running, context, params)
-        return {**result, "tools": self._shown(_tools_of(result), version)}
-
-    def _shown(self, tools: Tools, version: int) -> Tools:
+        tools = _tools_of(result)
         taken = next((tool["name"] for tool in tools if self._rules.takes(tool["name"])), None)
         if taken is not None and not self._has_warned:
             self._has_warned = True
@@ -101,7 +99,7 @@ class _Run:
         tools = [tool for tool in tools if self._rules.shown(tool["name"]) is not None]
         if self._guard is not None:
             tools = self._guard.passed(tools, version)
-        return [tool for tool in map(self._rules.applied, tools) if tool is not None]
+        return {**result, "tools": [tool for tool in map(self._rules.applied, tools) if tool is not None]}
 
     async def _call(self, running: Running[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
         name = self._rules.meant(params.name)

@@ -79,7 +79,8 @@ class Guard:
             running.changes.tools()
         if self._pins.is_new:
             async with self._turn(link):
-                await self._see(listing)
+                if self._pins.is_new:
+                    self._pin(await listing())
 
     def passed(self, tools: Tools, version: int) -> Tools:
         """Those of a page of tools, of that `version`, whose definitions are the pinned ones."""
@@ -134,10 +135,6 @@ class Guard:
                 break
         self.passed([tool for tool in tools if self._rules.shown(tool["name"]) is not None], self.version)
         self._is_complete = True
-
-    async def _see(self, listing: Listing) -> None:
-        if self._pins.is_new:
-            self._pin(await listing())
 
     def _pin(self, tools: Tools) -> None:
         # Somebody else may have been faster, and a server that is not ready may have none yet.

@@ -88,20 +88,16 @@ class LeasedSession:
         if self.client is None:
             raise Unreached("the session was closed")
         client = self.client
-        await self._log_at(level, client)
+        if level in LOG_LEVELS and level != self._level and client.server.can("logging"):
+            self._level = level
+            with suppress(PeerError):
+                await client.set_log_level(cast("LogLevel", level))
 
         async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
             caller = Caller(call, reports)
             return settled(await client.exchange(method, params, caller, timeout=seconds_for(method)))
 
         return await through_task(ask, *request, task, call)
-
-    async def _log_at(self, level: str | None, client: Client) -> None:
-        """Has the server log what a call wants to hear; one that refuses is used without."""
-        if level in LOG_LEVELS and level != self._level and client.server.can("logging"):
-            self._level = level
-            with suppress(PeerError):
-                await client.set_log_level(cast("LogLevel", level))
 
     # What the server says
 

@@ -80,16 +80,20 @@ class CallRelay:
             return
         params = unrelated(notice.params)
         if self.is_detached:
-            if notice.method == "notifications/progress":
-                _note(self.context, params)
+            task = self.context.call.task
+            if notice.method == "notifications/progress" and task is not None and (said := _progress_in(params)):
+                task.note(*said)
             return
         if self.context.call.is_over or self.context.link.is_behind or notice.method.startswith(OF_TASKS):
             return
         match notice.method:
             case "notifications/progress":
-                _report(self.context, params)
+                if (said := _progress_in(params)) is not None:
+                    self.context.link.session.progress(self.context.call, *said, params.get("_meta"))
             case "notifications/message":
-                _tell_log(self.context, params)
+                level: Any = params.get("level")
+                if level in LOG_LEVELS and self.context.wants_log(level):
+                    self.context.link.session.notify(self.context.call, "notifications/message", dict(params))
             case _:
                 self.context.link.session.notify(self.context.call, notice.method, params)
         self.context.link.soon()
@@ -135,28 +139,9 @@ async def _asked(
         raise InvalidParams(f"{asked.method} is asked in a form that no client can be shown") from None
 
 
-def _report(context: Context[Any], params: Mapping[str, Any]) -> None:
-    """Tells the client how far its call is, by the token it gave; what is no progress is dropped."""
-    if (said := _progress_in(params)) is not None:
-        context.link.session.progress(context.call, *said, params.get("_meta"))
-
-
-def _note(context: Context[Any], params: Mapping[str, Any]) -> None:
-    """The same for a call that is a task."""
-    if context.call.task is not None and (said := _progress_in(params)) is not None:
-        context.call.task.note(*said)
-
-
 def _progress_in(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:
     progress, total, message = _number(params.get("progress")), _number(params.get("total")), params.get("message")
     return None if progress is None else (progress, total, message if isinstance(message, str) else None)
-
-
-def _tell_log(context: Context[Any], params: Mapping[str, Any]) -> None:
-    """Tells the client what was logged about its call, if it wants that level."""
-    level: Any = params.get("level")
-    if level in LOG_LEVELS and context.wants_log(level):
-        context.link.session.notify(context.call, "notifications/message", dict(params))
 
 
 def _number(value: object) -> float | None:

@@ -215,7 +215,7 @@ class OwnSessions:
         try:
             return await self._exchange(session, client, context, params)
         except Unreached:
-            if client.connected or _is_task(context):
+            if client.connected or (context.call.task is not None and context.call.task.is_detached):
                 raise
         return await self._exchange(session, await session.open(), context, params)
 
@@ -231,10 +231,6 @@ class OwnSessions:
 
             method = context.call.method.name
             return await through_task(ask, method, params_of(context, params), wanted, relay)
-
-
-def _is_task(context: Context[Any]) -> bool:
-    return context.call.task is not None and context.call.task.is_detached
 
 
 class _Leaving:

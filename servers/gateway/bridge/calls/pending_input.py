@@ -69,7 +69,8 @@ class Parking:
         call = self._calls.get(id_)
         if call is None or call.owner != context.owner:
             raise InvalidParams(GONE)
-        self._forget(id_)
+        self._clocks.stop(id_)
+        self._calls.pop(id_, None)
         try:
             call.answered(context.call.round.answers)
         except InvalidParams:
@@ -135,10 +136,6 @@ class Parking:
 
     def _id_of(self, call: UpstreamCall | None) -> str | None:
         return next((id_ for id_, one in self._calls.items() if one is call), None)
-
-    def _forget(self, id: str) -> None:
-        self._clocks.stop(id)
-        self._calls.pop(id, None)
 
     def _expired(self, id: str) -> None:
         self._calls.pop(id).stop()

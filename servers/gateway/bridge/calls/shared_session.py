@@ -127,7 +127,11 @@ class SharedSession:
         self, context: Context[Any], params: dict[str, Any], inner: CallRelay | UpstreamCall
     ) -> dict[str, Any]:
         if not context.peer.lasts and context.peer.log_level is not None:
-            await self._log_at(context.peer.log_level)
+            order = LOG_LEVELS.index(context.peer.log_level)
+            if order < self._mildest:
+                self._mildest = order
+                with suppress(PeerError):
+                    await self._level.want(self, context.peer.log_level)
         client, relay = self._base.client, _Shared(inner, context.link, self._visits)
 
         async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
@@ -140,14 +144,6 @@ class SharedSession:
             return await through_task(ask, context.call.method.name, params, wanted, relay)
         finally:
             self._under_way.remove(relay)
-
-    async def _log_at(self, level: str) -> None:
-        """Has the server log what a request wants to hear, and from then on; one that refuses is used without."""
-        order = LOG_LEVELS.index(level)
-        if order < self._mildest:
-            self._mildest = order
-            with suppress(PeerError):
-                await self._level.want(self, level)
 
     # What the server says that belongs to no call, as far as can be told
 

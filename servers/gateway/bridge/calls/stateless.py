@@ -108,8 +108,10 @@ def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
 
 def _with_ids(requests: _Requests) -> _Requests:
     """What the server asks; a visit with an id, which clients with sessions are to be told."""
-    return {key: (method, _with_id(params)) for key, (method, params) in requests.items()}
-
-
-def _with_id(params: dict[str, Any]) -> dict[str, Any]:
-    return {"elicitationId": secrets.token_urlsafe(16), **params} if params.get("mode") == "url" else params
+    return {
+        key: (
+            method,
+            {"elicitationId": secrets.token_urlsafe(16), **params} if params.get("mode") == "url" else params,
+        )
+        for key, (method, params) in requests.items()
+    }

@@ -71,20 +71,18 @@ class _Stream:
     async def _once(self, client: Client) -> None:
         try:
             async with client.changes(tuple(self.uris), lists=False) as changes:
-                self._stands(frozenset(changes.refused))
+                refused = frozenset(changes.refused)
+                if self.opened.is_set():
+                    self._missed()
+                else:
+                    self.error, self.refused = None, refused
+                    self.opened.set()
                 async for change in changes:
                     self._heard(change)
         except (McpError, OSError) as error:
             if not self.opened.is_set():
                 self.error = error
             _log.info("a listen stream for %s resources has ended: %s", len(self.uris), error)
-
-    def _stands(self, refused: frozenset[str]) -> None:
-        if self.opened.is_set():
-            self._missed()
-        else:
-            self.error, self.refused = None, refused
-            self.opened.set()
 
     def _heard(self, change: Change) -> None:
         if change.kind == "missed":
@@ -160,7 +158,14 @@ class Listening:
 
     async def _open_one(self, uris: Collection[str]) -> frozenset[str]:
         """Opens a stream for `uris`, which takes over those of smaller ones; which of `uris` the server refuses."""
-        before, asked = self._small_ones(len(uris)), frozenset(uris)
+        size = len(uris)
+        before = []
+        for stream in sorted(self._open(), key=lambda stream: len(stream.uris)):
+            if len(stream.uris) > size or size + len(stream.uris) > MAX_URIS:
+                break
+            size += len(stream.uris)
+            before.append(stream)
+        asked = frozenset(uris)
         new = _Stream([*uris, *(uri for stream in before for uri in stream.uris)], self._tell)
         self._tasks.start(new.run(self.client))
         await new.opened.wait()
@@ -179,13 +184,3 @@ class Listening:
         if not new.uris:
             new.end()
         return new.refused & asked
-
-    def _small_ones(self, size: int) -> list[_Stream]:
-        """Those that a new stream of so many resources takes over."""
-        found = []
-        for stream in sorted(self._open(), key=lambda stream: len(stream.uris)):
-            if len(stream.uris) > size or size + len(stream.uris) > MAX_URIS:
-                break
-            size += len(stream.uris)
-            found.append(stream)
-        return found

@@ -61,7 +61,15 @@ class Subscriptions:
         TimeoutError, and RpcError while the server is not available.
         """
         if session is not None:
-            return await self._begin_own(session, uri)
+            client = await session.open()
+            await client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
+            own = self._own.get(session)
+            if own is None:
+                own = self._own[session] = _Own(session, next(self._numbers))
+                own.keeper = self._tasks.start(self._keep(own))
+            key = own.keys[uri] = f"session {own.number} {uri}"
+            self._by_key[key] = (own, uri)
+            return key
         try:
             if uri in self._refused.get(context.call, ()) or not await self._watching.hold(uri):
                 raise ResourceNotFound(uri)
@@ -148,17 +156,6 @@ class Subscriptions:
             for uri in tuple(own.keys):
                 tasks.start_soon(again, uri)
         self._missed(own)
-
-    async def _begin_own(self, session: OwnSession, uri: str) -> str:
-        client = await session.open()
-        await client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
-        own = self._own.get(session)
-        if own is None:
-            own = self._own[session] = _Own(session, next(self._numbers))
-            own.keeper = self._tasks.start(self._keep(own))
-        key = own.keys[uri] = f"session {own.number} {uri}"
-        self._by_key[key] = (own, uri)
-        return key
 
     async def _keep(self, own: _Own) -> None:
         """Has a session opened again that was lost, as long as it has subscriptions: no call may come to do so."""
