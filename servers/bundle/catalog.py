@@ -148,7 +148,9 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     try:
         catalog = Catalog.model_validate(read_yaml(text.decode("utf-8-sig")))
     except ValidationError as error:
-        raise ValueError(f"{path}: {_first_of(error)}") from None
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"{path}: {place}: {first['msg']}" if place else f"{path}: {first['msg']}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path}: it is not UTF-8") from None
     except YamlError as error:
@@ -173,10 +175,3 @@ def _placed(entry: Entry, directory: Path) -> Entry:
 def catalog_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of a catalog."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Catalog.model_json_schema()}
-
-
-def _first_of(error: ValidationError) -> str:
-    """The first fault, with the place it is at."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]

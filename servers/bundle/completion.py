@@ -9,7 +9,7 @@ the server, which is started for that; it has 2 seconds, and where it fails noth
 import os
 import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,20 +52,18 @@ def complete(program: str, commands: Sequence[str]) -> None:
     else:
         # The words that matter begin with the command, where the name of a program would stand.
         os.environ["_ARGCOMPLETE"] = str(words.index(command) + 1)
-        parser = _PARSERS[command]() if command in _PARSERS else _other_parser(command)
+        if command in _PARSERS:
+            parser = _PARSERS[command]()
+        else:
+            # Of a command that talks to no server, the names of servers are completed.
+            parser = ArgumentParser(add_help=False)
+            if command not in _WITHOUT_NAMES:
+                parser.add_argument("names", nargs="*")
+            parser.set_defaults(catalog=CATALOG)
     for action in vars(parser)["_actions"]:
         if action.dest in _COMPLETERS and not action.option_strings:
             action.completer = _COMPLETERS[action.dest]
     argcomplete.autocomplete(parser, always_complete_options=False)
-
-
-def _other_parser(command: str) -> ArgumentParser:
-    """What is completed of a command that talks to no server: the names of servers."""
-    parser = ArgumentParser(add_help=False)
-    if command not in _WITHOUT_NAMES:
-        parser.add_argument("names", nargs="*")
-    parser.set_defaults(catalog=CATALOG)
-    return parser
 
 
 def _servers(parsed_args: Namespace, **_: Any) -> list[str]:
@@ -90,16 +88,16 @@ def _names_of_catalog(parsed_args: Namespace, **_: Any) -> list[str]:
         return []
 
 
-def _tools(parsed_args: Namespace, **_: Any) -> list[str]:
-    return _asked(parsed_args, lambda client: _names(client.plain.list_tools(), "name"))
+def _listed(ask: Callable[[Client], Awaitable[Any]], key: str) -> Callable[..., list[str]]:
+    """Gives what stands under `key` in a list of the server's."""
+
+    async def names(client: Client) -> list[str]:
+        return [one[key] for one in records_of(await ask(client)) if isinstance(one.get(key), str)]
+
+    return lambda parsed_args, **_: _asked(parsed_args, names)
 
 
-def _prompts(parsed_args: Namespace, **_: Any) -> list[str]:
-    return _asked(parsed_args, lambda client: _names(client.plain.list_prompts(), "name"))
-
-
-def _uris(parsed_args: Namespace, **_: Any) -> list[str]:
-    return _asked(parsed_args, lambda client: _names(client.plain.list_resources(), "uri"))
+_uris = _listed(lambda client: client.plain.list_resources(), "uri")
 
 
 def _pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
@@ -129,8 +127,8 @@ def _pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
 _COMPLETERS: dict[str, Callable[..., list[str]]] = {
     "names": _names_of_catalog,
     "server": _servers,
-    "tool": _tools,
-    "prompt": _prompts,
+    "tool": _listed(lambda client: client.plain.list_tools(), "name"),
+    "prompt": _listed(lambda client: client.plain.list_prompts(), "name"),
     "uri": _uris,
     "uris": _uris,
     "pairs": _pairs,
@@ -145,20 +143,22 @@ _PARSERS: dict[str, Callable[[], ArgumentParser]] = {
 }
 
 
-async def _names(listed: Awaitable[Any], key: str) -> list[str]:
-    return [one[key] for one in records_of(await listed) if isinstance(one.get(key), str)]
-
-
 def _asked(parsed_args: Namespace, asking: Asking) -> list[str]:
     """What a server says that is not to take longer than somebody waits."""
-    words = _own_words()
+    try:
+        line = shlex.split(os.environ.get("COMP_LINE", ""))
+    except ValueError:  # a quote that is still open
+        line = []
+    words = tuple(line[line.index("--") + 1 :]) if "--" in line else ()
 
     async def ask() -> list[str]:
         target = find_target(Asked(parsed_args.server, words, parsed_args.catalog))
         how: dict[str, Any] = {} if target.url else {"env": target.env, "cwd": target.directory}
+        if target.headers:
+            how["headers"] = target.headers
         with anyio.move_on_after(SECONDS):
             options = ClientOptions(probe_seconds=SECONDS / 2)
-            async with connect(target.url or target.command, options, **how, **_headers(target.headers)) as client:
+            async with connect(target.url or target.command, options, **how) as client:
                 return list(await asking(client))
         return []
 
@@ -166,16 +166,3 @@ def _asked(parsed_args: Namespace, asking: Asking) -> list[str]:
         return [one for one in anyio.run(ask) if one.isprintable()]
     except (Misuse, McpError, OSError, ValueError, ModuleNotFoundError):
         return []
-
-
-def _headers(headers: Mapping[str, str]) -> dict[str, Any]:
-    return {"headers": headers} if headers else {}
-
-
-def _own_words() -> tuple[str, ...]:
-    """What stands after `--` on the line so far."""
-    try:
-        words = shlex.split(os.environ.get("COMP_LINE", ""))
-    except ValueError:  # a quote that is still open
-        return ()
-    return tuple(words[words.index("--") + 1 :]) if "--" in words else ()

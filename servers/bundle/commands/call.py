@@ -27,7 +27,12 @@ def main(argv: Sequence[str]) -> int:
     given, talk = parser.read(argv)
     try:
         check_out(given.out)
-        _check_task(given)
+        if (given.task is None) == (given.tool is None):
+            raise Misuse("takes a TOOL, or --task ID in its place")
+        if given.task is not None and (given.detach or given.whole is not None):
+            raise Misuse("--task goes on with a call that was made: it takes neither arguments nor --detach")
+        if (given.detach or given.task is not None) and "://" not in given.server:
+            raise Misuse("a server that is started for one command ends with it, and its tasks with it: give a URL")
         whole = _whole(given.whole)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
@@ -40,7 +45,16 @@ def main(argv: Sequence[str]) -> int:
                 return _show(await _followed(client, given.task, talk, status), given, talk)
         arguments = {**(whole or {}), **await _arguments(client, given, talk, is_whole=whole is not None)}
         if given.detach:
-            return await _detached(client, arguments, given, talk)
+            started = await client.start_tool(given.tool, arguments, timeout=talk.seconds)
+            if started.id is None:
+                talk.say("the server made no task of it, and has answered")
+                return _show(await started.plain_result(), given, talk)
+            if given.json:
+                write_json(started.saved())
+            else:
+                show([Piece(started.id)])
+            talk.say("the task works on; --task with this id, in place of the tool, waits for its end")
+            return DONE
         params = {"name": given.tool, "arguments": arguments}
         with bar:
             result = await client.request(
@@ -70,35 +84,12 @@ def call_parser() -> TalkParser:
     return parser
 
 
-def _check_task(given: Namespace) -> None:
-    """Raises Misuse for options that do not go together."""
-    if (given.task is None) == (given.tool is None):
-        raise Misuse("takes a TOOL, or --task ID in its place")
-    if given.task is not None and (given.detach or given.whole is not None):
-        raise Misuse("--task goes on with a call that was made: it takes neither arguments nor --detach")
-    if (given.detach or given.task is not None) and "://" not in given.server:
-        raise Misuse("a server that is started for one command ends with it, and its tasks with it: give a URL")
-
-
 async def _followed(client: Client, id: str, talk: Talk, status: Status) -> dict[str, Any]:
     try:
         return await client.take_up({"taskId": id}, timeout=talk.seconds).plain_result(status.take)
     except anyio.get_cancelled_exc_class():
         talk.say("the task works on")
         raise
-
-
-async def _detached(client: Client, arguments: dict[str, Any], given: Namespace, talk: Talk) -> int:
-    started = await client.start_tool(given.tool, arguments, timeout=talk.seconds)
-    if started.id is None:
-        talk.say("the server made no task of it, and has answered")
-        return _show(await started.plain_result(), given, talk)
-    if given.json:
-        write_json(started.saved())
-    else:
-        show([Piece(started.id)])
-    talk.say("the task works on; --task with this id, in place of the tool, waits for its end")
-    return DONE
 
 
 def _whole(text: str | None) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ import codecs
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -190,19 +190,20 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Want
     except UnicodeEncodeError:
         raise ValueError("a path that is not UTF-8 can't stand in the file of a client") from None
     server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
-    return Wanted(client, entry, server, checked.words, checked.secrets | _hidden(entry, environment))
+    known = _known_variables(entry.arguments)
+    return Wanted(
+        client,
+        entry,
+        server,
+        checked.words,
+        checked.secrets | frozenset(value for name, value in environment.items() if name not in known),
+    )
 
 
 def _secrets_of(url: str) -> frozenset[str]:
     """The URL itself where it has a password or a key in it."""
     parts = urlsplit(url)
     return frozenset([url] if parts.query or parts.username or parts.password else [])
-
-
-def _hidden(entry: Entry, environment: Mapping[str, str]) -> frozenset[str]:
-    """The values of variables of which nobody says that they are no secrets."""
-    known = _known_variables(entry.arguments)
-    return frozenset(value for name, value in environment.items() if name not in known)
 
 
 def _known_variables(arguments: Iterable[Argument]) -> set[str | None]:

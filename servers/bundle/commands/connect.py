@@ -2,15 +2,12 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import BaseModel
 
-from shared.client.client import Client
-from shared.client.options import ClientOptions
 from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import open_standard_streams
 from shared.program.settings.option_parser import OptionParser
@@ -39,40 +36,7 @@ class _Sent(BaseModel):
 def main(argv: Sequence[str]) -> int:
     """Serves until the client ends; the exit code."""
     open_standard_streams()
-    parser = _parser()
-    given = parser.read(argv)
-    try:
-        options = read_common(given, "stdio")
-        limits = read_options(Limits, given, os.environ, _OWN)
-        sent = read_options(_Sent, given, os.environ, _OWN)
-        remote, is_exposed = _remote(read_options(_Where, given).url, sent)
-        if find_spec("aiohttp") is None:
-            raise ValueError(needs_extra("client"))
-        advice = "" if remote.has_token else "; --token-file has a token sent, and `login` logs in"
-        way = partial(_connected, remote)
-        door = Door(place_of(remote.url), way, limits, advice=advice)
-    except ValueError as error:
-        exit_with_error(parser.program, str(error))
-    return door.open(parser.program, options, exposed=str(sent.token_file) if is_exposed else None)
-
-
-def _connected(remote: Remote, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
-    return connect_as_user(remote.url, options, remote.headers)
-
-
-def _remote(urls: Sequence[str], sent: _Sent) -> tuple[Remote, bool]:
-    """The server that is meant, and whether others can read the token in its file. Raises ValueError."""
-    if len(urls) != 1:
-        raise ValueError("give one URL, such as https://mcp.example.org/mcp")
-    try:
-        token, is_exposed = (sent.token, False) if sent.token_file is None else read_value(sent.token_file)
-    except ValueError as error:
-        raise ValueError(f"--token-file: {error}") from None
-    return Remote.of(urls[0], sent.header, token), is_exposed
-
-
-def _parser() -> OptionParser:
-    return OptionParser(
+    parser = OptionParser(
         f"{program_name()} connect",
         [
             Group(_Where.model_fields),
@@ -85,3 +49,28 @@ def _parser() -> OptionParser:
         "on this machine can see command lines: a secret belongs in a file or a variable.",
         "[OPTION ...] URL",
     )
+    given = parser.read(argv)
+    try:
+        options = read_common(given, "stdio")
+        limits = read_options(Limits, given, os.environ, _OWN)
+        sent = read_options(_Sent, given, os.environ, _OWN)
+        remote, is_exposed = _remote(read_options(_Where, given).url, sent)
+        if find_spec("aiohttp") is None:
+            raise ValueError(needs_extra("client"))
+        advice = "" if remote.has_token else "; --token-file has a token sent, and `login` logs in"
+        way = partial(connect_as_user, remote.url, headers=remote.headers)
+        door = Door(place_of(remote.url), way, limits, advice=advice)
+    except ValueError as error:
+        exit_with_error(parser.program, str(error))
+    return door.open(parser.program, options, exposed=str(sent.token_file) if is_exposed else None)
+
+
+def _remote(urls: Sequence[str], sent: _Sent) -> tuple[Remote, bool]:
+    """The server that is meant, and whether others can read the token in its file. Raises ValueError."""
+    if len(urls) != 1:
+        raise ValueError("give one URL, such as https://mcp.example.org/mcp")
+    try:
+        token, is_exposed = (sent.token, False) if sent.token_file is None else read_value(sent.token_file)
+    except ValueError as error:
+        raise ValueError(f"--token-file: {error}") from None
+    return Remote.of(urls[0], sent.header, token), is_exposed

@@ -27,7 +27,7 @@ from ..hosts.launching import local_command
 from ..terminal.command_parser import CommandParser
 
 MODES = ("handshake", "stateless")
-_JOINED = [part for part in PARTS if part.settings is not None]
+_JOINED = [part for part in PARTS if not part.is_alone]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -50,12 +50,9 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _command(name: str, arguments: list[str]) -> list[str]:
-    return local_command(load_catalog().entry(name), arguments)
-
-
 async def _show(part: Part, folder: Path, verbose: bool) -> None:
-    command = _command(part.server, part.arguments(folder))
+    arguments = part.arguments(folder)
+    command = local_command(load_catalog().entry(part.server), arguments)
     # Of several things to work on, the first.
     env = {} if part.needs is None else {part.needs: os.environ[part.needs].partition(",")[0]}
     versions = []
@@ -80,7 +77,7 @@ async def _show_all(folder: Path, verbose: bool) -> None:
     for part in _JOINED:
         (folder / part.server).mkdir()
         part.arguments(folder / part.server)
-    settings = {part.server: part.settings(folder / part.server) for part in PARTS if part.settings is not None}
+    settings = {part.server: part.settings(folder / part.server) for part in _JOINED}
     (folder / "bundle.yaml").write_text(json.dumps({"servers": settings}))
     command = local_command(BUNDLE, ["run", "--join", "--config", str(folder / "bundle.yaml")])
     versions = []

@@ -1,6 +1,5 @@
 """`python -m servers doctor`: what keeps the servers from running, and how to fix it."""
 
-from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from rich.text import Text
 
 from shared.program.messages import exit_with_error
 
-from ..catalog import Catalog, load_catalog
+from ..catalog import load_catalog
 from ..doctor.examination import Examination, examine
 from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
@@ -41,7 +40,17 @@ def main(argv: Sequence[str]) -> int:
     given = parser.parse_args(argv)
     try:
         catalog = load_catalog(given.catalog)
-        look = _at_clients(given, catalog) if given.config is None else _at_served(given, catalog)
+        if given.config is None:
+            entries = [catalog.entry(name) for name in dict.fromkeys(given.names)] or catalog.servers
+            clients = [client_named(given.client)] if given.client is not None else []
+            machine, here, asked = this_machine(), this_installation(), bool(given.names)
+            look: Look = partial(
+                examine, Examination(machine, here, Path.cwd(), entries, asked=asked, clients=clients)
+            )
+        elif given.client is not None:
+            raise ValueError("--client and --config are two things to look at: give one of them")
+        else:
+            look = partial(examine_served, Served(given.config, catalog, this_installation(), given.names))
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     with console().status("starting the servers"):
@@ -49,33 +58,14 @@ def main(argv: Sequence[str]) -> int:
     if given.json:
         print_json([finding._asdict() for finding in found])
     else:
-        _show(found)
+        out = console()
+        for finding in found:
+            told = Text(wrap(out, finding.line, " " * 8))
+            told.stylize(_STYLES[finding.severity], 0, 8)
+            out.print(told)
+        faults, warnings = (
+            sum(finding.severity is severity for finding in found) for severity in (Severity.FAULT, Severity.WARNING)
+        )
+        counted = f"{faults} {'fault' if faults == 1 else 'faults'}"
+        out.print(f"{counted}, {warnings} {'warning' if warnings == 1 else 'warnings'}")
     return 1 if any(finding.severity is Severity.FAULT for finding in found) else 0
-
-
-def _at_clients(given: Namespace, catalog: Catalog) -> Look:
-    entries = [catalog.entry(name) for name in dict.fromkeys(given.names)] or catalog.servers
-    clients = [client_named(given.client)] if given.client is not None else []
-    asked, project = bool(given.names), Path.cwd()
-    examination = Examination(this_machine(), this_installation(), project, entries, asked=asked, clients=clients)
-    return partial(examine, examination)
-
-
-def _at_served(given: Namespace, catalog: Catalog) -> Look:
-    if given.client is not None:
-        raise ValueError("--client and --config are two things to look at: give one of them")
-    return partial(examine_served, Served(given.config, catalog, this_installation(), given.names))
-
-
-def _show(found: Sequence[Finding]) -> None:
-    out = console()
-    for finding in found:
-        told = Text(wrap(out, finding.line, " " * 8))
-        told.stylize(_STYLES[finding.severity], 0, 8)
-        out.print(told)
-    faults, warnings = (
-        sum(finding.severity is severity for finding in found) for severity in (Severity.FAULT, Severity.WARNING)
-    )
-    out.print(
-        f"{faults} {'fault' if faults == 1 else 'faults'}, {warnings} {'warning' if warnings == 1 else 'warnings'}"
-    )

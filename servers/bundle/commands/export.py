@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -32,7 +31,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_catalog()
     options = parser.parse_args(argv)
     try:
-        written = write_files(options.output, _files(options), force=options.force)
+        catalog = load_catalog(options.catalog)
+        entries = [catalog.entry(name) for name in dict.fromkeys(options.names)] or catalog.servers
+        files: dict[str, bytes] = {}
+        for entry in entries:
+            package = package_of(entry)
+            described = json.dumps(describe_server(entry, package, options.namespace), indent=2, ensure_ascii=False)
+            files[f"{entry.name}/server.json"] = (described + "\n").encode()
+            files[f"{entry.name}/{bundle_name(entry)}"] = make_bundle(entry, package, catalog)
+            if entry.image is not None:
+                files[f"{entry.name}/{entry.name}.yaml"] = describe_container(entry).encode()
+        written = write_files(options.output, files, force=options.force)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     except OSError as error:
@@ -40,21 +49,6 @@ def main(argv: Sequence[str]) -> int:
     for path in written:
         print(f"{path}: {_use(path)}")  # noqa: T201 - it is the output
     return 0
-
-
-def _files(options: Namespace) -> dict[str, bytes]:
-    """All contents, by their paths in the directory. Raises ValueError."""
-    catalog = load_catalog(options.catalog)
-    entries = [catalog.entry(name) for name in dict.fromkeys(options.names)] or catalog.servers
-    files: dict[str, bytes] = {}
-    for entry in entries:
-        package = package_of(entry)
-        described = json.dumps(describe_server(entry, package, options.namespace), indent=2, ensure_ascii=False)
-        files[f"{entry.name}/server.json"] = (described + "\n").encode()
-        files[f"{entry.name}/{bundle_name(entry)}"] = make_bundle(entry, package, catalog)
-        if entry.image is not None:
-            files[f"{entry.name}/{entry.name}.yaml"] = describe_container(entry).encode()
-    return files
 
 
 def _use(path: Path) -> str:
@@ -83,13 +77,9 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
             raise ValueError(f"{path} is there and holds something else; --force replaces it")
     for path, content in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content)
+        entry = entry_at(path.parent.resolve() / path.name)
+        found = current(entry)
+        # A link is replaced, and nothing that it leads to is touched.
+        like = None if found is None or stat.S_ISLNK(found.st_mode) else found
+        put_in_place(prepared(entry, content, like, mode=0o644), entry, found)
     return list(paths)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    entry = entry_at(path.parent.resolve() / path.name)
-    found = current(entry)
-    # A link is replaced, and nothing that it leads to is touched.
-    like = None if found is None or stat.S_ISLNK(found.st_mode) else found
-    put_in_place(prepared(entry, content, like, mode=0o644), entry, found)

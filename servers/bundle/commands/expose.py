@@ -40,40 +40,7 @@ class _How(BaseModel):
 def main(argv: Sequence[str]) -> int:
     """Serves until a signal ends it; the exit code."""
     open_standard_streams()
-    parser = _parser()
-    given = parser.read(argv)
-    try:
-        options = read_common(given, "http")
-        limits = read_options(Limits, given, os.environ, _OWN)
-        how = read_options(_How, given, os.environ, _OWN)
-        command = _found(read_options(_Started, given).command)
-        way = partial(connect, command, env=dict(map(_variable, how.env)))
-        door = Door(Path(command[0]).name, way, limits, shared=how.shared)
-    except ValueError as error:
-        exit_with_error(parser.program, str(error))
-    hear_commands(options.log_level)
-    return door.open(parser.program, options)
-
-
-def _found(command: Sequence[str]) -> list[str]:
-    """The command. Raises ValueError where it can't be started."""
-    if not command:
-        raise ValueError("give the command that starts the server after `--`, such as -- npx -y some-server")
-    if shutil.which(command[0]) is None:
-        is_there = Path(command[0]).exists()
-        raise ValueError(f"{command[0]}: {'it is no program' if is_there else 'there is no such program'}")
-    return list(command)
-
-
-def _variable(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not _VARIABLE.fullmatch(name) or (not equals and name not in os.environ):
-        raise ValueError("--env takes NAME=VALUE, or the NAME of a variable that is set here")
-    return name, value if equals else os.environ[name]
-
-
-def _parser() -> OptionParser:
-    return OptionParser(
+    parser = OptionParser(
         f"{program_name()} expose",
         [
             Group(_Started.model_fields),
@@ -85,3 +52,27 @@ def _parser() -> OptionParser:
         "Each option can also be set by the environment variable in brackets.",
         "[OPTION ...] -- COMMAND [ARGUMENT ...]",
     )
+    given = parser.read(argv)
+    try:
+        options = read_common(given, "http")
+        limits = read_options(Limits, given, os.environ, _OWN)
+        how = read_options(_How, given, os.environ, _OWN)
+        command = read_options(_Started, given).command
+        if not command:
+            raise ValueError("give the command that starts the server after `--`, such as -- npx -y some-server")
+        if shutil.which(command[0]) is None:
+            is_there = Path(command[0]).exists()
+            raise ValueError(f"{command[0]}: {'it is no program' if is_there else 'there is no such program'}")
+        way = partial(connect, command, env=dict(map(_variable, how.env)))
+        door = Door(Path(command[0]).name, way, limits, shared=how.shared)
+    except ValueError as error:
+        exit_with_error(parser.program, str(error))
+    hear_commands(options.log_level)
+    return door.open(parser.program, options)
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not _VARIABLE.fullmatch(name) or (not equals and name not in os.environ):
+        raise ValueError("--env takes NAME=VALUE, or the NAME of a variable that is set here")
+    return name, value if equals else os.environ[name]

@@ -3,8 +3,6 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
-
 from shared.program.messages import exit_with_error
 
 from ..catalog import Argument, Entry, load_catalog
@@ -45,21 +43,18 @@ def main(argv: Sequence[str]) -> int:
     if given.json:
         print_json(entry.model_dump(mode="json"))
     else:
-        _show(console(), entry)
+        out = console()
+        out.print(cell(f"{entry.title} {entry.version}", "bold"))
+        out.print(cell(entry.description), soft_wrap=False)
+        for heading, lines in _sections(entry, out.width - 2):
+            out.print(cell(f"\n{heading}", "bold"))
+            for line in lines:
+                out.print(cell(f"  {line}"))
+        if entry.arguments:
+            out.print()
+            headings = ("Argument", "Type", "Default", "What it does, and its variable")
+            out.print(table(headings, map(_row, entry.arguments)), soft_wrap=False)
     return 0
-
-
-def _show(out: Console, entry: Entry) -> None:
-    out.print(cell(f"{entry.title} {entry.version}", "bold"))
-    out.print(cell(entry.description), soft_wrap=False)
-    for heading, lines in _sections(entry, out.width - 2):
-        out.print(cell(f"\n{heading}", "bold"))
-        for line in lines:
-            out.print(cell(f"  {line}"))
-    if entry.arguments:
-        out.print()
-        headings = ("Argument", "Type", "Default", "What it does, and its variable")
-        out.print(table(headings, map(_row, entry.arguments)), soft_wrap=False)
 
 
 def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
@@ -112,10 +107,5 @@ def _row(one: Argument) -> tuple[str, str, str, str]:
     notes = [*(["required"] if one.required else []), *(["a secret"] if one.secret else [])]
     choices = [f"one of {', '.join(one.choices)}"] if one.choices else []
     text = "; ".join([one.description, *choices, *notes])
-    return name, one.type, _default(one), f"{text}\n{one.environment}" if one.environment else text
-
-
-def _default(one: Argument) -> str:
-    if one.default in (None, False):
-        return ""
-    return ", ".join(map(str, one.default)) if isinstance(one.default, list) else str(one.default)
+    default = one.default if isinstance(one.default, list) else [] if one.default in (None, False) else [one.default]
+    return name, one.type, ", ".join(map(str, default)), f"{text}\n{one.environment}" if one.environment else text

@@ -15,7 +15,7 @@ from rich.text import Text
 from shared.program.messages import exit_with_error
 from shared.text import plain
 
-from ..catalog import Entry, load_catalog
+from ..catalog import load_catalog
 from ..doctor.configurations import Launch
 from ..doctor.examination import try_launch
 from ..doctor.findings import Severity
@@ -86,22 +86,18 @@ def uninstall(argv: Sequence[str]) -> int:
         (server,) = options.servers
         entries = {entry.name: entry for entry in load_catalog(options.catalog).servers}
         with _target_of(options) as target:
-            program = _program(entries.get(server, BUNDLE))
+            entry = entries.get(server, BUNDLE)
+            try:
+                program = launch_command(entry)
+            except ValueError:
+                # The wheel is gone; what install put there is known without it.
+                program = local_command(entry)
             change = installing.uninstall(target, options.name or server, program)
             then = f"{target.client.title} knows it no more when it starts again"
             _show_and_make(change, frozenset(), options.dry_run, then)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     return 0
-
-
-def _program(entry: Entry) -> list[str]:
-    """What an entry of this copy starts."""
-    try:
-        return launch_command(entry)
-    except ValueError:
-        # The wheel is gone; what install put there is known without it.
-        return local_command(entry)
 
 
 def _parser(name: str, description: str) -> HostParser:

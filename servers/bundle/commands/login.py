@@ -16,7 +16,7 @@ from shared.client.auth.loopback import Loopback
 from shared.client.auth.oauth import OAuth, OAuthOptions
 from shared.client.auth.registration import ClientInformation, is_visible
 from shared.client.auth.store import OutOfReach
-from shared.client.auth.stored_login import Kept, read_kept, registration_key
+from shared.client.auth.stored_login import read_kept, registration_key
 from shared.client.auth.token_endpoint import TokenEndpoint
 from shared.client.connect import connect
 from shared.errors import AuthError, McpError
@@ -36,7 +36,30 @@ __all__ = ["accounts", "logout", "main"]
 
 def main(argv: Sequence[str]) -> int:
     """Has the user log in to a server; the exit code."""
-    parser = _login_parser()
+    parser = CommandParser(
+        "login",
+        "Log in to a server at a URL, with the browser. `connect`, `call` and the other commands then use the login, "
+        "and renew its tokens. Exit codes: 0 logged in, 1 refused, 2 wrong usage, 3 no connection.",
+    )
+    parser.add_argument("url", metavar="URL", help="the server's")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        default=[],
+        metavar="SCOPE",
+        help="scope to ask for besides those that the server wants",
+    )
+    parser.add_argument(
+        "--client-id", metavar="ID", help="client id with which this program is registered at the issuer"
+    )
+    text = "file with the secret that goes with the client id"
+    parser.add_argument("--client-secret-file", type=Path, metavar="FILE", help=text)
+    text = "URL at which this program's client metadata is, which is its client id then"
+    parser.add_argument("--client-metadata-url", type=_metadata_url, metavar="URL", help=text)
+    parser.add_argument(
+        "--port", type=_port, default=0, help="port that the browser comes back to (default: a free one)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="only print the page to log in on")
     given = parser.parse_args(argv)
     try:
         check_url(given.url)
@@ -76,37 +99,15 @@ def accounts(argv: Sequence[str]) -> int:
     if given.json:
         print_json([one._asdict() for one in found])
     else:
-        rows = [(one.resource, one.issuer, " ".join(one.scopes), _end_of(one)) for one in found]
+        ends = [
+            "unknown"
+            if one.expires is None
+            else datetime.fromtimestamp(one.expires, UTC).isoformat(timespec="minutes")
+            for one in found
+        ]
+        rows = [(one.resource, one.issuer, " ".join(one.scopes), end) for one, end in zip(found, ends, strict=True)]
         console().print(table(("Server", "Issuer", "Scopes", "Token ends"), rows), soft_wrap=False)
     return DONE
-
-
-def _login_parser() -> CommandParser:
-    parser = CommandParser(
-        "login",
-        "Log in to a server at a URL, with the browser. `connect`, `call` and the other commands then use the login, "
-        "and renew its tokens. Exit codes: 0 logged in, 1 refused, 2 wrong usage, 3 no connection.",
-    )
-    parser.add_argument("url", metavar="URL", help="the server's")
-    parser.add_argument(
-        "--scope",
-        action="append",
-        default=[],
-        metavar="SCOPE",
-        help="scope to ask for besides those that the server wants",
-    )
-    parser.add_argument(
-        "--client-id", metavar="ID", help="client id with which this program is registered at the issuer"
-    )
-    text = "file with the secret that goes with the client id"
-    parser.add_argument("--client-secret-file", type=Path, metavar="FILE", help=text)
-    text = "URL at which this program's client metadata is, which is its client id then"
-    parser.add_argument("--client-metadata-url", type=_metadata_url, metavar="URL", help=text)
-    parser.add_argument(
-        "--port", type=_port, default=0, help="port that the browser comes back to (default: a free one)"
-    )
-    parser.add_argument("--no-browser", action="store_true", help="only print the page to log in on")
-    return parser
 
 
 def _metadata_url(text: str) -> str:
@@ -146,10 +147,13 @@ def _client_of(given: Namespace) -> ClientInformation | None:
 
 
 async def _log_in(given: Namespace, client: ClientInformation | None, accounts: Accounts) -> int:
+    def say_where(url: str) -> None:
+        _say(f"if your browser does not open, log in on this page:\n{url}")
+
     try:
         # Who is registered beforehand has said where the browser comes back to: no path that is made up will do.
         path = None if client is None and given.client_metadata_url is None else "/callback"
-        loopback = Loopback(_say_where, browses=not given.no_browser, path=path, port=given.port)
+        loopback = Loopback(say_where, browses=not given.no_browser, path=path, port=given.port)
         # Nothing else may happen while the browser is waited for, so Ctrl+C has to wake the loop itself.
         with woken_by_signals(), loopback as redirect:
             grant = AuthorizationCode(redirect, client, given.client_metadata_url)
@@ -188,7 +192,9 @@ async def _forget(accounts: Accounts, account: Account) -> None:
     tokens = accounts.tokens
     for url in accounts.urls(account.resource):
         try:
-            if not await _is_revoked(await read_kept(tokens, url, None, time.time)):
+            kept = await read_kept(tokens, url, None, time.time)
+            issuer = kept and TokenEndpoint(Web(), kept.login.found.issuer, kept.login.client, time.time)
+            if kept and issuer and not await issuer.revoke(kept.token):
                 _say("the issuer did not revoke the tokens, which stay valid until they expire")
         except OutOfReach:
             raise  # what is not revoked and can't be deleted is not to be forgotten
@@ -198,22 +204,6 @@ async def _forget(accounts: Accounts, account: Account) -> None:
     await tokens.delete((account.issuer, account.resource))
     if all(other.issuer != account.issuer for other in accounts.all()):
         await tokens.delete(registration_key(account.issuer))
-
-
-async def _is_revoked(kept: Kept | None) -> bool:
-    if kept is None:
-        return True
-    return await TokenEndpoint(Web(), kept.login.found.issuer, kept.login.client, time.time).revoke(kept.token)
-
-
-def _end_of(account: Account) -> str:
-    if account.expires is None:
-        return "unknown"
-    return datetime.fromtimestamp(account.expires, UTC).isoformat(timespec="minutes")
-
-
-def _say_where(url: str) -> None:
-    _say(f"if your browser does not open, log in on this page:\n{url}")
 
 
 def _say(text: str) -> None:

@@ -31,7 +31,14 @@ class _Own(Selection):
 def main(argv: Sequence[str]) -> int:
     """Serves until a signal ends it; the exit code."""
     open_standard_streams()
-    parser = _parser()
+    others = {name: field for name, field in OPTIONS.items() if name not in _SETTLED}
+    parser = OptionParser(
+        f"{program_name()} open",
+        [Group(_Own.model_fields), Group(others, "options of every server", "MCP")],
+        "Serve several servers to this machine alone, and open the workbench, where they are seen and used, in the "
+        "browser.",
+        EPILOG,
+    )
     given = parser.read(argv)
     try:
         own = read_options(_Own, given)
@@ -60,14 +67,3 @@ def main(argv: Sequence[str]) -> int:
 def _browse(url: str) -> None:
     if not webbrowser.open(url):
         print(f"no browser could be opened here: open {url} in one", file=sys.stderr, flush=True)  # noqa: T201
-
-
-def _parser() -> OptionParser:
-    others = {name: field for name, field in OPTIONS.items() if name not in _SETTLED}
-    return OptionParser(
-        f"{program_name()} open",
-        [Group(_Own.model_fields), Group(others, "options of every server", "MCP")],
-        "Serve several servers to this machine alone, and open the workbench, where they are seen and used, in the "
-        "browser.",
-        EPILOG,
-    )

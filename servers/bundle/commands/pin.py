@@ -31,7 +31,17 @@ Tools = Sequence[dict[str, Any]]
 
 def main(argv: Sequence[str]) -> int:
     """Shows what changed, and accepts it where it is told to; the exit code is 1 where something stays withheld."""
-    parser = _parser()
+    parser = CommandParser(
+        "pin",
+        "Compare the tools of a server of others with what they were when they were pinned, and show the changes. "
+        "Tools that changed or are new are withheld from clients until they are accepted. Exit codes: 0 all is as it "
+        "is pinned, 1 something is withheld, 2 wrong usage, 3 no connection or no answer.",
+    )
+    parser.add_argument("name", metavar="NAME", help="which server of the configuration")
+    text = "the configuration that `serve` reads; the pins stand beside it in NAME.pins.json"
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help=text)
+    text = "pin the tools as they are now: these, or all where none is named"
+    parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)
     given = parser.parse_args(argv)
     try:
         one = _found(given.config, given.name)
@@ -47,21 +57,6 @@ def main(argv: Sequence[str]) -> int:
 
     # What has a token sent stands in the configuration, and no option of this command has it.
     return talk.reach(Reached(one.name, one.connect, has_token=True), work, CAPABLE)
-
-
-def _parser() -> CommandParser:
-    parser = CommandParser(
-        "pin",
-        "Compare the tools of a server of others with what they were when they were pinned, and show the changes. "
-        "Tools that changed or are new are withheld from clients until they are accepted. Exit codes: 0 all is as it "
-        "is pinned, 1 something is withheld, 2 wrong usage, 3 no connection or no answer.",
-    )
-    parser.add_argument("name", metavar="NAME", help="which server of the configuration")
-    text = "the configuration that `serve` reads; the pins stand beside it in NAME.pins.json"
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help=text)
-    text = "pin the tools as they are now: these, or all where none is named"
-    parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)
-    return parser
 
 
 def _found(path: Path, name: str) -> Foreign:
@@ -85,7 +80,7 @@ def _judge(given: Namespace, one: Foreign, pins: Pins, tools: Tools) -> int:
             close = nearest(name, now)
             raise Misuse(f"there is no tool {name!r}" + (f"; did you mean {escape(close)}?" if close else ""))
     was_new, found = pins.is_new, compare(pins, tools, one.rules)
-    _print([f"{one.name}: {_counted(len(now))}", *_told(found, pins, now)])
+    _print([f"{one.name}: {len(now)} {'tool' if len(now) == 1 else 'tools'}", *_told(found, pins, now)])
     if given.accept is not None:
         try:
             accept(pins, tools, named)
@@ -99,10 +94,6 @@ def _judge(given: Namespace, one: Foreign, pins: Pins, tools: Tools) -> int:
         words = shell_line(["pin", one.name, "--config", str(given.config), "--accept"])
         _print([f"accept with: {program_name()} {words}"])
     return REFUSED if found.withheld else DONE
-
-
-def _counted(number: int) -> str:
-    return "1 tool" if number == 1 else f"{number} tools"
 
 
 def _told(found: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[str]:

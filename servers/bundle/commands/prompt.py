@@ -23,7 +23,14 @@ def main(argv: Sequence[str]) -> int:
         if given.json:
             write_json(result)
         else:
-            show(_messages(result.get("messages")))
+            messages = result.get("messages")
+            known = records_of(messages)
+            pieces: list[Piece] = []
+            for one in known:
+                if len(known) > 1:
+                    pieces.append(Piece(f"{one.get('role')}:"))
+                pieces += pieces_of(one.get("content"))
+            show(pieces)
         return DONE
 
     return talk.run(work, asking(talk))
@@ -59,14 +66,3 @@ def _arguments(known: Mapping[str, dict[str, Any]], name: str, words: Sequence[s
     if missing:
         raise Misuse(f"{name} needs {' and '.join(f'{key}=TEXT' for key in missing)}")
     return {key: values[0] for key, values in texts.items()}
-
-
-def _messages(messages: Any) -> list[Piece]:
-    """The messages, each after who says it where there are several."""
-    known = records_of(messages)
-    pieces: list[Piece] = []
-    for one in known:
-        if len(known) > 1:
-            pieces.append(Piece(f"{one.get('role')}:"))
-        pieces += pieces_of(one.get("content"))
-    return pieces

@@ -1,10 +1,8 @@
 """`python -m servers read SERVER URI`: one resource, read from a terminal."""
 
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from shared.client.client import Client
 from shared.program.messages import exit_with_error
@@ -12,7 +10,6 @@ from shared.program.messages import exit_with_error
 from ..terminal.endings import DONE, Misuse
 from ..terminal.parser import TalkParser
 from ..terminal.questions import asking
-from ..terminal.session import Talk
 from ..terminal.showing import check_out, pieces_of_contents, save, show, write_bytes, write_json
 
 
@@ -27,7 +24,15 @@ def main(argv: Sequence[str]) -> int:
 
     async def work(client: Client) -> int:
         result = await client.request("resources/read", {"uri": given.uri}, timeout=talk.seconds)
-        _show(result, given, talk)
+        pieces = pieces_of_contents(result.get("contents"))
+        if given.out is not None:
+            save(pieces, given.out, talk.say)
+        if given.json:
+            write_json(result)
+        elif given.out is None and len(pieces) == 1 and pieces[0].data is not None and not sys.stdout.isatty():
+            write_bytes(pieces[0].data)
+        elif given.out is None:
+            show(pieces)
         return DONE
 
     return talk.run(work, asking(talk))
@@ -40,15 +45,3 @@ def read_parser() -> TalkParser:
     parser.add_argument("--out", type=Path, metavar="FILE", help="save it there, whatever it is")
     parser.add_options()
     return parser
-
-
-def _show(result: dict[str, Any], given: Namespace, talk: Talk) -> None:
-    pieces = pieces_of_contents(result.get("contents"))
-    if given.out is not None:
-        save(pieces, given.out, talk.say)
-    if given.json:
-        write_json(result)
-    elif given.out is None and len(pieces) == 1 and pieces[0].data is not None and not sys.stdout.isatty():
-        write_bytes(pieces[0].data)
-    elif given.out is None:
-        show(pieces)

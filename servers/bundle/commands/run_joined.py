@@ -38,7 +38,13 @@ class _Own(BaseModel):
 def main(argv: Sequence[str]) -> int:
     """Serves until its client or a signal ends it; the exit code."""
     open_standard_streams()
-    parser = _parser()
+    parser = OptionParser(
+        f"{program_name()} run",
+        [Group(_Own.model_fields), Group(_OPTIONS, "options of every server", "MCP")],
+        "Serve several servers as one over stdio, so that a client needs one entry for all of them.",
+        EPILOG,
+        "--join [OPTION ...] [NAME ...]",
+    )
     given = parser.read(argv)
     try:
         own = read_options(_Own, given)
@@ -53,13 +59,3 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     return joined.run(parser.program, next(filter(None, (one.exposed for one in servers)), None))
-
-
-def _parser() -> OptionParser:
-    return OptionParser(
-        f"{program_name()} run",
-        [Group(_Own.model_fields), Group(_OPTIONS, "options of every server", "MCP")],
-        "Serve several servers as one over stdio, so that a client needs one entry for all of them.",
-        EPILOG,
-        "--join [OPTION ...] [NAME ...]",
-    )

@@ -20,7 +20,16 @@ from ..workbench.options import PageOptions
 def main(argv: Sequence[str]) -> int:
     """Serves until a signal ends it; the exit code."""
     open_standard_streams()
-    parser = _parser()
+    parser = OptionParser(
+        f"{program_name()} serve",
+        [
+            Group({**Selection.model_fields, **PageOptions.model_fields}),
+            Group(OPTIONS, "options of every server", "MCP"),
+        ],
+        "Serve several servers on one port, each at /NAME/mcp, and at / the workbench, a page that shows and "
+        "uses them.",
+        EPILOG,
+    )
     given = parser.read(argv)
     try:
         own = read_options(Selection, given)
@@ -47,16 +56,3 @@ def main(argv: Sequence[str]) -> int:
     from ..workbench.front import Workbench
 
     return run_all(parser.program, options, choice, exposed, None if page.no_page else Workbench().answer)
-
-
-def _parser() -> OptionParser:
-    return OptionParser(
-        f"{program_name()} serve",
-        [
-            Group({**Selection.model_fields, **PageOptions.model_fields}),
-            Group(OPTIONS, "options of every server", "MCP"),
-        ],
-        "Serve several servers on one port, each at /NAME/mcp, and at / the workbench, a page that shows and "
-        "uses them.",
-        EPILOG,
-    )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shared.auth.policy import read_scopes
-from shared.auth.tokens_file import NamedToken
 from shared.program.line_parser import LineParser
 from shared.program.messages import exit_with_error
 from shared.text import plain
@@ -24,16 +23,6 @@ _MOST_DAYS = 36_500
 
 def main(argv: Sequence[str]) -> int:
     """Makes, lists or revokes tokens; the exit code."""
-    parser = _parser()
-    given = parser.parse_args(argv)
-    try:
-        _WORK[given.action](TokensToChange(given.tokens_file or _usual()), given)
-    except ValueError as error:
-        exit_with_error(parser.prog, str(error))
-    return 0
-
-
-def _parser() -> CommandParser:
     parser = CommandParser(
         "token",
         "Make tokens for people and programs, list them, and revoke them. The file has their digests alone: a token "
@@ -54,15 +43,23 @@ def _parser() -> CommandParser:
     for one in (new, shown, revoked):
         text = f"file with the digests (default: {VARIABLE}, or tokens.toml in your own directory for such things)"
         one.add_argument("--tokens-file", type=Path, metavar="FILE", help=text)
-    return parser
+    given = parser.parse_args(argv)
+    try:
+        named = os.environ.get(VARIABLE)
+        usual = Path(named) if named else Path(state_folder(this_machine())) / "tokens.toml"
+        tokens = TokensToChange(given.tokens_file or usual)
+        if given.action == "new":
+            _make(tokens, given)
+        elif given.action == "list":
+            _list(tokens, as_json=given.json)
+        else:
+            tokens.revoke(given.name)
+    except ValueError as error:
+        exit_with_error(parser.prog, str(error))
+    return 0
 
 
-def _usual() -> Path:
-    named = os.environ.get(VARIABLE)
-    return Path(named) if named else Path(state_folder(this_machine())) / "tokens.toml"
-
-
-def _new(tokens: TokensToChange, given: Namespace) -> None:
+def _make(tokens: TokensToChange, given: Namespace) -> None:
     scopes = None if given.scope is None else sorted(read_scopes(" ".join(given.scope)))
     if given.expires is not None and not 1 <= given.expires <= _MOST_DAYS:
         raise ValueError(f"--expires: give between 1 and {_MOST_DAYS} days")
@@ -71,28 +68,19 @@ def _new(tokens: TokensToChange, given: Namespace) -> None:
     print(plain(told), file=sys.stderr)  # noqa: T201 - for people
 
 
-def _list(tokens: TokensToChange, given: Namespace) -> None:
-    known = tokens.all().values()
-    if given.json:
-        print_json([_told(one) for one in known])
-        return
+def _list(tokens: TokensToChange, *, as_json: bool) -> None:
     rows = [
-        (one.name, "everything" if one.scopes is None else " ".join(sorted(one.scopes)), _end(one)) for one in known
+        (
+            one.name,
+            None if one.scopes is None else sorted(one.scopes),
+            None if one.expires is None else one.expires.isoformat(),
+        )
+        for one in tokens.all().values()
     ]
-    console().print(table(("Name", "Scopes", "Expires"), rows), soft_wrap=False)
-
-
-def _revoke(tokens: TokensToChange, given: Namespace) -> None:
-    tokens.revoke(given.name)
-
-
-def _told(one: NamedToken) -> dict[str, object]:
-    scopes = None if one.scopes is None else sorted(one.scopes)
-    return {"name": one.name, "scopes": scopes, "expires": None if one.expires is None else one.expires.isoformat()}
-
-
-def _end(one: NamedToken) -> str:
-    return "never" if one.expires is None else one.expires.isoformat()
-
-
-_WORK = {"new": _new, "list": _list, "revoke": _revoke}
+    if as_json:
+        print_json([{"name": name, "scopes": scopes, "expires": end} for name, scopes, end in rows])
+        return
+    texts = [
+        (name, "everything" if scopes is None else " ".join(scopes), end or "never") for name, scopes, end in rows
+    ]
+    console().print(table(("Name", "Scopes", "Expires"), texts), soft_wrap=False)

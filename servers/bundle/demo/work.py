@@ -6,7 +6,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 
@@ -58,126 +58,131 @@ Write three sentences for the standup meeting, in a tone that is {{ mood }}. Thi
 DONE = "{{ 7 * 7 }} is what the template said"
 
 
-class Part(NamedTuple):
+class Part:
     """What is shown of one server."""
 
     server: str
-    arguments: Callable[[Path], list[str]]
-    """Lays something out in a directory; how the server is started over it."""
-    settings: Callable[[Path], dict[str, Any]] | None
-    """The same for what is laid out already, as a configuration of several servers says it; None where it is shown
-    alone, since its tools are called as those of another."""
-    work: Callable[[Client, Path, Teller], Awaitable[None]]
+    is_alone = False
+    """Whether it is not shown with the others as one: its tools are called as those of another."""
     needs: str | None = None
     """The variable that says what to work on, where that is the user's own; without it there is nothing to show."""
 
+    def arguments(self, folder: Path) -> list[str]:
+        """Lays something out in `folder`; how the server is started over it."""
+        raise NotImplementedError
 
-# Files
+    def settings(self, folder: Path) -> dict[str, Any]:
+        """The same for what is laid out already, as a configuration of several servers says it."""
+        raise NotImplementedError
 
-
-def _files_arguments(folder: Path) -> list[str]:
-    """Lays out a project in `folder`; how the server is started over it."""
-    (folder / "notes.md").write_text(NOTES)
-    (folder / "src").mkdir()
-    (folder / "src" / "hello.py").write_text('print("hello")\n')
-    return ["--allow-write", str(folder)]
-
-
-def _files_settings(folder: Path) -> dict[str, Any]:
-    return {"roots": [str(folder)], "allow-write": True}
+    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+        """Works on what is laid out in `folder`."""
+        raise NotImplementedError
 
 
-async def _work_on_files(client: Client, folder: Path, teller: Teller) -> None:
-    """Lists, reads, edits, and is told of a change from outside."""
-    (folder / "notes.md").write_text(NOTES)
-    teller.sum_up("list_directory", ", ".join(await teller.call(client, "list_directory", path=str(folder))))
-    found = await teller.call(client, "search_files", path=str(folder), pattern="*.py")
-    teller.sum_up("search_files", f"*.py is {found[0]}")
-    await teller.call(client, "read_text_file", path="notes.md")
-    edits = [{"oldText": "- milk", "newText": "- oat milk\n- coffee"}]
-    diff = await teller.call(client, "edit_file", path="notes.md", edits=edits)
-    taken, added = (sum(line.startswith(sign) and not line.startswith(3 * sign) for line in diff) for sign in "-+")
-    teller.sum_up("edit_file", f"notes.md: {taken} line replaced by {added}")
-    file = folder / "notes.md"
+class _Files(Part):
+    """A project, which another program changes meanwhile."""
 
-    async def change() -> None:
-        file.write_text(NOTES + "- tea\n")
+    server = "filesystem"
 
-    await _watch(client, teller, file.as_uri(), "another program writes to it", change)
-    lines = (await client.read_resource(file.as_uri())).text.splitlines()
-    teller.show(f"   it ends with {lines[-1]!r} now")
-    teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
+    def arguments(self, folder: Path) -> list[str]:
+        """Lays out a project in `folder`; how the server is started over it."""
+        (folder / "notes.md").write_text(NOTES)
+        (folder / "src").mkdir()
+        (folder / "src" / "hello.py").write_text('print("hello")\n')
+        return ["--allow-write", str(folder)]
 
+    def settings(self, folder: Path) -> dict[str, Any]:
+        return {"roots": [str(folder)], "allow-write": True}
 
-# A database
+    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+        """Lists, reads, edits, and is told of a change from outside."""
+        (folder / "notes.md").write_text(NOTES)
+        teller.sum_up("list_directory", ", ".join(await teller.call(client, "list_directory", path=str(folder))))
+        found = await teller.call(client, "search_files", path=str(folder), pattern="*.py")
+        teller.sum_up("search_files", f"*.py is {found[0]}")
+        await teller.call(client, "read_text_file", path="notes.md")
+        edits = [{"oldText": "- milk", "newText": "- oat milk\n- coffee"}]
+        diff = await teller.call(client, "edit_file", path="notes.md", edits=edits)
+        taken, added = (
+            sum(line.startswith(sign) and not line.startswith(3 * sign) for line in diff) for sign in "-+"
+        )
+        teller.sum_up("edit_file", f"notes.md: {taken} line replaced by {added}")
+        file = folder / "notes.md"
 
+        async def change() -> None:
+            file.write_text(NOTES + "- tea\n")
 
-def _databases_arguments(folder: Path) -> list[str]:
-    """Makes the database of a shop in `folder`; how the server is started over it."""
-    make_sample(folder / "shop.db")
-    return ["--allow-write", str(folder / "shop.db")]
-
-
-def _databases_settings(folder: Path) -> dict[str, Any]:
-    return {"databases": [str(folder / "shop.db")], "allow-write": True}
-
-
-async def _work_on_databases(client: Client, folder: Path, teller: Teller) -> None:
-    """Looks around, asks, sees what a change would do, imports, and is told of a change by another program."""
-    described = await teller.call(client, "describe_database")
-    tables = [line.split()[1] for line in described if line.startswith("table ")]
-    teller.sum_up("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
-    await teller.call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
-    spent = await teller.call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
-    first = next(line for line in spent if line.startswith("["))
-    teller.sum_up("read_query", f"who spent most: {first}")
-    change = await teller.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
-    teller.sum_up("write_query", f"dry run: {change[0]}")
-    await _import(client, teller)
-    file = folder / "shop.db"
-
-    async def order() -> None:
-        await anyio.run_process([sys.executable, "-c", _ORDER, str(file)])
-
-    await _watch(client, teller, "sqlite:///shop/orders", "another program writes to it", order)
-    await teller.call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
-    teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
+        await _watch(client, teller, file.as_uri(), "another program writes to it", change)
+        lines = (await client.read_resource(file.as_uri())).text.splitlines()
+        teller.show(f"   it ends with {lines[-1]!r} now")
+        teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
 
 
-async def _import(client: Client, teller: Teller) -> None:
-    """Has rows imported, as a task where the server makes one, and asks for something else meanwhile."""
-    started = await client.start_tool("import_csv", {"table": "visits", "csv": _VISITS})
-    how = "over at once" if started.id is None else "as a task"
-    teller.show(f"-> import_csv(table='visits', csv=...), {how}")
-    await teller.call(client, "read_query", query="SELECT count(*) AS customers FROM customers")
-    done = (await started.result()).text.splitlines()[0]
-    teller.show(f"   {done}")
-    teller.sum_up("import_csv", f"{how}, with a query meanwhile: {done.partition(';')[0]}")
+class _Database(Part):
+    """The database of a shop, which another program changes meanwhile."""
+
+    server = "sqlite"
+
+    def arguments(self, folder: Path) -> list[str]:
+        """Makes the database of a shop in `folder`; how the server is started over it."""
+        make_sample(folder / "shop.db")
+        return ["--allow-write", str(folder / "shop.db")]
+
+    def settings(self, folder: Path) -> dict[str, Any]:
+        return {"databases": [str(folder / "shop.db")], "allow-write": True}
+
+    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+        """Looks around, asks, sees what a change would do, imports, and is told of a change by another program."""
+        described = await teller.call(client, "describe_database")
+        tables = [line.split()[1] for line in described if line.startswith("table ")]
+        teller.sum_up("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
+        await teller.call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
+        spent = await teller.call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
+        first = next(line for line in spent if line.startswith("["))
+        teller.sum_up("read_query", f"who spent most: {first}")
+        change = await teller.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
+        teller.sum_up("write_query", f"dry run: {change[0]}")
+        started = await client.start_tool("import_csv", {"table": "visits", "csv": _VISITS})
+        how = "over at once" if started.id is None else "as a task"
+        teller.show(f"-> import_csv(table='visits', csv=...), {how}")
+        await teller.call(client, "read_query", query="SELECT count(*) AS customers FROM customers")
+        done = (await started.result()).text.splitlines()[0]
+        teller.show(f"   {done}")
+        teller.sum_up("import_csv", f"{how}, with a query meanwhile: {done.partition(';')[0]}")
+        file = folder / "shop.db"
+
+        async def order() -> None:
+            await anyio.run_process([sys.executable, "-c", _ORDER, str(file)])
+
+        await _watch(client, teller, "sqlite:///shop/orders", "another program writes to it", order)
+        await teller.call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
+        teller.sum_up("subscription", f"another program changed {file.name}, and the client was told")
 
 
-# A database of the user
+class _UsersDatabase(Part):
+    """A database of the user."""
 
+    server = "postgres"
+    is_alone = True
+    needs = "MCP_POSTGRES_DATABASES"
 
-def _remote_arguments(_folder: Path) -> list[str]:
-    """The server reads where the database is from its environment, since there may be a password in it."""
-    return []
+    def arguments(self, folder: Path) -> list[str]:
+        """The server reads where the database is from its environment, since there may be a password in it."""
+        return []
 
-
-async def _work_on_remote(client: Client, _folder: Path, teller: Teller) -> None:
-    """Looks around and asks, and is refused a change: what is there stays as it is."""
-    described = await teller.call(client, "describe_database")
-    tables = [line for line in described if line.startswith("table ")]
-    teller.sum_up("describe_database", f"{len(tables)} tables")
-    rests = await teller.call(client, "read_query", query=_RESTS, parameters=[10_000])
-    teller.sum_up("read_query", f"numbers by their rest: {', '.join(line for line in rests if line[0] == '[')}")
-    await teller.call(client, "explain_query", query=_RESTS, parameters=[10_000], analyze=True)
-    why = await teller.refused(client, "read_query", query="DELETE FROM pg_class")
-    teller.sum_up("read_query, refused", why[0].partition(": ")[2].partition(". ")[0])
-    health = await teller.call(client, "check_health")
-    teller.sum_up("check_health", health[1].strip())
-
-
-# Pages
+    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+        """Looks around and asks, and is refused a change: what is there stays as it is."""
+        described = await teller.call(client, "describe_database")
+        tables = [line for line in described if line.startswith("table ")]
+        teller.sum_up("describe_database", f"{len(tables)} tables")
+        rests = await teller.call(client, "read_query", query=_RESTS, parameters=[10_000])
+        teller.sum_up("read_query", f"numbers by their rest: {', '.join(line for line in rests if line[0] == '[')}")
+        await teller.call(client, "explain_query", query=_RESTS, parameters=[10_000], analyze=True)
+        why = await teller.refused(client, "read_query", query="DELETE FROM pg_class")
+        teller.sum_up("read_query, refused", why[0].partition(": ")[2].partition(". ")[0])
+        health = await teller.call(client, "check_health")
+        teller.sum_up("check_health", health[1].strip())
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -187,65 +192,67 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Says nothing."""
 
 
-def _pages_arguments(folder: Path) -> list[str]:
-    """Lays out a site in `folder` and serves it until the program ends; how the server is started so that it may go
-    there."""
-    for name, text in PAGES.items():
-        (folder / name).write_text(text)
-    site = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    Thread(target=site.serve_forever, daemon=True).start()
-    host = f"127.0.0.1:{site.server_port}"
-    (folder / "host").write_text(host)
-    return ["--allow-private", host]
+class _Pages(Part):
+    """A site."""
+
+    server = "fetch"
+
+    def arguments(self, folder: Path) -> list[str]:
+        """Lays out a site in `folder` and serves it until the program ends; how a server that may read it starts."""
+        for name, text in PAGES.items():
+            (folder / name).write_text(text)
+        site = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+        Thread(target=site.serve_forever, daemon=True).start()
+        host = f"127.0.0.1:{site.server_port}"
+        (folder / "host").write_text(host)
+        return ["--allow-private", host]
+
+    def settings(self, folder: Path) -> dict[str, Any]:
+        return {"allow-private": [(folder / "host").read_text()]}
+
+    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+        """Reads a page, a part of it, and data; and is refused what it may not have."""
+        site = f"http://{(folder / 'host').read_text()}"
+        page = await teller.call(client, "fetch", url=f"{site}/")
+        teller.sum_up("fetch", f"a page as Markdown: {next(line for line in page if line.startswith('# '))}")
+        part = await teller.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
+        teller.sum_up("fetch", f"a part of it as text: {', '.join(part[-2:])}")
+        await teller.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
+        await teller.refused(client, "fetch", url=f"{site}/basket")
+        why = await teller.refused(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
+        teller.sum_up("fetch, refused", why[0].partition(": ")[2])
 
 
-def _pages_settings(folder: Path) -> dict[str, Any]:
-    return {"allow-private": [(folder / "host").read_text()]}
+class _Prompts(Part):
+    """A library, in which somebody edits a prompt meanwhile."""
 
+    server = "prompts"
 
-async def _work_on_pages(client: Client, folder: Path, teller: Teller) -> None:
-    """Reads a page, a part of it, and data; and is refused what it may not have."""
-    site = f"http://{(folder / 'host').read_text()}"
-    page = await teller.call(client, "fetch", url=f"{site}/")
-    teller.sum_up("fetch", f"a page as Markdown: {next(line for line in page if line.startswith('# '))}")
-    part = await teller.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
-    teller.sum_up("fetch", f"a part of it as text: {', '.join(part[-2:])}")
-    await teller.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
-    await teller.refused(client, "fetch", url=f"{site}/basket")
-    why = await teller.refused(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
-    teller.sum_up("fetch, refused", why[0].partition(": ")[2])
+    def arguments(self, folder: Path) -> list[str]:
+        """Lays out a library in `folder`; how the server is started over it, with the prompts that come with it."""
+        (folder / "standup.md").write_text(STANDUP)
+        return ["--starter", str(folder)]
 
+    def settings(self, folder: Path) -> dict[str, Any]:
+        return {"libraries": [str(folder)], "starter": True}
 
-# Prompts
+    async def work(self, client: Client, folder: Path, teller: Teller) -> None:
+        """Lists prompts, fills one in, searches, and is told of an edit."""
+        names = [prompt.name for prompt in await client.list_prompts()]
+        teller.show(f"-> prompts/list: {', '.join(names)}")
+        filled = await _get(client, teller, done=DONE, mood="proud")
+        teller.sum_up("prompts/get", f"it says, as was given: {filled[-2]}")
+        found = await teller.call(client, "search_prompts", query="database question")
+        teller.sum_up("search_prompts", f"of {len(names)} prompts for a database question: {found[1].split()[0]}")
+        file = folder / "standup.md"
 
+        async def change() -> None:
+            shorter = STANDUP.replace("three sentences", "one sentence")
+            file.write_text(STANDUP if file.read_text() == shorter else shorter)
 
-def _prompts_arguments(folder: Path) -> list[str]:
-    """Lays out a library in `folder`; how the server is started over it, with the prompts that come with it."""
-    (folder / "standup.md").write_text(STANDUP)
-    return ["--starter", str(folder)]
-
-
-def _prompts_settings(folder: Path) -> dict[str, Any]:
-    return {"libraries": [str(folder)], "starter": True}
-
-
-async def _work_on_prompts(client: Client, folder: Path, teller: Teller) -> None:
-    """Lists prompts, fills one in, searches, and is told of an edit."""
-    names = [prompt.name for prompt in await client.list_prompts()]
-    teller.show(f"-> prompts/list: {', '.join(names)}")
-    filled = await _get(client, teller, done=DONE, mood="proud")
-    teller.sum_up("prompts/get", f"it says, as was given: {filled[-2]}")
-    found = await teller.call(client, "search_prompts", query="database question")
-    teller.sum_up("search_prompts", f"of {len(names)} prompts for a database question: {found[1].split()[0]}")
-    file = folder / "standup.md"
-
-    async def change() -> None:
-        shorter = STANDUP.replace("three sentences", "one sentence")
-        file.write_text(STANDUP if file.read_text() == shorter else shorter)
-
-    await _watch(client, teller, "prompt://standup", "somebody edits the file", change)
-    await _get(client, teller, done="the prompt library")
-    teller.sum_up("subscription", f"somebody edited {file.name}, and the client was told")
+        await _watch(client, teller, "prompt://standup", "somebody edits the file", change)
+        await _get(client, teller, done="the prompt library")
+        teller.sum_up("subscription", f"somebody edited {file.name}, and the client was told")
 
 
 async def _get(client: Client, teller: Teller, **given: str) -> list[str]:
@@ -268,10 +275,4 @@ async def _watch(client: Client, teller: Teller, uri: str, told: str, change: Ca
         teller.show(f"<- notifications/resources/updated {heard.uri}")
 
 
-PARTS = (
-    Part("filesystem", _files_arguments, _files_settings, _work_on_files),
-    Part("sqlite", _databases_arguments, _databases_settings, _work_on_databases),
-    Part("postgres", _remote_arguments, None, _work_on_remote, "MCP_POSTGRES_DATABASES"),
-    Part("fetch", _pages_arguments, _pages_settings, _work_on_pages),
-    Part("prompts", _prompts_arguments, _prompts_settings, _work_on_prompts),
-)
+PARTS = (_Files(), _Database(), _UsersDatabase(), _Pages(), _Prompts())

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,7 +62,13 @@ def find_servers(
     of the `project`. Where BUNDLE is among the `entries`, those for `connect` and `run --join` are found, too."""
     found = Configuration([], [])
     seen: set[Path] = set()
-    for source in _sources(machine, project, clients or CLIENTS):
+    sources = [
+        _Source(client, client.file(machine, scope, project), Path(machine.home) if scope == "user" else project)
+        for client in clients or CLIENTS
+        for scope in SCOPES
+        if scope == "user" or client.project is not None
+    ]
+    for source in sources:
         if source.path not in seen and os.path.lexists(source.path):
             seen.add(source.path)
             _read(found, source, project, entries)
@@ -79,15 +85,6 @@ class _Source(NamedTuple):
     @property
     def where(self) -> str:
         return f"{self.client.title}, {self.path}"
-
-
-def _sources(machine: Machine, project: Path, clients: Sequence[Client]) -> Iterator[_Source]:
-    for client in clients:
-        for scope in SCOPES:
-            if scope == "user":
-                yield _Source(client, client.file(machine, scope, project), Path(machine.home))
-            elif client.project is not None:
-                yield _Source(client, client.file(machine, scope, project), project)
 
 
 def _read(found: Configuration, source: _Source, project: Path, entries: Sequence[Entry]) -> None:
@@ -152,14 +149,11 @@ def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[st
     for number, word in enumerate(words):
         for entry in entries:
             rest = words[number + 1 :]
-            if _starts(entry, word, words[number - 1] if number else "") and (entry is not BUNDLE or _is_door(rest)):
+            # With other words the program of the bundle does not answer for servers.
+            is_one = entry is not BUNDLE or rest[:1] == ("connect",) or (rest[:1] == ("run",) and "--join" in rest)
+            if is_one and _starts(entry, word, words[number - 1] if number else ""):
                 return entry, rest
     return None
-
-
-def _is_door(words: Sequence[str]) -> bool:
-    """Whether the program of the bundle, with these words, answers for other servers."""
-    return words[:1] == ("connect",) or (words[:1] == ("run",) and "--join" in words)
 
 
 def _starts(entry: Entry, word: str, before: str) -> bool:

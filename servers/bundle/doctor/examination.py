@@ -159,7 +159,11 @@ async def try_launch(
         what = "not started: its entry has variables that only the client knows"
         return Trial([*findings, fine(launch.where, what)])
     env = {**environment_from(launch.client, machine), **server.env}
-    hidden = _secrets(launch, machine)
+    known = {argument.environment for argument in launch.entry.arguments if not argument.secret}
+    values = [value for variable, value in launch.server.env.items() if variable not in known]
+    values.append(machine.environment.get("MCP_TOKEN", ""))
+    values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
+    hidden = split_secrets(values)
     correct = f"correct it in {launch.file}"
     tried = Tried(launch.where, launch.entry, launch.another, correct, hidden, launch.is_foreign)
     found, tools = await start(tried, Start([server.command, *server.args], env, launch.directory), seconds, modes)
@@ -172,12 +176,3 @@ async def start(tried: Tried, how: Start, seconds: float, modes: Sequence[str] =
     findings = list(judge(tried, talks))
     is_fault = any(finding.severity is Severity.FAULT for finding in findings)
     return Trial(findings, None if is_fault else talks[0].tools)
-
-
-def _secrets(launch: Launch, machine: Machine) -> list[str]:
-    """What the entry holds that nobody else should see, as a whole and in its parts."""
-    known = {argument.environment for argument in launch.entry.arguments if not argument.secret}
-    values = [value for variable, value in launch.server.env.items() if variable not in known]
-    values.append(machine.environment.get("MCP_TOKEN", ""))
-    values += [value for one, value in read_arguments(launch.entry, launch.words).own if one.secret]
-    return split_secrets(values)

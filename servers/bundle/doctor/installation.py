@@ -54,23 +54,12 @@ def check_installation(bundle: Installation, entries: Sequence[Entry], used: Col
         what = "the bundle runs from a directory and is not installed in this Python"
         yield warning(str(python), what, f"install it: {bundle.line('all')}")
         return
-    yield _python(python, distribution)
-    yield from _scripts(bundle, distribution)
-    for entry in entries:
-        if entry.extra is not None:
-            yield _extra(bundle, entry.name, entry.extra, entry.name in used)
-
-
-def _python(python: Path, distribution: Distribution) -> Finding:
     running, wanted = platform.python_version(), distribution.metadata["Requires-Python"] or ""
     if SpecifierSet(wanted).contains(running, prereleases=True):
-        return fine(str(python), f"Python {running}, with {NAME} {distribution.version}")
-    fix = "install a newer Python, and the bundle with that one"
-    return fault(str(python), f"this is Python {running}, the bundle needs {wanted}", fix)
-
-
-def _scripts(bundle: Installation, distribution: Distribution) -> Iterator[Finding]:
-    """What is wrong with the console scripts: one finding for all that have the same fault."""
+        yield fine(str(python), f"Python {running}, with {NAME} {distribution.version}")
+    else:
+        fix = "install a newer Python, and the bundle with that one"
+        yield fault(str(python), f"this is Python {running}, the bundle needs {wanted}", fix)
     wrong: dict[str, list[str]] = {}
     for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
         path = _script(distribution, name) or bundle.python.parent / name
@@ -80,6 +69,9 @@ def _scripts(bundle: Installation, distribution: Distribution) -> Iterator[Findi
     where = f"console scripts of {bundle.python}"
     for reason, names in wrong.items():
         yield fault(where, f"{reason}: {', '.join(names)}", f"write them again: {bundle.line(again=True)}")
+    for entry in entries:
+        if entry.extra is not None:
+            yield _extra(bundle, entry.name, entry.extra, entry.name in used)
 
 
 def _wrong(script: Path, python: Path) -> str:

@@ -30,7 +30,12 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
     if launch.server.command is None or is_filled_in(launch):
         return
     yield from _command(launch, Path(launch.server.command), machine)
-    yield from _wheel(launch, Path(launch.server.command))
+    words = launch.server.args
+    if Path(launch.server.command).stem in _RUNNERS and "--from" in words[:-1]:
+        wheel = Path(words[words.index("--from") + 1].partition("[")[0])
+        if wheel.is_absolute() and not wheel.exists():
+            what = f"{wheel}, from which uvx takes the server, does not exist"
+            yield fault(launch.where, what, f"put it there, or {launch.another}")
     if launch.is_foreign:
         # Its arguments and variables are those of the servers that it answers for; it says itself what is wrong.
         return
@@ -72,7 +77,11 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
             what = f"{command} has no absolute path, and {why}"
             yield fault(launch.where, what, f"in {launch.file} write {known}" if known else let)
     elif is_passing(command):
-        yield _in_cache(launch, command)
+        if command.exists():
+            what = f"{command} is in uv's cache, and gone after the next `uv cache clean`"
+            yield warning(launch.where, what, let)
+        else:
+            yield fault(launch.where, f"{command} is gone, since uv's cache was emptied", let)
     elif not command.exists():
         yield fault(launch.where, _gone(command), let)
     elif not command.is_file() or not os.access(command, os.X_OK):
@@ -83,23 +92,6 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
         if interpreter is not None and not interpreter.exists():
             what = f"{command} starts {interpreter}, which does not exist: the environment was moved or has lost it"
             yield fault(launch.where, what, let)
-
-
-def _in_cache(launch: Launch, command: Path) -> Finding:
-    if command.exists():
-        what = f"{command} is in uv's cache, and gone after the next `uv cache clean`"
-        return warning(launch.where, what, launch.another)
-    return fault(launch.where, f"{command} is gone, since uv's cache was emptied", launch.another)
-
-
-def _wheel(launch: Launch, command: Path) -> Iterator[Finding]:
-    """Looks whether the file or directory is there from which uvx takes the server, where it does so."""
-    words = launch.server.args
-    if command.stem in _RUNNERS and "--from" in words[:-1]:
-        given = Path(words[words.index("--from") + 1].partition("[")[0])
-        if given.is_absolute() and not given.exists():
-            what = f"{given}, from which uvx takes the server, does not exist"
-            yield fault(launch.where, what, f"put it there, or {launch.another}")
 
 
 def _gone(command: Path) -> str:

@@ -7,7 +7,7 @@ withheld by their pins, and which rules of the operator concern none of them.
 import logging
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -58,7 +58,11 @@ async def examine_served(served: Served) -> list[Finding]:
     path = served.path
     try:
         configuration = read_configuration(path)
-        names = _names(served.names, configuration)
+        known = list(configuration.servers or ())
+        for name in served.names:
+            if name not in known:
+                raise ValueError(f"there is no server {name!r} in it; there are: {', '.join(known)}")
+        names = list(dict.fromkeys(served.names)) or known
     except ValueError as error:
         return [fault(str(path), _reason(error, path), f"correct it in {path}")]
     ours = [name for name in names if not is_foreign((configuration.servers or {}).get(name, {}))]
@@ -67,14 +71,6 @@ async def examine_served(served: Served) -> list[Finding]:
     steps: list[Step] = [partial(_server, served, configuration, name) for name in names]
     with _listening():
         return findings + await take(steps)
-
-
-def _names(asked: Sequence[str], configuration: Configuration) -> list[str]:
-    known = list(configuration.servers or ())
-    for name in asked:
-        if name not in known:
-            raise ValueError(f"there is no server {name!r} in it; there are: {', '.join(known)}")
-    return list(dict.fromkeys(asked)) or known
 
 
 def _reason(error: Exception, path: Path) -> str:
@@ -128,7 +124,17 @@ async def _ask(served: Served, foreign: Foreign, pins: Pins | None, where: str) 
                 tools, said = await list_tools(client), client.server
     except (OSError, McpError, ValueError) as error:
         secrets = split_secrets(foreign.values())
-        return [_failed(served, foreign, where, mask(_told(error, served, lines), secrets))]
+        if isinstance(error, TimeoutError):
+            reason = f"it gives no answer in {served.seconds:g} seconds"
+        elif isinstance(error, McpError | ConnectionError | ValueError):
+            reason = f"it does not answer as an MCP server does: {join_lines(str(error))}"
+        else:
+            reason = f"it can't be started: {getattr(error, 'strerror', None) or join_lines(str(error))}"
+        what, command = mask("; last it said: ".join([reason, *lines]), secrets), foreign.settings.command
+        fix = f"see that it runs, and that its url and token in {served.path} are right"
+        if command is not None:
+            fix = f"install {escape(command[0])}, or correct its command in {served.path}"
+        return [fault(where, what, fix)]
     how = "it answers" if foreign.settings.command is None else "it starts"
     name, version = (escape(str(said.info.get(key, "unknown")))[:100] for key in ("name", "version"))
     what = f"{how}, is {name} {version}, speaks {said.version}, and has {len(tools)} tools"
@@ -139,24 +145,6 @@ async def _ask(served: Served, foreign: Foreign, pins: Pins | None, where: str) 
         *_idle(served.path, foreign.rules, names, where),
         *([] if pins is None else [_pinned(pins, compare(pins, tools, foreign.rules), see, where)]),
     ]
-
-
-def _told(error: Exception, served: Served, lines: Iterable[str]) -> str:
-    """What went wrong, and what the server said last to stderr."""
-    if isinstance(error, TimeoutError):
-        reason = f"it gives no answer in {served.seconds:g} seconds"
-    elif isinstance(error, McpError | ConnectionError | ValueError):
-        reason = f"it does not answer as an MCP server does: {join_lines(str(error))}"
-    else:
-        reason = f"it can't be started: {getattr(error, 'strerror', None) or join_lines(str(error))}"
-    return "; last it said: ".join([reason, *lines])
-
-
-def _failed(served: Served, foreign: Foreign, where: str, what: str) -> Finding:
-    command = foreign.settings.command
-    if command is None:
-        return fault(where, what, f"see that it runs, and that its url and token in {served.path} are right")
-    return fault(where, what, f"install {escape(command[0])}, or correct its command in {served.path}")
 
 
 def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterator[Finding]:

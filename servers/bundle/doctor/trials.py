@@ -153,7 +153,9 @@ def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
     if len(failed) == len(talks):
         yield _failed(tried, failed[0])
     else:
-        yield from (_one_era(tried, talk) for talk in failed)
+        for talk in failed:
+            what = f"it does not speak {_ERAS[talk.mode]}: {mask(talk.reason, tried.secrets)}"
+            yield fault(tried.where, what, f"if it is an older version, update it, or {tried.another}")
         yield from judge_version(tried, next(talk for talk in talks if talk.outcome is Outcome.ANSWERED))
     noise = max(talk.noise for talk in talks)
     if noise:
@@ -191,13 +193,9 @@ def split_secrets(values: Iterable[str]) -> list[str]:
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 
-def _one_era(tried: Tried, talk: Talk) -> Finding:
-    what = f"it does not speak {_ERAS[talk.mode]}: {mask(talk.reason, tried.secrets)}"
-    return fault(tried.where, what, f"if it is an older version, update it, or {tried.another}")
-
-
 def _failed(tried: Tried, talk: Talk) -> Finding:
-    where, said = tried.where, _last_words(tried, talk)
+    words = talk.last_words.removeprefix(f"python -m {tried.entry.module}: ")
+    where, said = tried.where, f"; last it said: {mask(words, tried.secrets)}" if words else ""
     by_hand = "start it in a terminal, and read all that it says"
     match talk.outcome:
         case Outcome.UNSTARTABLE:
@@ -210,11 +208,6 @@ def _failed(tried: Tried, talk: Talk) -> Finding:
         case _:
             reason = mask(talk.reason, tried.secrets)
             return fault(where, f"it does not answer as an MCP server does: {reason}{said}", by_hand)
-
-
-def _last_words(tried: Tried, talk: Talk) -> str:
-    words = talk.last_words.removeprefix(f"python -m {tried.entry.module}: ")
-    return f"; last it said: {mask(words, tried.secrets)}" if words else ""
 
 
 def _end(talk: Talk) -> str:

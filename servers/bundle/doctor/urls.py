@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 
-from ..catalog import Entry
 from ..hosts.clients import Machine
 from ..proxy.urls import place_of
 from .arguments import environment_from
@@ -33,7 +32,9 @@ async def check_url(
     if variable := launch.server.token_variable:
         token = environment_from(launch.client, machine).get(variable, "")
         if not token:
-            return [_unset(launch, variable)], None
+            title = launch.client.title
+            what = f"not asked: {variable}, from which {title} takes the token, is not set in this shell"
+            return [warning(launch.where, what, f"set {variable} where {title} is started")], None
         headers["Authorization"] = f"Bearer {token}"
     if "${" in url or any("${" in value for value in headers.values()):
         return [fine(launch.where, "not asked: its entry has variables that only the client knows")], None
@@ -58,12 +59,6 @@ async def check_url(
     return findings, None if any(one.severity is Severity.FAULT for one in findings) else talks[0].tools
 
 
-def _unset(launch: Launch, variable: str) -> Finding:
-    title = launch.client.title
-    what = f"not asked: {variable}, from which {title} takes the token, is not set in this shell"
-    return warning(launch.where, what, f"set {variable} where {title} is started")
-
-
 def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterator[Finding]:
     failed = [talk for talk in talks if talk.outcome is not Outcome.ANSWERED]
     if failed:
@@ -82,7 +77,12 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
     reason = mask(talk.reason, secrets)
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {place} ({reason.partition(': ')[2]})"
-        start = "start it" if launch.is_foreign else f"start it: {_started(entry, launch)}"
+        start = "start it"
+        if not launch.is_foreign:
+            port = urlsplit(launch.server.url or "").port
+            unnamed = [one.metavar or one.name for one in entry.arguments if one.option is None]
+            words = ["--transport http", *([f"--port {port}"] if port else []), *unnamed]
+            start += ": " + " ".join([entry.script or f"python -m {entry.module}", *words])
         return fault(where, what, f"{start}, or correct the URL in {launch.file}")
     if talk.outcome is Outcome.SILENT:
         return fault(
@@ -108,10 +108,3 @@ def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:
 
 def _has_token(launch: Launch) -> bool:
     return any(name.lower() in _TOKENS for name in launch.server.headers)
-
-
-def _started(entry: Entry, launch: Launch) -> str:
-    port = urlsplit(launch.server.url or "").port
-    start = entry.script or f"python -m {entry.module}"
-    unnamed = [one.metavar or one.name for one in entry.arguments if one.option is None]
-    return " ".join([start, "--transport http", *([f"--port {port}"] if port else []), *unnamed])

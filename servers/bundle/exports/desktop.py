@@ -47,9 +47,17 @@ def make_bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
     """The ZIP file; from the same sources the same bytes. Raises ValueError where a file of it can't be read."""
     icon = _icon(entry)
     described = make_manifest(entry, package) | ({"icon": _ICON} if icon else {})
+    # Nothing is built of it, uv only installs what it asks for. The strings of JSON are strings of TOML, as long as
+    # they hold no control characters.
+    wanted = "".join(f"    {json.dumps(line)},\n" for line in package.requirements)
+    project = (
+        f"[project]\nname = {json.dumps(entry.script)}\nversion = {json.dumps(entry.version)}\n"
+        f"requires-python = {json.dumps(package.python)}\ndependencies = [\n{wanted}]\n\n"
+        "[tool.uv]\npackage = false\n"
+    )
     files = {
         "manifest.json": (json.dumps(described, indent=2, ensure_ascii=False) + "\n").encode(),
-        "pyproject.toml": _project(entry, package).encode(),
+        "pyproject.toml": project.encode(),
         "main.py": _MAIN.format(module=entry.module).encode(),
         **{name: text.encode() for name, text in package.licences.items()},
         **icon,
@@ -69,7 +77,8 @@ def make_bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
 def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
     """The manifest, but for the icon. Raises ValueError where a default would be taken for a variable."""
     arguments = choose_arguments(entry)
-    command = [part for one in arguments if fills_command(one) for part in _words(one)]
+    filling = [one for one in arguments if fills_command(one)]
+    command = [part for one in filling for part in (*([one.option] if one.option else []), _value(one))]
     variables = {one.environment: _value(one) for one in arguments if one.environment and not fills_command(one)}
     return {
         "manifest_version": "0.4",
@@ -109,10 +118,6 @@ def _icon(entry: Entry) -> dict[str, bytes]:
     return {_ICON: content} if content.startswith(_PNG) else {}
 
 
-def _words(argument: Argument) -> list[str]:
-    return [_value(argument)] if argument.option is None else [argument.option, _value(argument)]
-
-
 def _value(argument: Argument) -> str:
     return f"${{user_config.{argument.name}}}"
 
@@ -137,17 +142,6 @@ def _default(argument: Argument) -> bool | str:
     if argument.type == "boolean":
         return default is True
     return default if isinstance(default, str) else ""
-
-
-def _project(entry: Entry, package: Package) -> str:
-    """The pyproject.toml of the bundle: nothing is built of it, uv only installs what it asks for."""
-    # The strings of JSON are strings of TOML, as long as they hold no control characters.
-    wanted = "".join(f"    {json.dumps(line)},\n" for line in package.requirements)
-    return (
-        f"[project]\nname = {json.dumps(entry.script)}\nversion = {json.dumps(entry.version)}\n"
-        f"requires-python = {json.dumps(package.python)}\ndependencies = [\n{wanted}]\n\n"
-        "[tool.uv]\npackage = false\n"
-    )
 
 
 # The sources

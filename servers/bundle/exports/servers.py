@@ -64,7 +64,9 @@ def choose_arguments(entry: Entry) -> list[Argument]:
     Patterns, limits and names keep their defaults: they take typing and reading, and who wants them writes the
     command down by hand. An option without a variable is left out as well, since it can't be given empty.
     """
-    return [one for one in entry.arguments if one.required or (_is_simple(one) and _may_be_empty(one))]
+    simple = [one for one in entry.arguments if one.secret or one.type == "boolean" or is_path(one)]
+    may_be_empty = [one for one in simple if fills_command(one) or one.environment is not None]
+    return [one for one in entry.arguments if one.required or one in may_be_empty]
 
 
 def fills_command(argument: Argument) -> bool:
@@ -83,11 +85,3 @@ def is_path(argument: Argument) -> bool:
 def title(argument: Argument) -> str:
     """How a form calls it."""
     return argument.name.replace("_", " ").capitalize()
-
-
-def _is_simple(argument: Argument) -> bool:
-    return argument.secret or argument.type == "boolean" or is_path(argument)
-
-
-def _may_be_empty(argument: Argument) -> bool:
-    return fills_command(argument) or argument.environment is not None

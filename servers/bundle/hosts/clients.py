@@ -104,10 +104,6 @@ class Client(NamedTuple):
         return project / self.project
 
 
-def _claude_code(machine: Machine) -> PurePath:
-    return (machine.variable("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json"
-
-
 def _zed(machine: Machine) -> PurePath:
     if machine.system == "windows":
         return machine.settings() / "Zed" / "settings.json"
@@ -120,14 +116,6 @@ def _zed(machine: Machine) -> PurePath:
 def _cline(machine: Machine) -> PurePath:
     data = machine.variable("CLINE_DATA_DIR") or machine.home / ".cline" / "data"
     return machine.variable("CLINE_MCP_SETTINGS_PATH") or data / "settings" / "cline_mcp_settings.json"
-
-
-def _gemini(machine: Machine) -> PurePath:
-    return (machine.variable("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json"
-
-
-def _codex(machine: Machine) -> PurePath:
-    return (machine.variable("CODEX_HOME") or machine.home / ".codex") / "config.toml"
 
 
 CLIENTS = (
@@ -143,7 +131,7 @@ CLIENTS = (
     Client(
         name="claude-code",
         title="Claude Code",
-        user=_claude_code,
+        user=lambda machine: (machine.variable("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json",
         project=".mcp.json",
         stdio={"type": "stdio"},
         http=HttpShape(fixed={"type": "http"}, variable="${{{}}}"),
@@ -206,7 +194,7 @@ CLIENTS = (
     Client(
         name="gemini",
         title="Gemini CLI",
-        user=_gemini,
+        user=lambda machine: (machine.variable("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json",
         project=".gemini/settings.json",
         format="jsonc",
         http=HttpShape(url="httpUrl", variable="${{{}}}"),
@@ -217,7 +205,7 @@ CLIENTS = (
     Client(
         name="codex",
         title="Codex CLI",
-        user=_codex,
+        user=lambda machine: (machine.variable("CODEX_HOME") or machine.home / ".codex") / "config.toml",
         project=".codex/config.toml",
         key="mcp_servers",
         format="toml",

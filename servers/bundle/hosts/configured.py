@@ -67,7 +67,10 @@ def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
     urls = [key for key in ((client.http.url, "url") if client.http else ()) if key in entry]
     if "command" in entry:
         command = _text(entry, "command", name)
-        return Configured(name, command, _texts(entry, name), _mapping(entry, "env", name), enabled=enabled)
+        values = entry.get("args", [])
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ValueError(f"{name!r}: 'args' is not a list of texts")
+        return Configured(name, command, tuple(values), _mapping(entry, "env", name), enabled=enabled)
     if client.http is not None and urls:
         headers = _mapping(entry, client.http.headers, name)
         token = _text(entry, bearer, name) if (bearer := client.http.bearer) and bearer in entry else None
@@ -147,13 +150,6 @@ def _text(entry: dict[str, Any], key: str, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{name!r}: {key!r} is not a text")
     return value
-
-
-def _texts(entry: dict[str, Any], name: str) -> tuple[str, ...]:
-    values = entry.get("args", [])
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ValueError(f"{name!r}: 'args' is not a list of texts")
-    return tuple(values)
 
 
 def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:

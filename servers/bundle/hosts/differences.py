@@ -47,7 +47,12 @@ def find_differences(
     same = _common(old, new)
     tail = _common(old[same:][::-1], new[same:][::-1])
     if any(len(line) > MAX_LINE for line in [*old[same : len(old) - tail], *new[same : len(new) - tail]]):
-        return _within_lines(client, before, after, _View(shown, secrets))
+        view = _View(shown, secrets)
+        start = _common_bytes(before, after)
+        tail = _common_bytes(before[start:][::-1], after[start:][::-1])
+        gone = _masked(client, before, (start, len(before) - tail), view._replace(shown=None))
+        come = _masked(client, after, (start, len(after) - tail), view)
+        return [_cut(Line(sign, text)) for sign, texts in (("-", gone), ("+", come)) for text in texts]
     first, past = max(0, same - AROUND), min(len(old), len(old) - tail + AROUND)
     grown = len(new) - len(old)
     seen_old = _masked(client, before, _offsets(old, first, past), _View(None, secrets))
@@ -58,15 +63,6 @@ def find_differences(
     lines += [Line("+", text) for text in seen_new[above : len(seen_new) - below]]
     lines += [Line(" ", text) for text in seen_new[len(seen_new) - below :]]
     return [_cut(line) for line in lines]
-
-
-def _within_lines(client: Client, before: bytes, after: bytes, view: _View) -> list[Line]:
-    """What is new or gone in a file whose lines are too long to be shown."""
-    start = _common_bytes(before, after)
-    tail = _common_bytes(before[start:][::-1], after[start:][::-1])
-    gone = _masked(client, before, (start, len(before) - tail), view._replace(shown=None))
-    come = _masked(client, after, (start, len(after) - tail), view)
-    return [_cut(Line(sign, text)) for sign, texts in (("-", gone), ("+", come)) for text in texts]
 
 
 def _cut(line: Line) -> Line:

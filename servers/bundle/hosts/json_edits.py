@@ -64,7 +64,15 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Re
     servers = servers_member(text, client)
     root = parse(text, client.format == "jsonc")
     if root is None:
-        return _document(text, client.key, name, entry)
+        # There was nothing yet, but perhaps comments.
+        newline = b"\r\n" if b"\r\n" in text else b"\n"
+        outer = DEFAULT._replace(newline=newline)
+        inner = inner_style(outer)
+        lead = newline if text.strip() and not text.endswith((b"\n", b"\xef\xbb\xbf")) else b""
+        before = lead + b"{" + outer.gap + outer.member(client.key, b"{") + inner.gap
+        after = inner.closing + b"}" + outer.closing + b"}" + newline
+        slot = _Slot(len(text), before, after, None)
+        return _inserted(text, slot, inner.member(name, inner.rendered(entry)), Receipt(digest_of(entry), "document"))
     outer = style_of(text, root)
     if servers is None:
         slot, inner = _slot(text, root, outer), inner_style(outer)
@@ -173,18 +181,6 @@ def digest_of(entry: Any) -> str:
     # TOML has dates as well.
     canonical = json.dumps(entry, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def _document(text: bytes, key: str, name: str, entry: dict[str, Any]) -> Edit:
-    """The whole of a file in which there was nothing yet, but perhaps comments."""
-    newline = b"\r\n" if b"\r\n" in text else b"\n"
-    outer = DEFAULT._replace(newline=newline)
-    inner = inner_style(outer)
-    lead = newline if text.strip() and not text.endswith((b"\n", b"\xef\xbb\xbf")) else b""
-    before = lead + b"{" + outer.gap + outer.member(key, b"{") + inner.gap
-    after = inner.closing + b"}" + outer.closing + b"}" + newline
-    slot = _Slot(len(text), before, after, None)
-    return _inserted(text, slot, inner.member(name, inner.rendered(entry)), Receipt(digest_of(entry), "document"))
 
 
 def _slot(text: bytes, container: Element, style: Style) -> _Slot:

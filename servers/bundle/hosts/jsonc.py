@@ -43,7 +43,8 @@ class Element:
         found: dict[str, Member] = {}
         for pair in self._node.named_children:
             if pair.type == "pair":
-                member = self._member(pair)
+                key, value = (Element(child, self._shift) for child in pair.named_children if child.type != "comment")
+                member = Member(key.value(), Element(pair, self._shift), value)
                 if member.name in found:
                     raise ValueError(f"the key {member.name!r} is there twice")
                 found[member.name] = member
@@ -71,10 +72,6 @@ class Element:
 
     def _text(self) -> str:
         return (self._node.text or b"").decode()
-
-    def _member(self, pair: Node) -> "Member":
-        key, value = (Element(child, self._shift) for child in pair.named_children if child.type != "comment")
-        return Member(key.value(), Element(pair, self._shift), value)
 
 
 class Member(NamedTuple):

@@ -29,7 +29,12 @@ def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
     program = [entry.script] if entry.script else ["python", "-P", "-m", entry.module]
     try:
         given = copy.specification(*([entry.extra] if entry.extra else []))
-        return [*_uvx(), "--from", given, *program, *arguments]
+        # uv tells the programs it runs where it is itself; without uvx beside it, it does the same.
+        uv = os.environ.get("UV") or shutil.which("uv")
+        beside = shutil.which("uvx", path=str(Path(uv).parent)) if uv else None
+        if beside is None and uv is None:
+            raise ValueError("there is no uvx on the PATH")
+        return [*([beside] if beside else [str(uv), "tool", "run"]), "--from", given, *program, *arguments]
     except ValueError as error:
         reason = f"this copy is in uv's cache, which is emptied now and then, and {error}"
         raise ValueError(f"{reason}: install it by `uv tool install`, and call that one") from None
@@ -53,12 +58,3 @@ def local_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
         if (here / name).is_file():
             return [str(here / name), *arguments]
     return [sys.executable, "-P", "-m", entry.module, *arguments]
-
-
-def _uvx() -> list[str]:
-    """uvx by its absolute path, or the uv that does the same. uv tells the programs it runs where it is itself."""
-    uv = os.environ.get("UV") or shutil.which("uv")
-    beside = shutil.which("uvx", path=str(Path(uv).parent)) if uv else None
-    if beside is None and uv is None:
-        raise ValueError("there is no uvx on the PATH")
-    return [beside] if beside else [str(uv), "tool", "run"]

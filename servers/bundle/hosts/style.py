@@ -55,11 +55,14 @@ def style_of(text: bytes, container: Element, outer: Style | None = None) -> Sty
     last = members[-1].whole
     before = text[: last.start]
     indent = before[before.rfind(b"\n") + 1 :]
-    colon = b":" + _space(text[last.start + _key_length(last) : members[-1].value.start])
+    key = next(iter(last.parts()))
+    colon = b":" + _space(text[last.start + key.end - key.start : members[-1].value.start])
     comma = b"," + (_space(text[members[0].whole.end : members[1].whole.start]) if len(members) > 1 else colon[1:])
     if indent.strip() or b"\n" not in text[container.start : last.start]:
         return Style(b"", b"", b"", comma, colon)
-    whole = outer.indent if outer is not None and outer.newline else _indent_of_line(text, container.start)
+    line = text[text.rfind(b"\n", 0, container.start) + 1 : container.start]
+    indent_before = line[: len(line) - len(line.lstrip(b" \t"))]
+    whole = outer.indent if outer is not None and outer.newline else indent_before
     unit = indent.removeprefix(whole) if indent.startswith(whole) else b""
     return Style(_newline(text, container) or b"\n", indent, unit or (outer.unit if outer else b"  "), comma, colon)
 
@@ -76,16 +79,6 @@ def _newline(text: bytes, container: Element) -> bytes:
         if end >= 0:
             return b"\r\n" if part[:end].endswith(b"\r") else b"\n"
     return b""
-
-
-def _indent_of_line(text: bytes, offset: int) -> bytes:
-    line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
-    return line[: len(line) - len(line.lstrip(b" \t"))]
-
-
-def _key_length(pair: Element) -> int:
-    key = next(iter(pair.parts()))
-    return key.end - key.start
 
 
 def _space(between: bytes) -> bytes:

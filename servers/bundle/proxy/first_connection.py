@@ -64,8 +64,17 @@ class FirstConnection:
             await self._is_over.wait()
         if not self._is_over.is_set():
             raise Failed(f"no connection to {self._name}: no answer in {self._seconds:g} s; --timeout gives it more")
-        if self._error is not None:
-            raise Failed(f"no connection to {self._name}: {self._reason(self._error)}")
+        error = self._error
+        if error is not None:
+            reason = _UNREACHED.sub("", str(error) or type(error).__name__).rstrip(".")
+            if isinstance(error, TimeoutError):
+                reason = "it takes the connection, and does not answer"
+            elif isinstance(error, OSError) and error.strerror:
+                told = base.reason_of(error)
+                reason = f"{error.filename}: {told}" if error.filename else told
+            if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
+                reason += self._advice
+            raise Failed(f"no connection to {self._name}: {reason}")
 
     def _has_begun(self, record: logging.LogRecord) -> bool:
         return self._is_over.is_set() and self._error is None
@@ -74,14 +83,3 @@ class FirstConnection:
         if not self._is_over.is_set():
             self._error = error
             self._is_over.set()
-
-    def _reason(self, error: Exception) -> str:
-        reason = _UNREACHED.sub("", str(error) or type(error).__name__).rstrip(".")
-        if isinstance(error, TimeoutError):
-            reason = "it takes the connection, and does not answer"
-        elif isinstance(error, OSError) and error.strerror:
-            told = base.reason_of(error)
-            reason = f"{error.filename}: {told}" if error.filename else told
-        if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
-            reason += self._advice
-        return reason

@@ -60,7 +60,15 @@ def run_all(
     hear_commands(options.log_level)
     mounts = [_mounted(one, options, http, trace) for one in choice.servers]
     if choice.joined:
-        mounts.append(_joined(mounts, choice, http, trace))
+        members = [mount for mount in mounts if mount.name in choice.joined]
+        supervised = [one.supervised for one in members]
+        app = joined_server(supervised, [one.server for one in members], choice.prefix)
+        mount = Mount(app, "/mcp", http.limits, JoinedSettings(), JOINED)
+        mount.extensions += kept_apart([one.rules for one in choice.servers if one.name in choice.joined])
+        mount.scopes = partial(_united, members)
+        mount.before = partial(settled, supervised)
+        mount.trace = trace and trace.of(JOINED)
+        mounts.append(mount)
     for mount in mounts:
         mount.stores = None if stores is None else stores(mount.name)
     try:
@@ -75,19 +83,6 @@ def _mounted(one: Chosen, options: Options, http: HttpOptions, trace: Any) -> Mo
     mount = Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
     mount.trace = trace and trace.of(one.name)
     mount.extensions += one.extensions(options)
-    return mount
-
-
-def _joined(mounts: Sequence[Mount], choice: Choice, http: HttpOptions, trace: Any) -> Mount:
-    """The mount of those that are joined, which are served here and at their own paths at once."""
-    members = [mount for mount in mounts if mount.name in choice.joined]
-    supervised = [one.supervised for one in members]
-    app = joined_server(supervised, [one.server for one in members], choice.prefix)
-    mount = Mount(app, "/mcp", http.limits, JoinedSettings(), JOINED)
-    mount.extensions += kept_apart([one.rules for one in choice.servers if one.name in choice.joined])
-    mount.scopes = partial(_united, members)
-    mount.before = partial(settled, supervised)
-    mount.trace = trace and trace.of(JOINED)
     return mount
 
 

@@ -97,9 +97,6 @@ def read_env_file(path: Path) -> tuple[Mapping[str, str], bool]:
         parts = _LINE.fullmatch(stripped)
         if parts is None:
             raise ValueError(f"{path}: line {number}: NAME=VALUE is expected")
-        found[parts[1]] = _unquoted(parts[2])
+        value = parts[2]
+        found[parts[1]] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
     return found, readable
-
-
-def _unquoted(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value

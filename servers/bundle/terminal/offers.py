@@ -82,7 +82,11 @@ def _show(out: Console, offers: Offers) -> None:
     if offers.tools:
         _heading(out, "Tools")
     for tool in offers.tools:
-        _show_tool(out, tool)
+        hints = tool.get("annotations")
+        said = [word for key, word in _HINTS if isinstance(hints, dict) and hints.get(key) is True]
+        out.print(Text.assemble(cell(f"  {_name(tool)}", "bold"), cell(f"  ({', '.join(said)})" if said else "")))
+        _paragraph(out, tool.get("description"), 4)
+        _arguments(out, parameters_of(tool.get("inputSchema")).values())
     for heading, key, records in (
         ("Resources", "uri", offers.resources),
         ("Resource templates", "uriTemplate", offers.templates),
@@ -97,32 +101,20 @@ def _show(out: Console, offers: Offers) -> None:
     if offers.prompts:
         _heading(out, "Prompts")
     for prompt in offers.prompts:
-        _show_prompt(out, prompt)
-
-
-def _show_tool(out: Console, tool: Mapping[str, Any]) -> None:
-    hints = tool.get("annotations")
-    said = [word for key, word in _HINTS if isinstance(hints, dict) and hints.get(key) is True]
-    out.print(Text.assemble(cell(f"  {_name(tool)}", "bold"), cell(f"  ({', '.join(said)})" if said else "")))
-    _paragraph(out, tool.get("description"), 4)
-    _arguments(out, parameters_of(tool.get("inputSchema")).values())
-
-
-def _show_prompt(out: Console, prompt: Mapping[str, Any]) -> None:
-    out.print(cell(f"  {_name(prompt)}", "bold"))
-    _paragraph(out, prompt.get("description") or prompt.get("title"), 4)
-    _arguments(
-        out,
-        [
-            Parameter(
-                _name(one),
-                frozenset({"string"}),
-                required=one.get("required") is True,
-                description=str(one.get("description") or ""),
-            )
-            for one in records_of(prompt.get("arguments"))
-        ],
-    )
+        out.print(cell(f"  {_name(prompt)}", "bold"))
+        _paragraph(out, prompt.get("description") or prompt.get("title"), 4)
+        _arguments(
+            out,
+            [
+                Parameter(
+                    _name(one),
+                    frozenset({"string"}),
+                    required=one.get("required") is True,
+                    description=str(one.get("description") or ""),
+                )
+                for one in records_of(prompt.get("arguments"))
+            ],
+        )
 
 
 def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:

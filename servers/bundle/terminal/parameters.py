@@ -194,20 +194,17 @@ def _alternatives(
     seen.add(id(schema))
     parts = [one for key in ("anyOf", "oneOf", "allOf") for one in _list(schema.get(key))]
     if isinstance(schema.get("$ref"), str):
-        parts.append(_referred(schema["$ref"], root))
+        reference = schema["$ref"]
+        found: Any = root if reference.startswith("#") else None
+        for step in reference[2:].split("/") if len(reference) > 1 else ():
+            key = step.replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if isinstance(found, dict) else None
+        parts.append(found)
     if not parts or "properties" in schema or _named(parts):
         yield schema
     for part in () if _named(parts) else parts:
         if isinstance(part, dict):
             yield from _alternatives(part, root, depth + 1, seen)
-
-
-def _referred(reference: str, root: Mapping[str, Any]) -> Any:
-    found: Any = root if reference.startswith("#") else None
-    for step in reference[2:].split("/") if len(reference) > 1 else ():
-        key = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
 
 
 def _choices(part: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:

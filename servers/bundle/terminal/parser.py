@@ -49,17 +49,15 @@ class TalkParser(CommandParser):
         end = argv.index("--") if "--" in argv else len(argv)
         given = self.parse_intermixed_args(argv[:end])
         try:
-            return given, self._talk(given, tuple(argv[end + 1 :]))
+            words = tuple(argv[end + 1 :])
+            headers = dict(map(_header, given.header))
+            token = _token(given.token_file, given.token_variable)
+            if token is not None:
+                headers["Authorization"] = f"Bearer {token}"
+            asked = Asked(given.server, words, given.catalog, dict(map(_variable, given.env)), headers)
+            return given, Talk(self.prog, asked, given.timeout, given.verbose)
         except Misuse as error:
             exit_with_error(self.prog, str(error))
-
-    def _talk(self, given: Namespace, words: tuple[str, ...]) -> Talk:
-        headers = dict(map(_header, given.header))
-        token = _token(given.token_file, given.token_variable)
-        if token is not None:
-            headers["Authorization"] = f"Bearer {token}"
-        asked = Asked(given.server, words, given.catalog, dict(map(_variable, given.env)), headers)
-        return Talk(self.prog, asked, given.timeout, given.verbose)
 
 
 def _seconds(text: str) -> float:

@@ -40,7 +40,13 @@ class Bar:
             return
         begins = self._progress is None
         if self._progress is None:
-            self._progress = _made()
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+            text = TextColumn("{task.description}", markup=False)
+            console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+            columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text)
+            self._progress = Progress(*columns, console=console, transient=True)
             self._task = self._progress.add_task("")
         told = plain(message) if isinstance(message, str) else ""
         is_known = isinstance(total, int | float)
@@ -74,12 +80,3 @@ class Status:
         share = _SHARE.search(said)
         percent = None if share is None else float(share[1])
         self._bar.report(percent or 0, None if percent is None else 100, said)
-
-
-def _made() -> "Progress":
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    text = TextColumn("{task.description}", markup=False)
-    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
-    return Progress(BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text, console=console, transient=True)

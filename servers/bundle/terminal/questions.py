@@ -103,7 +103,10 @@ async def _field(parameter: Parameter) -> Any:
         try:
             if not line:
                 raise Misuse("this one is wanted")
-            return _read(parameter, many, line)
+            if many is None:
+                return _checked(parameter, _chosen(parameter, line))
+            values = [_chosen(many, part.strip()) for part in line.split(",") if part.strip()]
+            return _checked(parameter, values)
         except Misuse as error:
             tell(f"  {plain(str(error))}")
 
@@ -118,13 +121,6 @@ def _hint(parameter: Parameter, many: Parameter | None) -> str:
     bounds = [f"{word} {parameter.schema[key]}" for key, word in _BOUNDS if key in parameter.schema]
     form = parameter.schema.get("format")
     return " ".join([form if isinstance(form, str) else parameter.kind, *bounds])
-
-
-def _read(parameter: Parameter, many: Parameter | None, line: str) -> Any:
-    if many is None:
-        return _checked(parameter, _chosen(parameter, line))
-    values = [_chosen(many, part.strip()) for part in line.split(",") if part.strip()]
-    return _checked(parameter, values)
 
 
 def _chosen(parameter: Parameter, text: str) -> Any:

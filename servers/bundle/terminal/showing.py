@@ -123,7 +123,8 @@ def _piece(block: Mapping[str, Any]) -> Piece:
         case "resource" if isinstance(block.get("resource"), dict):
             return _of_resource(block["resource"])
         case "resource_link":
-            return Piece(" ".join(_said(block, ("uri", "title", "description"))))
+            named = [block.get(key) for key in ("uri", "title", "description")]
+            return Piece(" ".join(text for text in named if isinstance(text, str) and text))
     return Piece(json.dumps(block, indent=2, ensure_ascii=False))
 
 
@@ -139,7 +140,3 @@ def _binary(block: Mapping[str, Any], key: str) -> Piece:
         return Piece(data=base64.b64decode(str(block.get(key, "")), validate=True), mime=mime)
     except binascii.Error:
         return Piece(f"[{join_lines(mime) or 'binary'}: its {key!r} is not base64]")
-
-
-def _said(block: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
-    return (block[key] for key in keys if isinstance(block.get(key), str) and block[key])

@@ -50,7 +50,14 @@ class Asked:
 def find_target(asked: Asked) -> Target:
     """What SERVER stands for. Raises Misuse, or ValueError, where it stands for nothing."""
     if "://" in asked.server:
-        return _at_url(asked)
+        parts = urlsplit(asked.server)
+        if parts.scheme not in SCHEMES or not parts.hostname:
+            raise Misuse("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
+        if asked.words or asked.env:
+            raise Misuse("a server with a URL is started elsewhere: give it its arguments and variables there")
+        if parts.username is not None and "authorization" in map(str.lower, asked.headers):
+            raise Misuse("the URL has a user name already: give that or a token")
+        return Target(place_of(asked.server), url=asked.server, headers=asked.headers)
     if asked.headers:
         raise Misuse("headers and tokens go with a URL: a server that is started needs none")
     if asked.server == "-":
@@ -60,21 +67,6 @@ def find_target(asked: Asked) -> Target:
     client, colon, name = asked.server.partition(":")
     if colon:
         return _of_client(client, name, asked)
-    return _of_catalog(asked)
-
-
-def _at_url(asked: Asked) -> Target:
-    parts = urlsplit(asked.server)
-    if parts.scheme not in SCHEMES or not parts.hostname:
-        raise Misuse("the URL of a server begins with http://, https://, ws:// or wss://, and names a host")
-    if asked.words or asked.env:
-        raise Misuse("a server with a URL is started elsewhere: give it its arguments and variables there")
-    if parts.username is not None and "authorization" in map(str.lower, asked.headers):
-        raise Misuse("the URL has a user name already: give that or a token")
-    return Target(place_of(asked.server), url=asked.server, headers=asked.headers)
-
-
-def _of_catalog(asked: Asked) -> Target:
     catalog = load_catalog(asked.catalog)
     names = [entry.name for entry in catalog.servers]
     if asked.server not in names:

@@ -24,7 +24,12 @@ async def watch(client: Client, given: Namespace, talk: Talk) -> int:
     """Tells every change of `given.uris`, or of the lists where there are none, until it is cancelled or the server
     tells no more. Raises Misuse where the server tells of nothing, and what a request does."""
     uris: list[str] = given.uris
-    _check(client, uris)
+    capabilities = client.server.capabilities
+    told = {name: one for name, one in capabilities.items() if isinstance(one, dict)}
+    if uris and told.get("resources", {}).get("subscribe") is not True:
+        raise Misuse("the server tells no changes of resources")
+    if not uris and not any(told.get(name, {}).get("listChanged") is True for name in _LISTS):
+        raise Misuse("the server tells no changes of its lists: give a URI")
     async with client.changes(uris, lists=not uris) as changes:
         for uri in changes.refused:
             talk.say(f"the server tells no changes of {uri}")
@@ -33,29 +38,15 @@ async def watch(client: Client, given: Namespace, talk: Talk) -> int:
         what = f"{len(uris)} {'resource' if len(uris) == 1 else 'resources'}" if uris else "the lists"
         talk.say(f"watching {what}; Ctrl+C ends it")
         async for change in changes:
-            _tell(change, as_json=given.json)
+            now = datetime.now().astimezone().replace(microsecond=0)
+            if given.json:
+                record = {"time": now.isoformat(), "kind": change.kind, **({"uri": change.uri} if change.uri else {})}
+                write_text(json.dumps(record) + "\n")
+            else:
+                write_text(f"{now:%H:%M:%S}  {described(change)}\n")
             if given.exec is not None:
                 await _run(given.exec, change, talk)
     return DONE
-
-
-def _check(client: Client, uris: list[str]) -> None:
-    """Raises Misuse where the server has said that it tells of none of it."""
-    capabilities = client.server.capabilities
-    told = {name: one for name, one in capabilities.items() if isinstance(one, dict)}
-    if uris and told.get("resources", {}).get("subscribe") is not True:
-        raise Misuse("the server tells no changes of resources")
-    if not uris and not any(told.get(name, {}).get("listChanged") is True for name in _LISTS):
-        raise Misuse("the server tells no changes of its lists: give a URI")
-
-
-def _tell(change: Change, *, as_json: bool) -> None:
-    now = datetime.now().astimezone().replace(microsecond=0)
-    if as_json:
-        record = {"time": now.isoformat(), "kind": change.kind, **({"uri": change.uri} if change.uri else {})}
-        write_text(json.dumps(record) + "\n")
-    else:
-        write_text(f"{now:%H:%M:%S}  {described(change)}\n")
 
 
 def described(change: Change) -> str:

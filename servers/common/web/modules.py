@@ -97,40 +97,30 @@ def _read_module(path: Path) -> Module:
     imports: list[tuple[Path, tuple[str, ...]]] = []
     for number, line in enumerate(lines, 1):
         if re.match(r"import\b(?!\s*[.(])", line):
-            imports.append(_imported(path, number, line))
+            found = _IMPORT.fullmatch(line.rstrip())
+            if not found:
+                raise PageError(f'{path}:{number}: an import is one line: import {{ a, b }} from "./other.js";')
+            names = tuple(found[1].split(", ")) if found[1] else ()
+            imports.append(((path.parent / found[2]).resolve(), names))
             lines[number - 1] = ""
     body = "\n".join(lines)
     for fault, pattern in _BROKEN.items():
         found = pattern.search(body)
         if found:
             raise PageError(f"{path}:{body.count(chr(10), 0, found.start()) + 1}: {fault}")
-    declared = list(_declarations(path, lines))
-    joined = re.sub(r"^export ", "", body, flags=re.MULTILINE)
-    taken = {name for _, names in imports for name in names}
-    twice = next((name for name, _ in declared if name in taken), None)
-    if twice:
-        raise PageError(f"{path}: {twice} is imported and declared")
-    return Module(path, tuple(imports), frozenset(name for name, exported in declared if exported), joined)
-
-
-def _imported(path: Path, number: int, line: str) -> tuple[Path, tuple[str, ...]]:
-    found = _IMPORT.fullmatch(line.rstrip())
-    if not found:
-        raise PageError(f'{path}:{number}: an import is one line: import {{ a, b }} from "./other.js";')
-    names = tuple(found[1].split(", ")) if found[1] else ()
-    return (path.parent / found[2]).resolve(), names
-
-
-def _declarations(path: Path, lines: list[str]) -> list[tuple[str, bool]]:
-    """The names that are declared at the top, and whether they are exported."""
-    declared = []
+    declared: list[tuple[str, bool]] = []  # the names at the top, and whether they are exported
     for number, line in enumerate(lines, 1):
         found = _DECLARED.match(line)
         if found and (found[2] in "{[" or _SEVERAL.match(line)):
             raise PageError(f"{path}:{number}: a declaration at the top has one name")
         if found:
             declared.append((found[2], bool(found[1])))
-    return declared
+    joined = re.sub(r"^export ", "", body, flags=re.MULTILINE)
+    taken = {name for _, names in imports for name in names}
+    twice = next((name for name, _ in declared if name in taken), None)
+    if twice:
+        raise PageError(f"{path}: {twice} is imported and declared")
+    return Module(path, tuple(imports), frozenset(name for name, exported in declared if exported), joined)
 
 
 def without_comments(text: str) -> str:
