@@ -18,8 +18,6 @@ from itertools import takewhile
 from shared.coded_errors import PathError
 from shared.text import quoted
 
-__all__ = ["MAX_LENGTH", "Glob", "States", "reach"]
-
 MAX_ALTERNATIVES = 64
 """How many patterns `{a,b}` groups may expand to."""
 MAX_LENGTH = 1_024
@@ -123,21 +121,17 @@ def _expanded(pattern: str) -> list[str]:
         if group is None:
             finished.append(current.replace("\0<", "{").replace("\0>", "}"))
         else:
-            pending += _alternatives(current, group)
+            before, after = current[: group.start()], current[group.end() :]
+            choices = group[1].split(",")
+            if len(choices) == 1:
+                # As in shells, braces without a comma are plain characters.
+                choices = [f"\0<{choices[0]}\0>"]
+            if len(choices) > MAX_ALTERNATIVES:
+                raise _bad(current, f"it expands to more than {MAX_ALTERNATIVES} patterns")
+            pending += [before + choice + after for choice in choices]
         if len(pending) + len(finished) > MAX_ALTERNATIVES:
             raise _bad(pattern, f"it expands to more than {MAX_ALTERNATIVES} patterns")
     return finished
-
-
-def _alternatives(pattern: str, group: re.Match[str]) -> list[str]:
-    before, after = pattern[: group.start()], pattern[group.end() :]
-    choices = group[1].split(",")
-    if len(choices) == 1:
-        # As in shells, braces without a comma are plain characters.
-        choices = [f"\0<{choices[0]}\0>"]
-    if len(choices) > MAX_ALTERNATIVES:
-        raise _bad(pattern, f"it expands to more than {MAX_ALTERNATIVES} patterns")
-    return [before + choice + after for choice in choices]
 
 
 def _names(pattern: str) -> list[str]:

@@ -25,8 +25,6 @@ from typing import Any, TypeVar
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-__all__ = ["FLOOD", "Notices", "open_watch", "wait_in_thread"]
-
 T = TypeVar("T")
 
 FLOOD = 2_000
@@ -78,7 +76,11 @@ class Notices:
             fresh = self._open(sorted(wanted))
         self.close()
         self._watch, self._armed, self._opened = fresh, wanted, time.monotonic()
-        self._say(fresh)
+        if self._refusal is not None and not self.degraded:
+            log.warning("no notices of changes (%s): looking for them instead", self._refusal)
+        if fresh is not None and self.degraded:
+            log.info("notices of changes again")
+        self.degraded = self._refusal is not None
         return fresh is not None or not same
 
     @property
@@ -100,7 +102,11 @@ class Notices:
         try:
             found = self._watch.watch(step, step, max(1, int(seconds * 1_000)), stop)
         except RuntimeError:
-            self._give_up()
+            armed, now = self._armed, time.monotonic()
+            self.close()
+            # One that errs at once is not made again at once: a busy file with a bad name would keep us at it.
+            if now - self._opened < _ERRED_SECONDS:
+                self._armed, self._again = armed, now + _ERRED_SECONDS
             return None
         if isinstance(found, str):
             # Told to stop, watchfiles forgets the notices it holds.
@@ -126,20 +132,6 @@ class Notices:
             self._again = time.monotonic() + _REFUSED_SECONDS
             self._refusal = str(error)
         return None
-
-    def _say(self, fresh: Any) -> None:
-        if self._refusal is not None and not self.degraded:
-            log.warning("no notices of changes (%s): looking for them instead", self._refusal)
-        if fresh is not None and self.degraded:
-            log.info("notices of changes again")
-        self.degraded = self._refusal is not None
-
-    def _give_up(self) -> None:
-        armed, now = self._armed, time.monotonic()
-        self.close()
-        # One that errs at once is not made again at once: a busy file with a bad name would keep us at it.
-        if now - self._opened < _ERRED_SECONDS:
-            self._armed, self._again = armed, now + _ERRED_SECONDS
 
 
 async def wait_in_thread(

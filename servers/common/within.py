@@ -1,12 +1,10 @@
 """Whether a directory lies in one of others, links followed: what an operator gives a principal has to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["place_within"]
 
-
-def place_within(path: Path, directories: Sequence[Path] | Iterable[Path]) -> Path:
+def place_within(path: Path, directories: Iterable[Path]) -> Path:
     """Where the directory `path` really is. Raises ValueError where it is none, or in none of the `directories`."""
     found = path.expanduser().resolve()
     if not found.is_dir():

@@ -10,8 +10,6 @@ from contextlib import suppress
 import anyio
 from anyio.abc import Process
 
-__all__ = ["kill_worker", "start_worker"]
-
 # What Python needs of the environment; the rest, keys and tokens perhaps, is no business of a worker, least of all of
 # one that reads hostile pages.
 _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}

@@ -19,8 +19,6 @@ from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import Entry, Place, is_same, scanned
 
-__all__ = ["PathWalker"]
-
 
 class PathWalker:
     """Finds entries beneath the roots by resolved path, checked before and after the use."""
@@ -34,7 +32,11 @@ class PathWalker:
         with os_errors(place.written):
             self._roots.require_allowed(place)
             path = self._roots.path(place)
-            resolved = self._resolve(path, place.parts, follow)
+            if follow or not place.parts:
+                resolved = os.path.realpath(path)
+            else:
+                parent, name = os.path.split(path)
+                resolved = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
             beneath = self._roots.locate(components(resolved))
             if beneath is None:
                 raise self._roots.outside(place.written)
@@ -69,8 +71,9 @@ class PathWalker:
         """The walker for parts of the roots."""
         return PathWalker(roots)
 
-    def held(self, index: int) -> None:
-        """Nothing is held."""
+    def held(self, index: int) -> int | None:
+        """The descriptor of a root: there is none."""
+        return None
 
     def close(self) -> None:
         """Nothing is held."""
@@ -80,16 +83,7 @@ class PathWalker:
         path = self._roots.path(Place(place.root_index, (), ""))
         for name in place.parts:
             above, path = path, os.path.join(path, name)  # noqa: PTH118
-            if is_short(name) and os.path.lexists(path) and not _lists(above, name):
+            if not is_short(name) or not os.path.lexists(path):
+                continue
+            if name.upper() not in (one.name.upper() for one in scanned(above)):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-
-    @staticmethod
-    def _resolve(path: str, parts: tuple[str, ...], follow: bool) -> str:
-        if follow or not parts:
-            return os.path.realpath(path)
-        parent, name = os.path.split(path)
-        return os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
-
-
-def _lists(directory: str, name: str) -> bool:
-    return name.upper() in (one.name.upper() for one in scanned(directory))

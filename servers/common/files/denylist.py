@@ -17,8 +17,6 @@ from functools import lru_cache
 from servers.common.files.names import composed
 from servers.common.globs import Glob, States
 
-__all__ = ["Denylist", "Way"]
-
 SECRETS = (
     *(".env", ".env.*", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf"),
     *(".htpasswd", ".dockercfg", ".vault-token", "credentials.tfrc.json", "application_default_credentials.json"),

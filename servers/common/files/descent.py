@@ -19,8 +19,6 @@ from shared.coded_errors import PathError, from_os_error
 from shared.program.files.entries import Handle, Place, scanned
 from shared.program.files.system import SYSTEM
 
-__all__ = ["MAX_HELD", "Descent", "Names", "descent"]
-
 MAX_HELD = 16
 """Levels whose directories stay open."""
 
@@ -37,7 +35,6 @@ class Descent:
         self._ways = self._ways_below(at)
         self._way = self._ways[()]
         self._start = start
-        self._system = SYSTEM
         self._held: list[tuple[str, int]] = []
         self._deep = -1
         self._here: int | str = start
@@ -60,7 +57,7 @@ class Descent:
                 return self._beneath.open_entry(entry, self._place.written)
         # Done for each of many thousands of files: no context manager, and no function for what is there mostly.
         try:
-            descriptor = self._system.open_file(self._here, name)
+            descriptor = SYSTEM.open_file(self._here, name)
             try:
                 found = os.fstat(descriptor)
                 if not stat.S_ISREG(found.st_mode):
@@ -142,7 +139,7 @@ class Descent:
         self._leave(kept)
         here = self._held[-1][1] if self._held else start
         for name in path[kept:]:
-            here = self._system.open_directory(here, name)
+            here = SYSTEM.open_directory(here, name)
             if len(self._held) < MAX_HELD:
                 self._held.append((name, here))
             else:

@@ -14,11 +14,7 @@ from pathlib import Path
 
 from shared.program.files.atomic import sync_directory
 from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, is_same, make_directory
-from shared.program.files.system import SYSTEM, System
-
-__all__ = ["Directory", "enter", "entry_in", "leave", "open_directory", "open_to_read", "read_file"]
-
-_SYSTEM = SYSTEM if RACE_FREE else None
+from shared.program.files.system import SYSTEM
 
 Directory = int | str
 """An open directory: its descriptor, or its path where there is none. `System.scan` takes both."""
@@ -26,15 +22,15 @@ Directory = int | str
 
 @contextmanager
 def open_directory(
-    root: Path, names: Sequence[str] = (), make: bool = False, listed: bool = True, system: System | None = _SYSTEM
+    root: Path, names: Sequence[str] = (), make: bool = False, listed: bool = True, race_free: bool = RACE_FREE
 ) -> Iterator[Directory]:
     """The directory at these names below `root`, held open; with `make`, those that are missing are made. The root
-    itself need not be readable unless it is to be `listed`. Without a `system` each is found by its path.
+    itself need not be readable unless it is to be `listed`. Where that is not `race_free`, each is found by its path.
 
     Whoever names the root itself is trusted, so it may be a link. Raises OSError, with ELOOP where a link is on the
     way below it.
     """
-    here: Directory = os.path.realpath(root, strict=True) if system is None else system.open_start(root, listed)
+    here: Directory = SYSTEM.open_start(root, listed) if race_free else os.path.realpath(root, strict=True)
     try:
         for name in names:
             below = _made(here, name) if make else enter(here, name)

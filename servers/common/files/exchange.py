@@ -20,8 +20,6 @@ from shared.coded_errors import PathError
 from shared.program.files.atomic import add, rename, sync
 from shared.program.files.entries import Entry, current, open_to_append, open_to_read
 
-__all__ = ["exchange", "persistently"]
-
 try:
     import fcntl
 except ImportError:  # not on Windows
@@ -88,7 +86,9 @@ def _is_taken_over(old: Entry, new: Entry, found: os.stat_result, data: bytes | 
             return now is not None and _mark(now) == _mark(found)
         descriptor = open_to_read(old)
         try:
-            if not _begins_with(descriptor, data):
+            with os.fdopen(os.dup(descriptor), "rb") as file:
+                same = file.read(len(data)) == data
+            if not same:
                 return False
             _carry(descriptor, max(len(data), found.st_size), new)
         finally:
@@ -100,11 +100,6 @@ def _is_taken_over(old: Entry, new: Entry, found: os.stat_result, data: bytes | 
 
 def _mark(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _begins_with(descriptor: int, data: bytes) -> bool:
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        return file.read(len(data)) == data
 
 
 def _carry(descriptor: int, begin: int, new: Entry) -> None:
@@ -119,21 +114,17 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
         os.lseek(descriptor, begin, os.SEEK_SET)
         added = os.read(descriptor, _BLOCK)
         if added:
-            _add(new, added)
+            target = open_to_append(new)
+            try:
+                add(target, added)
+                sync(target)
+            finally:
+                os.close(target)
             begin += len(added)
         elif is_open:
             time.sleep(_PAUSE)
         else:
             return
-
-
-def _add(entry: Entry, data: bytes) -> None:
-    descriptor = open_to_append(entry)
-    try:
-        add(descriptor, data)
-        sync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _is_written(descriptor: int) -> bool:

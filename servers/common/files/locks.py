@@ -17,16 +17,13 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import NamedTuple
 
 from anyio import from_thread
 
 from shared.coded_errors import PathError
 from shared.program.files.entries import Entry, current, open_to_read
-
-__all__ = ["PATIENCE", "Key", "locked"]
 
 try:
     import fcntl
@@ -90,7 +87,7 @@ def locked(*entries: Entry) -> Iterator[None]:
     with ExitStack() as stack:
         for key in sorted(named):
             stack.enter_context(_held(key))
-            stack.enter_context(_claimed(named[key], held, _check))
+            stack.enter_context(_claimed(named[key], held))
         yield
 
 
@@ -101,19 +98,16 @@ def _check() -> None:
 
 
 @contextmanager
-def _claimed(entry: Entry, held: set[Inode], check: Callable[[], None]) -> Iterator[None]:
+def _claimed(entry: Entry, held: set[Inode]) -> Iterator[None]:
     """Holds the regular file of the entry against other processes, unless its inode is among those `held` already.
-
-    `check` is called again and again while others hold it, and may raise. Raises PathError `busy` where they hold it
-    for too long.
-    """
-    waiting = _Waiting(entry, time.monotonic() + PATIENCE, check)
+    Raises PathError `busy` where they hold it for too long."""
+    until = time.monotonic() + PATIENCE
     with ExitStack() as stack:
         while (descriptor := _opened(entry)) is not None:
             stack.callback(os.close, descriptor)
             found = os.fstat(descriptor)
             inode = found.st_dev, found.st_ino
-            if not stat.S_ISREG(found.st_mode) or inode in held or not _lock(descriptor, waiting):
+            if not stat.S_ISREG(found.st_mode) or inode in held or not _lock(descriptor, until, entry):
                 break
             now = current(entry)
             if now is not None and os.path.samestat(now, found):
@@ -121,14 +115,6 @@ def _claimed(entry: Entry, held: set[Inode], check: Callable[[], None]) -> Itera
                 break
             stack.close()
         yield
-
-
-class _Waiting(NamedTuple):
-    """For which entry, on the clock of `time.monotonic` until when, and what may end it before."""
-
-    entry: Entry
-    until: float
-    check: Callable[[], None]
 
 
 def _opened(entry: Entry) -> int | None:
@@ -147,20 +133,21 @@ def _opened(entry: Entry) -> int | None:
         return None
 
 
-def _lock(descriptor: int, waiting: _Waiting) -> bool:
-    """Locks the file; False where the system or the file system has no locks. Raises PathError `busy`."""
+def _lock(descriptor: int, until: float, entry: Entry) -> bool:
+    """Locks the file of the entry; False where the system or the file system has no locks. Raises PathError `busy`
+    where others hold it `until` that time of `time.monotonic`."""
     if sys.platform == "win32" or not _HAS_LOCKS:
         return False
     pause = _FIRST_PAUSE
-    while time.monotonic() < waiting.until:
+    while time.monotonic() < until:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            waiting.check()
+            _check()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         except OSError:
             return False
         else:
             return True
-    raise PathError("busy", waiting.entry.place.written, "is being written by another process", "Try again.")
+    raise PathError("busy", entry.place.written, "is being written by another process", "Try again.")

@@ -9,14 +9,12 @@ import os
 import re
 import select
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from servers.common.files.names import components
 from shared.program.files.entries import Place
 from shared.program.files.system import CLOSED
-
-__all__ = ["Mounts", "Names"]
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 _LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"})
@@ -90,8 +88,8 @@ def _remote_beneath(root: Names, mounted: dict[Names, bool]) -> list[Names]:
     holding = max((point for point in mounted if root[: len(point)] == point), key=len, default=None)
     if holding is None or not mounted[holding]:
         return [()]
-    return [point[len(root) :] for point, local in mounted.items() if not local and _is_beneath(point, root)]
-
-
-def _is_beneath(point: Sequence[str], root: Names) -> bool:
-    return len(point) > len(root) and tuple(point[: len(root)]) == root
+    return [
+        point[len(root) :]
+        for point, local in mounted.items()
+        if not local and len(point) > len(root) and point[: len(root)] == root
+    ]

@@ -18,24 +18,6 @@ from urllib.parse import quote, unquote_to_bytes
 
 from shared.coded_errors import PathError
 
-__all__ = [
-    "check_written",
-    "collapse",
-    "components",
-    "composed",
-    "differ_in_case",
-    "folded",
-    "is_device",
-    "is_short",
-    "path_from_uri",
-    "path_of",
-    "refusal_of_name",
-    "uri",
-    "windows_path",
-    "windows_refusal",
-    "windows_uri",
-]
-
 MAX_PATH = 16_384
 """Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
 
@@ -129,17 +111,12 @@ def path_from_uri(written: str) -> str:
         raise PathError("bad_path", written, reason, "Write ? as %3F and # as %23 in names.")
     if _BAD_PERCENT.search(rest) or _ENCODED_SEPARATOR.search(rest):
         raise PathError("bad_path", written, "the URI has a broken escape or an encoded separator")
-    path = _decoded(rest, written)
-    return windows_path(authority, path) if _WINDOWS else path
-
-
-def _decoded(rest: str, written: str) -> str:
     try:
         path = os.fsdecode(unquote_to_bytes(rest))
     except UnicodeError:
         raise PathError("bad_path", written, "the URI holds characters no file name can have") from None
     _check_bytes(path, written)
-    return path
+    return windows_path(authority, path) if _WINDOWS else path
 
 
 def folded(parts: Sequence[str]) -> list[str]:

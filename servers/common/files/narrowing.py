@@ -19,8 +19,6 @@ from servers.common.files.roots import Roots
 from shared.coded_errors import PathError
 from shared.program.files.entries import Place
 
-__all__ = ["Names", "NarrowedRoots", "narrowed"]
-
 MAX_ROOTS = 100
 """Roots of one client that count; further ones give nothing."""
 

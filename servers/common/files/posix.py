@@ -26,9 +26,7 @@ from servers.common.files.names import components
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import Entry, Place
-from shared.program.files.system import SYSTEM, System
-
-__all__ = ["MAX_STEPS", "DescriptorWalker", "NarrowedWalker"]
+from shared.program.files.system import SYSTEM
 
 MAX_LINKS = 40
 """Links one walk follows; the number Linux itself uses."""
@@ -39,13 +37,12 @@ MAX_STEPS = 20_000
 class DescriptorWalker:
     """Finds entries beneath the roots without a window between check and use."""
 
-    def __init__(self, roots: Roots, system: System = SYSTEM) -> None:
-        self.system = system
+    def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._descriptors: list[int] = []
         try:
             for path in roots.paths:
-                self._descriptors.append(system.open_root(str(path)))
+                self._descriptors.append(SYSTEM.open_root(str(path)))
         except OSError:
             self.close()
             raise
@@ -93,7 +90,7 @@ class DescriptorWalker:
         opened anew."""
         descriptor = self._descriptors[index]
         if os.fstat(descriptor).st_nlink == 0:
-            fresh = self.system.open_root(str(self._roots.paths[index]))
+            fresh = SYSTEM.open_root(str(self._roots.paths[index]))
             try:
                 # In place, because other threads may hold the number.
                 os.dup2(fresh, descriptor, inheritable=False)
@@ -106,7 +103,6 @@ class NarrowedWalker(DescriptorWalker):
     """Finds entries beneath parts of the roots of another walker, to which it walks from there each time."""
 
     def __init__(self, outer: DescriptorWalker, roots: Roots) -> None:
-        self.system = outer.system
         self._outer = outer
         self._roots = roots
 
@@ -119,8 +115,9 @@ class NarrowedWalker(DescriptorWalker):
             # The part is not there, but may come.
             return way
 
-    def held(self, index: int) -> None:
-        """Nothing is held."""
+    def held(self, index: int) -> int | None:
+        """The descriptor of a part: none is held."""
+        return None
 
     def root(self, index: int) -> tuple[int, bool]:
         """The descriptor of a part, and that the caller closes it, unless it is a root as a whole."""
@@ -129,7 +126,7 @@ class NarrowedWalker(DescriptorWalker):
         for name in part.parts:
             try:
                 # No link is followed: the path of the part is canonical.
-                child = self.system.enter(current, name)
+                child = SYSTEM.enter(current, name)
             finally:
                 if is_ours:
                     os.close(current)
@@ -144,7 +141,7 @@ class _Walk:
     """One walk; owns at most one descriptor besides the roots'."""
 
     def __init__(self, walker: DescriptorWalker, roots: Roots, place: Place, trail: list[str] | None = None) -> None:
-        self._walker, self._system = walker, walker.system
+        self._walker = walker
         self._roots = roots
         self._written = place.written
         self._trail = trail
@@ -156,7 +153,9 @@ class _Walk:
     def run(self, follow: bool) -> Entry:
         """Walk to the end; with `follow` a link at the end is followed too."""
         while self._todo:
-            self._count_step()
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                raise PathError("bad_path", self._written, "the path takes too many steps")
             name = self._todo.pop()
             if name == "..":
                 self._up()
@@ -182,11 +181,6 @@ class _Walk:
         self._owned = self._current if is_ours else -1
         self._way = self._roots.way(index)
 
-    def _count_step(self) -> None:
-        self._steps += 1
-        if self._steps > MAX_STEPS:
-            raise PathError("bad_path", self._written, "the path takes too many steps")
-
     def _way_on(self, name: str) -> Way:
         way = self._roots.denylist.step(self._way, name)
         if way is None:
@@ -201,7 +195,7 @@ class _Walk:
         way = self._way_on(name)
         self._note(name)
         try:
-            child = self._system.enter(self._current, name)
+            child = SYSTEM.enter(self._current, name)
         except FileNotFoundError:
             reason = "the directory it would be in does not exist"
             raise PathError("not_found", self._written, reason) from None
@@ -219,7 +213,7 @@ class _Walk:
         self._way_on(name)
         self._note(name)
         try:
-            found = self._system.stat(self._current, name)
+            found = SYSTEM.stat(self._current, name)
         except FileNotFoundError:
             return self._entry(name, None, (name,))
         if follow and found.st_mode & 0o170000 == 0o120000:
@@ -234,7 +228,7 @@ class _Walk:
 
     def _target(self, name: str) -> str:
         try:
-            return self._system.read_link(self._current, name)
+            return SYSTEM.read_link(self._current, name)
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise

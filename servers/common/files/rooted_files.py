@@ -9,8 +9,7 @@ device.
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Protocol
+from contextlib import ExitStack, contextmanager
 
 from servers.common.files.checked import PathWalker
 from servers.common.files.posix import DescriptorWalker
@@ -18,38 +17,17 @@ from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, open_to_read, opened
 
-__all__ = ["RootedFiles", "Walker", "missing", "require_file", "require_regular"]
-
-
-class Walker(Protocol):
-    """How entries are found: `posix` by descriptors, `checked` by paths that are resolved twice."""
-
-    def locate(self, place: Place, follow: bool = True) -> AbstractContextManager[Entry]:
-        """The entry of `place` in its directory; `OSError`s of the block become `PathError`s."""
-
-    def verify(self, entry: Entry, descriptor: int, written: str) -> None:
-        """Raise PathError `changed` where what was opened may be something else than the entry that was found."""
-
-    def trail(self, place: Place) -> tuple[str, ...]:
-        """Every path looked up on the way to `place`, as far as the way exists."""
-
-    def narrowed(self, roots: Roots) -> "Walker":
-        """The walker for parts of the roots."""
-
-    def held(self, index: int) -> int | None:
-        """The descriptor of a root, or None where there is none."""
-
-    def close(self) -> None:
-        """Give back what is held."""
+Walker = DescriptorWalker | PathWalker
+"""How entries are found: by descriptors, or by paths that are resolved twice."""
 
 
 class RootedFiles:
     """The files beneath the roots. Thread-safe; `close` it when done."""
 
-    def __init__(self, roots: Roots, race_free: bool = RACE_FREE, walker: Walker | None = None) -> None:
+    def __init__(self, roots: Roots, walker: Walker | None = None) -> None:
+        """Without a `walker` it is the one for this system."""
         self.roots = roots
-        form: type[DescriptorWalker | PathWalker] = DescriptorWalker if race_free else PathWalker
-        self._walker: Walker = walker or form(roots)
+        self._walker = walker or (DescriptorWalker(roots) if RACE_FREE else PathWalker(roots))
         self.locate = self._walker.locate
         """`with locate(place, follow=True) as entry`: the directory of the place, held open, and its name."""
         self.trail = self._walker.trail
@@ -60,7 +38,7 @@ class RootedFiles:
 
     def narrowed(self, roots: Roots) -> "RootedFiles":
         """The files beneath `roots`, which are parts of these roots. Needs no closing."""
-        return RootedFiles(roots, walker=self._walker.narrowed(roots))
+        return RootedFiles(roots, self._walker.narrowed(roots))
 
     def is_there(self, index: int) -> bool:
         """Whether a root can be reached by its path, and is the directory that is held open."""

@@ -24,8 +24,6 @@ from shared.coded_errors import PathError
 from shared.program.files.entries import Place
 from shared.text import quoted
 
-__all__ = ["Roots"]
-
 
 class Roots:
     """The allowed directories. `paths` holds them canonical; nothing outside them is reachable.

@@ -16,8 +16,6 @@ from servers.common.files.roots import Roots
 from shared.program.files.entries import Held, Place
 from shared.program.files.system import DIRECTORY, READ
 
-__all__ = ["MAX_DEPTH", "NarrowedSmallFiles", "SmallFiles"]
-
 MAX_SIZE = 65_536
 """Bytes of the largest file that is read at once."""
 MAX_DEPTH = 16

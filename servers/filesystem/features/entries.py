@@ -16,8 +16,6 @@ from ..read.media_types import media_type_of
 from ..search.listing import ListedEntry
 from ..watch.tree import IGNORED
 
-__all__ = ["moment_of", "resource_of", "root_of"]
-
 _DIRECTORY = "inode/directory"
 _FIRST, _LAST = 0.8, 0.2
 """Priorities: of what says what a directory is about, and of what is hidden or made by programs."""

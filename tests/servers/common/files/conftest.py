@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from servers.common.files.checked import PathWalker
+from servers.common.files.posix import DescriptorWalker
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError
@@ -41,7 +43,7 @@ def files(root: Path) -> Iterator[RootedFiles]:
 
 def opened_by(way: str, roots: Roots) -> RootedFiles:
     """The files beneath the roots, found in one of these ways."""
-    return RootedFiles(roots, race_free=way == "race-free")
+    return RootedFiles(roots, DescriptorWalker(roots) if way == "race-free" else PathWalker(roots))
 
 
 def read(files: RootedFiles, written: str | Path) -> str:

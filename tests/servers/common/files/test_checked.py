@@ -2,6 +2,7 @@ import os
 
 import pytest
 
+from servers.common.files.checked import PathWalker
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError
@@ -10,7 +11,8 @@ from tests.servers.common.files.conftest import SECRET
 
 @pytest.fixture
 def checked(root):
-    return RootedFiles(Roots([root], writable=True), race_free=False)
+    roots = Roots([root], writable=True)
+    return RootedFiles(roots, PathWalker(roots))
 
 
 def test_an_entry_is_a_whole_path(checked, root):
@@ -70,7 +72,7 @@ def test_a_short_name_is_not_a_way_to_an_inner_root(root, short, follow):
     (root / "inner dir").mkdir()
     short["INNERD~1"] = "inner dir"
     roots = Roots([root, root / "inner dir"], writable=[True, False])
-    files = RootedFiles(roots, race_free=False)
+    files = RootedFiles(roots, PathWalker(roots))
     with pytest.raises(PathError) as caught, files.locate(roots.place("root/INNERD~1"), follow) as entry:
         roots.require_movable(entry.place)
     assert caught.value.code == ("bad_path" if follow else "not_found")

@@ -6,17 +6,15 @@ import pytest
 from servers.common.files import directories
 from servers.common.files.directories import entry_in, open_directory, open_to_read, read_file
 from shared.program.files.entries import scanned
-from shared.program.files.system import SYSTEM
 from tests.servers.common.files.conftest import SECRET
 
 
 @pytest.fixture
 def opened(root, way):
     """Opens the directory at these names below the root, in each way."""
-    system = SYSTEM if way == "race-free" else None
 
     def open_below(*names, make=False):
-        return open_directory(root, names, make, system=system)
+        return open_directory(root, names, make, race_free=way == "race-free")
 
     return open_below
 
@@ -95,7 +93,7 @@ def test_a_directory_swapped_for_a_link_is_not_followed(opened, root, outside, n
 def test_a_directory_behind_one_that_was_swapped_is_not_entered(root, outside):
     (root / "dir" / "below").mkdir(parents=True)
     (outside / "below").mkdir()
-    with open_directory(root, ["dir"], system=None) as directory:
+    with open_directory(root, ["dir"], race_free=False) as directory:
         os.rename(root / "dir", root / "kept")
         (root / "dir").symlink_to(outside)
         with pytest.raises(NotADirectoryError):

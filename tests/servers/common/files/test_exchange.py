@@ -37,7 +37,7 @@ def test_what_is_no_file_any_more_is_put_back_and_not_opened(entry, root, make, 
 
 def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkeypatch):
     (root / "file").write_text("old")
-    found, add = (root / "file").stat(), module._add
+    found, add = (root / "file").stat(), module.add
     fresh = prepared(entry, b"new", found)
     with (root / "file").open("ab", buffering=0) as theirs:
 
@@ -46,7 +46,7 @@ def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkey
             theirs.write(b"more")
 
         # Nobody else can add just after each time that it was looked.
-        monkeypatch.setattr(module, "_add", add_and_find_more)
+        monkeypatch.setattr(module, "add", add_and_find_more)
         monkeypatch.setattr(module, "_LONGEST", 0.05)
         theirs.write(b"more")
         exchange(fresh, entry, found, b"old")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.common.files.checked import PathWalker
 from servers.common.files.mounts import Mounts
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
@@ -88,7 +89,8 @@ def test_where_another_machine_may_be_asked_nothing_is_read(files, root):
 
 def test_without_descriptors_of_directories_nothing_is_read(root):
     (root / "a").touch()
-    files = RootedFiles(Roots([root]), race_free=False)
+    roots = Roots([root])
+    files = RootedFiles(roots, PathWalker(roots))
     assert SmallFiles(files, Local()).read(files.roots.place("a")) is None
 
 
