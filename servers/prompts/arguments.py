@@ -160,15 +160,11 @@ def _build_field(argument: Argument) -> dict[str, Any]:
         field = {"type": "string", "enum": list(argument.enum)}
     if argument.title:
         field["title"] = join_lines(argument.title)
-    said = [argument.description, _HINTS.get(argument.type), _format_examples(argument)]
+    shown = argument.examples[:_SHOWN_EXAMPLES]
+    said = [argument.description, _HINTS.get(argument.type), f"For example: {', '.join(shown)}" if shown else None]
     if any(said):
         field["description"] = join_lines(" ".join(filter(None, said)))
     return field
-
-
-def _format_examples(argument: Argument) -> str | None:
-    shown = argument.examples[:_SHOWN_EXAMPLES]
-    return f"For example: {', '.join(shown)}" if shown else None
 
 
 def _format_value(value: Any) -> str:

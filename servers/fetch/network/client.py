@@ -70,22 +70,22 @@ async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver
 def _pool(
     options: ClientOptions, policy: Policy, resolver: Resolver, proxy: Proxy | None
 ) -> httpcore.AsyncConnectionPool:
-    backend = CheckedBackend(policy, resolver) if proxy is None else _ProxyBackend()
+    backend: httpcore.AsyncNetworkBackend = CheckedBackend(policy, resolver)
+    through = None
+    if proxy is not None:
+        backend = _ProxyBackend()
+        url = httpcore.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target="/")
+        context = tls_context(options.ca_file) if proxy.scheme == "https" else None
+        through = httpcore.Proxy(url, auth=proxy.credentials, ssl_context=context)
     return httpcore.AsyncConnectionPool(
         ssl_context=tls_context(options.ca_file),
-        proxy=None if proxy is None else _core_proxy(proxy, options),
+        proxy=through,
         max_connections=options.connections,
         max_keepalive_connections=KEPT_CONNECTIONS,
         keepalive_expiry=KEPT_SECONDS,
         http2=True,
         network_backend=backend,
     )
-
-
-def _core_proxy(proxy: Proxy, options: ClientOptions) -> httpcore.Proxy:
-    url = httpcore.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target="/")
-    context = tls_context(options.ca_file) if proxy.scheme == "https" else None
-    return httpcore.Proxy(url, auth=proxy.credentials, ssl_context=context)
 
 
 class _ProxyBackend(httpcore.AnyIOBackend):
@@ -120,7 +120,13 @@ class _Transport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Sends a request."""
         if self._checks is not None:
-            await _check(*self._checks, request.url)
+            policy, resolver = self._checks
+            host, port = host_of(request.url), port_of(request.url)
+            try:
+                await resolve_allowed(policy, resolver, host, port)
+            except FetchError as error:
+                if error.code != "dns" or not policy.is_named(host, port):
+                    raise
         url = request.url
         target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         content = request.stream if isinstance(request.stream, httpx.AsyncByteStream) else None
@@ -151,15 +157,6 @@ async def _close(streams: list[Http2Stream]) -> None:
     with anyio.CancelScope(shield=True):
         for stream in streams:
             await stream.aclose()
-
-
-async def _check(policy: Policy, resolver: Resolver, url: httpx.URL) -> None:
-    host, port = host_of(url), port_of(url)
-    try:
-        await resolve_allowed(policy, resolver, host, port)
-    except FetchError as error:
-        if error.code != "dns" or not policy.is_named(host, port):
-            raise
 
 
 class _Body(httpx.AsyncByteStream):

@@ -44,7 +44,11 @@ def decode(body: bytes, declared: str | None, media_type: str) -> tuple[str, str
         return body[mark.length :].decode(mark.codec, "replace"), mark.codec.replace("16-", "16")
     charset = charset_named(declared or "") or _said(body[:_SAID_WITHIN], media_type)
     if charset is not None and charset.name in _MANY_BYTES:
-        return _of_many_bytes(body, charset)
+        read = _strict(body, charset)
+        if read is not None:
+            return read, charset.name
+        otherwise = _strict(body, UTF8)
+        return (otherwise, UTF8.name) if otherwise is not None else _read(body, charset)
     utf8 = _strict(body, UTF8)
     if utf8 is not None:
         # Pure ASCII is what most charsets have in common: then the page may have its word.
@@ -76,14 +80,6 @@ def _of_meta(start: bytes) -> Charset | None:
         if charset is not None:
             return charset
     return None
-
-
-def _of_many_bytes(body: bytes, charset: Charset) -> tuple[str, str]:
-    text = _strict(body, charset)
-    if text is not None:
-        return text, charset.name
-    utf8 = _strict(body, UTF8)
-    return (utf8, UTF8.name) if utf8 is not None else _read(body, charset)
 
 
 def _strict(body: bytes, charset: Charset) -> str | None:

@@ -70,7 +70,9 @@ class _Worker:
                 return {}, []
             # This ends the process, should the server be gone that would end it otherwise.
             _set("RLIMIT_CPU", int(time.process_time() + self._seconds) + 2)
-            return self._of(read(self._source(head, body)))
+            kind, charset = Kind(head["kind"], head["media_type"]), head["charset"]
+            source = Source(kind, charset, head["url"], head["format"], head["section"], self._seconds, body)
+            return self._of(read(source))
         except FetchError as error:
             quoted, _ = strip_invisible(error.quoted)
             return self._ended({"error": [error.code, error.reason, error.suggestion, quoted]}), []
@@ -82,10 +84,6 @@ class _Worker:
         except Exception as error:
             reason = f"the page is damaged, or of a form that is not known ({type(error).__name__})"
             return self._ended({"error": ["unreadable", reason, "", ""]}), []
-
-    def _source(self, head: Head, body: bytes) -> Source:
-        kind = Kind(head["kind"], head["media_type"])
-        return Source(kind, head["charset"], head["url"], head["format"], head["section"], self._seconds, body)
 
     def _of(self, page: Page) -> tuple[Head, list[bytes]]:
         if page.kind != "html":  # whose reader has done it
@@ -126,14 +124,11 @@ def main(seconds: float, mebibytes: int, pages: int) -> None:
 # What the process may take of the machine, where the platform can limit it
 
 
-def _resource() -> ModuleType | None:
-    try:
-        return importlib.import_module("resource")
-    except ModuleNotFoundError:  # Windows has none: there the time is limited, and the memory is not
-        return None
-
-
-_RESOURCE = _resource()
+_RESOURCE: ModuleType | None
+try:
+    _RESOURCE = importlib.import_module("resource")
+except ModuleNotFoundError:  # Windows has none: there the time is limited, and the memory is not
+    _RESOURCE = None
 
 
 def _limit_memory(mebibytes: int) -> None:

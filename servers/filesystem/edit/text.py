@@ -61,7 +61,11 @@ class Text:
         at = size = 0
         for old_start, old_end, start, end in self._spans:
             first, last = self._offset(old_start), self._offset(old_end)
-            new = self.seen[start:end].replace("\n", self._eol(old_start, old_end))
+            eol, line_end = self._usual_eol, self._first.find("\n", old_start, old_end)
+            if line_end >= 0:
+                # The one in use in this part of the original.
+                eol = "\r\n" if self._offset(line_end + 1) - self._offset(line_end) == 2 else "\n"
+            new = self.seen[start:end].replace("\n", eol)
             size += first - at + len(new)
             pieces += self._original[at:first], new
             spans.append((first, last, size - len(new), size))
@@ -72,13 +76,6 @@ class Text:
     def _offset(self, seen: int) -> int:
         """The offset in the original of one in its LF form."""
         return seen + bisect.bisect_left(self._crlf, seen)
-
-    def _eol(self, start: int, end: int) -> str:
-        """The line end in use in this part of the original, or else in most of it."""
-        at = self._first.find("\n", start, end)
-        if at >= 0:
-            return "\r\n" if self._offset(at + 1) - self._offset(at) == 2 else "\n"
-        return self._usual_eol
 
 
 def lf(text: str) -> str:

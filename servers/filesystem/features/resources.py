@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Annotated, Any
 
@@ -25,7 +25,7 @@ from shared.server.dispatch.changes import Changes
 from ..errors import FilesError
 from ..files import Files
 from ..read.binary import BytesRead
-from ..read.charsets import UTF8, Charset, decode, marked, plain
+from ..read.charsets import UTF8, decode, marked, plain
 from ..read.pages import json_size
 from ..search.listing import ListedEntry, complete, list_directory
 from ..search.page import Page
@@ -84,7 +84,8 @@ async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents:
     text, charset = plain(read.data), UTF8
     if text is None and (read.mime.startswith("text/") or marked(read.data)):
         async with ctx.turn(brief=True):
-            text, charset = await to_thread.run_sync(_text, read.data, uri)
+            with suppress(FilesError):
+                text, charset = await to_thread.run_sync(decode, read.data, uri)
     if text is None:
         if read.size > blob_budget:
             raise FilesError("too_large", uri, f"has {read.size} bytes; the limit is {blob_budget}")
@@ -99,13 +100,6 @@ def _facts(read: BytesRead) -> dict[str, Any]:
     """What programs are told of the file."""
     modified = moment_of(read.modified)
     return {"etag": read.etag} if modified is None else {"etag": read.etag, "lastModified": modified}
-
-
-def _text(data: bytes, uri: str) -> tuple[str | None, Charset]:
-    try:
-        return decode(data, uri)
-    except FilesError:
-        return None, UTF8
 
 
 def _part(uri: str, read: BytesRead, budget: int) -> Contents:

@@ -161,21 +161,16 @@ async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report, ctx, control)
             try:
-                found = await to_thread.run_sync(_attempted, search, control, abandon_on_cancel=True)
+                found = await to_thread.run_sync(search, control, abandon_on_cancel=True)
+            except FilesError as error:
+                found = error
             finally:
                 control.cancel()
                 tasks.cancel_scope.cancel()
         if isinstance(found, FilesError):
-            # Raised here, since a task group would wrap it.
+            # Raised here, since the task group would wrap it.
             raise found
         return found
-
-
-def _attempted(search: Callable[[Control], T], control: Control) -> T | FilesError:
-    try:
-        return search(control)
-    except FilesError as error:
-        return error
 
 
 async def _report(ctx: Ctx, control: Control) -> None:

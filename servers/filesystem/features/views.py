@@ -4,7 +4,7 @@ A directory of a tree is here with all of its entries or with none, so that the 
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -17,12 +17,10 @@ from ..edit.edit import EditResult
 from ..files import Files
 from ..names import unbroken
 from ..read.pages import fit, json_size
-from ..search.listing import ListedEntry, Listing
+from ..search.listing import Listing
 from ..search.page import ByteBudget
 from ..search.tree import Tree, TreeNode
 from .arguments import Ctx
-
-__all__ = ["EDIT_APP", "FILES_APP", "cursor_before", "show_edit", "show_listing", "show_tree"]
 
 FILES_APP, EDIT_APP = "ui://filesystem/files", "ui://filesystem/edit"
 """The pages that show a directory, and an edit."""
@@ -45,9 +43,18 @@ def cursor_before(ctx: Context[Files]) -> str | None:
 
 def show_listing(ctx: Ctx, place: Place, found: Listing, cursor: str | None) -> None:
     """Shows the entries of one directory."""
-    if shows_apps(ctx):
-        entries = list(_within(map(_listed, found.entries)))
-        _show(ctx, place, entries, found.truncated or len(entries) < len(found.entries), cursor)
+    if not shows_apps(ctx):
+        return
+    entries: list[Entry] = []
+    budget = ByteBudget(_BYTES)
+    for one in found.entries:
+        facts = {"size": one.size, "modified": one.modified}
+        known = {name: value for name, value in facts.items() if value is not None}
+        entry = _entry(one.name, one.kind, one.uri if "\\" in one.name else "") | known
+        if not _takes(budget, entry):
+            break
+        entries.append(entry)
+    _show(ctx, place, entries, found.truncated or len(entries) < len(found.entries), cursor)
 
 
 def show_tree(ctx: Ctx, place: Place, found: Tree, cursor: str | None) -> None:
@@ -78,24 +85,9 @@ def _show(ctx: Ctx, place: Place, entries: list[Entry], more: bool, cursor: str 
     show(ctx, view if cursor is None else {**view, "cursor": cursor})
 
 
-def _listed(one: ListedEntry) -> Entry:
-    facts = {"size": one.size, "modified": one.modified}
-    known = {name: value for name, value in facts.items() if value is not None}
-    return _entry(one.name, one.kind, one.uri if "\\" in one.name else "") | known
-
-
 def _entry(path: str, kind: str, uri: str) -> Entry:
     """An entry; with its `uri` where its name is not the one that is shown."""
     return {"path": path, "kind": _KINDS.get(kind, kind)} | ({"uri": uri} if uri else {})
-
-
-def _within(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """As many as there is room for."""
-    budget = ByteBudget(_BYTES)
-    for one in entries:
-        if not _takes(budget, one):
-            return
-        yield one
 
 
 def _takes(budget: ByteBudget, one: Entry) -> bool:

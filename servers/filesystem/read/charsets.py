@@ -111,14 +111,18 @@ def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) 
     Unless it is `whole`, it may end within a character. Where it is no UTF-8 a sample decides, so the time is
     bounded. Raises FilesError `not_text`.
     """
-    nul = data.find(0)
-    at = nul if nul >= 0 else _first_of_no_utf8(data, whole)
-    if at == len(data):
-        return UTF8
+    at = nul = data.find(0)
+    if nul < 0:
+        try:
+            codecs.utf_8_decode(data, "strict", whole)
+        except UnicodeDecodeError as error:
+            at = error.start
+        else:
+            return UTF8
     if nul < 0 and not data[:at].isascii():
         # Nobody writes UTF-8 by accident, so this one is damaged.
         raise not_text(written, offset + at)
-    name = _wide(data[:_SAMPLE]) if nul >= 0 else _legacy(_lines_from(data, at))
+    name = _wide(data[:_SAMPLE]) if nul >= 0 else _legacy(data, at)
     if name is None:
         raise not_text(written, offset + at)
     return Charset(name)
@@ -139,28 +143,18 @@ def not_text(written: str, offset: int) -> FilesError:
     return FilesError("not_text", written, f"is not text (byte {offset})", "Use read_media_file for binary files.")
 
 
-def _first_of_no_utf8(data: bytes, whole: bool) -> int:
-    try:
-        codecs.utf_8_decode(data, "strict", whole)
-    except UnicodeDecodeError as error:
-        return error.start
-    return len(data)
-
-
-def _lines_from(data: bytes, at: int) -> bytes:
-    """A sample around `at`, of whole lines where they are not too long."""
-    start = data.rfind(b"\n", max(at - _BEFORE, 0), at) + 1 or at
-    sample = data[start : start + _SAMPLE]
-    return sample if len(sample) < _SAMPLE else sample[: sample.rfind(b"\n") + 1] or sample
-
-
 def _wide(sample: bytes) -> str | None:
     best = _matches(sample, _WIDE).best()
     # Numbers of a binary file can look like Chinese, but a text has spaces or line ends.
     return _codec(best.encoding) if best is not None and not {" ", "\n"}.isdisjoint(str(best)) else None
 
 
-def _legacy(sample: bytes) -> str | None:
+def _legacy(data: bytes, at: int) -> str | None:
+    # Around the first byte that is no UTF-8, and of whole lines where they are not too long.
+    start = data.rfind(b"\n", max(at - _BEFORE, 0), at) + 1 or at
+    sample = data[start : start + _SAMPLE]
+    if len(sample) == _SAMPLE:
+        sample = sample[: sample.rfind(b"\n") + 1] or sample
     if len(sample.translate(None, _CONTROLS)) < len(sample):
         return None
     found = _matches(sample, _LEGACY)

@@ -118,7 +118,10 @@ class Reader:
 def _blocks(descriptor: int, data: bytes, context: int) -> Iterator[_Block]:
     start = 0
     while True:
-        end = _end_of_lines(data, start, context)
+        whole = last = data.rfind(b"\n", start) + 1
+        for _ in range(context):
+            last = data.rfind(b"\n", start, max(last - 1, start)) + 1
+        end = last or whole or len(data)
         keep = start_of_lines(data, end, context)
         if end - keep > BLOCK:
             keep = end
@@ -128,14 +131,6 @@ def _blocks(descriptor: int, data: bytes, context: int) -> Iterator[_Block]:
             return
         yield _Block(data, start, end)
         data, start = data[keep:] + more, end - keep
-
-
-def _end_of_lines(data: bytes, start: int, spare: int) -> int:
-    """Where the last whole line of `data[start:]` but `spare` ends; the end of the data where there is none."""
-    whole = end = data.rfind(b"\n", start) + 1
-    for _ in range(spare):
-        end = data.rfind(b"\n", start, max(end - 1, start)) + 1
-    return end or whole or len(data)
 
 
 def start_of_lines(data: bytes, end: int, count: int) -> int:

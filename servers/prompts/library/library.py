@@ -9,7 +9,7 @@ A look makes a new state and puts it in the place of the old one at its end, so 
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -139,10 +139,12 @@ class Library:
         read = self.reader(prompt)
         if file.kind.form == "skill":
             require_named(prompt, parse_document(file.data))
-            others = {
-                path: read(path, MOST_BYTES) for path in _require_whole(_find_beside(snapshot, file), len(file.data))
-            }
-            return {SKILL: file.data, **others}
+            beside = _find_beside(snapshot, file)
+            require_size([len(file.data), *(one[1] for one in beside.values() if one is not None)])
+            for path, signature in beside.items():
+                if signature is None:
+                    raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or no file")
+            return {SKILL: file.data, **{path: read(path, MOST_BYTES) for path in sorted(beside)}}
         rendering = self.rendering(name)
         files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}
         if SKILL in files:
@@ -267,12 +269,3 @@ def _find_beside(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
     base = _make_prefix(file.kind.base)
     found = {path.removeprefix(base): one for path, one in snapshot.seen.items() if path.startswith(base)}
     return {path: one for path, one in found.items() if path != SKILL and not is_hidden(path)}
-
-
-def _require_whole(inside: Mapping[str, Signature | None], manifest: int) -> list[str]:
-    """The paths of these files, in order. Raises PromptError where there is more than a skill may have, or a link."""
-    require_size([manifest, *(one[1] for one in inside.values() if one is not None)])
-    for path, signature in inside.items():
-        if signature is None:
-            raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or no file")
-    return sorted(inside)

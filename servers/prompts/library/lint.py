@@ -30,11 +30,15 @@ def lint(library: Library) -> list[Problem]:
     """What is wrong with the files of a library, by path and line. Compiles them all: 5 ms a prompt."""
     found = set(library.check())
     broken = {one.path for one in found}
+    first: dict[str, str] = {}
     for name in library.names:
         path = library.path(name)
         if path not in broken:
             found.update(lint_file(library, path, library.kind(name), library.source(name)))
-    found.update(_find_alike(library))
+        other = first.setdefault(_MANGLED.sub("_", name.casefold()), name)
+        if other != name:
+            reason = f"the name {name!r} is {other!r} too in clients that replace characters or ignore case"
+            found.add(Problem(path, None, reason))
     return sorted(found, key=lambda one: (one.path, one.line or 0, one.reason))
 
 
@@ -133,13 +137,3 @@ def _find_use(prompt: Prompt, name: str) -> int | None:
         if found is not None:
             return message.line + message.content.count("\n", 0, found.start())
     return prompt.messages[0].line
-
-
-def _find_alike(library: Library) -> Iterator[Problem]:
-    """Prompts whose names are one where a client replaces characters, or ignores case."""
-    first: dict[str, str] = {}
-    for name in library.names:
-        other = first.setdefault(_MANGLED.sub("_", name.casefold()), name)
-        if other != name:
-            reason = f"the name {name!r} is {other!r} too in clients that replace characters or ignore case"
-            yield Problem(library.path(name), None, reason)

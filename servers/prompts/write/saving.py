@@ -7,7 +7,7 @@ until somebody moves it beside the others.
 from typing import NamedTuple
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.forms import SKILL, Kind, parse_file
+from servers.prompts.format.forms import SKILL, parse_file
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import STARTER, Libraries
 from servers.prompts.library.library import Library
@@ -53,7 +53,14 @@ def check_saving(
 def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[Folder, str, bytes]:
     """The folder, the path in it, and what goes there. Raises PromptError."""
     library = _require_first(libraries)
-    path, kind = _find_place(library, name)
+    if name in library:
+        path, kind = library.path(name), library.kind(name)
+    else:
+        path = f"{name}.md"
+        new = None if find_objections(name) else library.kind_at(path)
+        if new is None:
+            raise PromptError("bad_prompt", f"the name {name[:128]!r} can't be a new prompt", "Use a-z 0-9 and -.")
+        kind = new
     data = text.encode("utf-8", "surrogatepass")
     found = lint_file(library, path, kind, data)
     if found:
@@ -112,17 +119,6 @@ def _require_first(libraries: Libraries) -> Library:
     if first.root == STARTER:
         raise PromptError("read_only", "the starter library can't be changed", "Start the server with a DIR.")
     return first
-
-
-def _find_place(library: Library, name: str) -> tuple[str, Kind]:
-    """The path of the prompt, and what its file is. Raises PromptError."""
-    if name in library:
-        return library.path(name), library.kind(name)
-    path = f"{name}.md"
-    kind = None if find_objections(name) else library.kind_at(path)
-    if kind is None:
-        raise PromptError("bad_prompt", f"the name {name[:128]!r} can't be a new prompt", "Use a-z 0-9 and -.")
-    return path, kind
 
 
 def _check_replacing(path: str, if_match: str | None) -> Check:

@@ -162,13 +162,6 @@ def _block(texts: Texts, number: int) -> HtmlElement:
     return next((one for one in (holder, *holder.iterancestors()) if one.tag in BLOCKS), texts.root)
 
 
-def _labels_nothing(texts: Texts, element: HtmlElement) -> bool:
-    span = texts.spans[element]
-    if element.tag not in ("p", "div", "center") or texts.size(span) > _LONGEST_LABEL:
-        return False
-    return _LABELS.fullmatch(texts.said(span).strip(" \n\t:")) is not None
-
-
 def _trim_within(texts: Texts, element: HtmlElement, total: int) -> None:
     for child in element:
         span = texts.spans[child]
@@ -185,9 +178,9 @@ def _trim_within(texts: Texts, element: HtmlElement, total: int) -> None:
 
 
 def _stands_around(texts: Texts, element: HtmlElement) -> bool:
-    return (
-        is_around(element)
-        or leads_away(texts, element)
-        or is_list_of_tags(texts, element)
-        or _labels_nothing(texts, element)
-    )
+    if is_around(element) or leads_away(texts, element) or is_list_of_tags(texts, element):
+        return True
+    span = texts.spans[element]
+    if element.tag not in ("p", "div", "center") or texts.size(span) > _LONGEST_LABEL:
+        return False
+    return _LABELS.fullmatch(texts.said(span).strip(" \n\t:")) is not None

@@ -67,8 +67,10 @@ def _outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list
 
 
 def _size(element: HtmlElement) -> bool | None:
-    style = element.get("style")
-    return _size_of(style) if style else None
+    """Whether the style of an element makes its text large enough to be seen; None where it says nothing of that."""
+    style = element.get("style") or ""
+    size = _declared(style).get("font-size") if "font" in style.lower() else None
+    return None if size is None else not re.fullmatch(_TINY, size)
 
 
 def _silenced(element: HtmlElement) -> bool:
@@ -165,12 +167,6 @@ def hides(style: str) -> bool:
     ):
         return True
     return _is_cut(said) or _is_away(said) or _is_one_colour(said)
-
-
-def _size_of(style: str) -> bool | None:
-    """Whether declarations of CSS make text large enough to be seen; None where they say nothing of its size."""
-    size = _declared(style).get("font-size") if "font" in style.lower() else None
-    return None if size is None else not re.fullmatch(_TINY, size)
 
 
 def _is_cut(said: dict[str, str]) -> bool:

@@ -58,14 +58,25 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False, huge_tree=True)
     # lxml.html has a class for forms, for inputs and so on, and asks Python for it each time an element is touched.
     parser.set_element_class_lookup(_ONE_CLASS)
+    # What libxml2 does not take goes. By its number it would take it, and lxml would not give it back again.
+    readable = _REFERENCE.sub(_referred, _NOT_XML.sub("", text.replace("\f", " ")))
     try:
-        root = document_fromstring(_readable(text).encode(), parser=parser)
+        root = document_fromstring(readable.encode(), parser=parser)
     except etree.ParserError:
         return document_fromstring("<html><body></body></html>"), True
     whole = not any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
     if root.find("body") is None:
-        root.append(_framed(root))
-    _drop_braces(root)
+        # Of a page that has none: links to its frames.
+        body = fragment_fromstring("", create_parent="body")
+        for frame in root.iter("frame"):
+            link = SubElement(SubElement(body, "p"), "a", href=frame.get("src") or "")
+            link.text = frame.get("title") or frame.get("name") or frame.get("src")
+        root.append(body)
+    # The attributes that no template filled in, as {name}: lxml would take the braces for a namespace.
+    for element in root.xpath("//*[@*[contains(name(), '{')]]"):
+        others = {name: value for name, value in element.items() if "{" not in name}
+        element.attrib.clear()
+        element.attrib.update(others)
     _end_head(root)
     return root, _cut(root) and whole
 
@@ -114,25 +125,12 @@ def length(element: HtmlElement) -> int:
     return sum(len(part) for text in element.itertext() for part in text.split())
 
 
-def _readable(text: str) -> str:
-    """The text without what libxml2 does not take. By its number it would, and lxml would not give it back again."""
-    return _REFERENCE.sub(_referred, _NOT_XML.sub("", text.replace("\f", " ")))
-
-
 def _referred(found: re.Match[str]) -> str:
     """A reference by number, or what a browser makes of one to a character that can't be in a tree."""
     number = int(found[1], 16) if found[1] else int(found[2])
     if number <= sys.maxunicode and not _NOT_XML.match(chr(number)):
         return found[0]
     return _NOT_XML.sub("", unescape(found[0]))
-
-
-def _drop_braces(root: HtmlElement) -> None:
-    """Drop the attributes that no template filled in, as `{name}`: lxml would take the braces for a namespace."""
-    for element in root.xpath("//*[@*[contains(name(), '{')]]"):
-        others = {name: value for name, value in element.items() if "{" not in name}
-        element.attrib.clear()
-        element.attrib.update(others)
 
 
 def _cut(root: HtmlElement) -> bool:
@@ -145,15 +143,6 @@ def _cut(root: HtmlElement) -> bool:
         del parent[index:]
         last = parent
     return False
-
-
-def _framed(root: HtmlElement) -> HtmlElement:
-    """The body of a page that has none: links to its frames."""
-    body = fragment_fromstring("", create_parent="body")
-    for frame in root.iter("frame"):
-        link = SubElement(SubElement(body, "p"), "a", href=frame.get("src") or "")
-        link.text = frame.get("title") or frame.get("name") or frame.get("src")
-    return body
 
 
 class Texts:
