@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from anyio.abc import TaskGroup
-from pydantic import BaseModel
 
 from servers.common.web.app_pages import read_later
 from shared import Features, Implementation, Opening, Server, __version__
@@ -23,12 +22,13 @@ from .exports import Exports
 from .features import canned, readiness, resources
 from .features.context import Opened
 from .insights import Memos
+from .settings import SqlSettings
 from .watch import DatabaseWatch
 
 _PAGES = Path(__file__).parent / "apps"
 
 
-def make_server(dialect: Dialect, settings: type[BaseModel], include: Sequence[Features[Opened]]) -> Server[Opened]:
+def make_server(dialect: Dialect, settings: type[SqlSettings], include: Sequence[Features[Opened]]) -> Server[Opened]:
     """The server of one kind of database, which has yet to be told how it is opened. Clients see its tools in the
     order of `include`."""
     title = dialect.title
@@ -69,7 +69,7 @@ async def serve(
 ) -> AsyncIterator[Opened]:
     """Offers the databases for the time of the block, with what is noticed of them by `watch`; then ends all tasks of
     the `group`."""
-    settings = opening.settings
+    settings: SqlSettings = opening.settings
     if settings.files and not RACE_FREE:
         logging.getLogger(f"servers.{dialect.name}").warning(CHECKED_TWICE)
     watch.on_polling = opening.conditions.set_polling

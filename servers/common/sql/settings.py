@@ -1,13 +1,18 @@
-"""What the settings of such servers have in common. The options each server declares by itself, in its own order."""
+"""What the operator of any such server may set.
 
-from collections.abc import Collection
+The help lists the options in the order in which pydantic collects them: of the bases of a model the last one comes
+first. So the options stand in two models, between which a server can have others. One that is declared again, in
+other words, keeps its place.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Protocol, Self
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, PrivateAttr, model_validator
 
 from servers.common.within import place_within
-from shared.program.settings.options import expand_home
+from shared.program.settings.options import expand_home, option
 
 
 class Narrowing(BaseModel):
@@ -37,7 +42,85 @@ Directory = Annotated[Path | None, AfterValidator(_is_a_directory)]
 """A directory that is there, or None."""
 
 
-def rows_unasked(confirm: bool, confirm_rows: int | None) -> int | None:
-    """How many rows may change without asking the user, by `--confirm` and `--confirm-rows`; None where nobody needs
-    to be asked."""
-    return 0 if confirm and confirm_rows is None else confirm_rows
+class Source(Protocol):
+    """A database as the operator gave it."""
+
+    @property
+    def name(self) -> str:
+        """As clients call it."""
+
+    @property
+    def writable(self) -> bool:
+        """Whether it may be changed."""
+
+
+class StatementLimits(BaseModel):
+    """What one statement may cost, and its answer."""
+
+    timeout: float = Field(30, gt=0, le=3_600, description="seconds until a statement is stopped that is no task")
+    busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for the lock of another process")
+    max_rows: int = Field(10_000, ge=1, description="rows that one answer may have")
+    max_page: int = Field(100_000, ge=2_000, le=900_000, description="bytes of rows that one answer may have")
+    max_cell: int = Field(10_000, ge=100, description="bytes of one value that an answer shows")
+    max_value: int = Field(16_000_000, ge=1_000, description="bytes that one value may have in a statement")
+
+
+class SqlSettings(StatementLimits):
+    """Who is asked, which files there are, and how much is done at once; and the databases, some or all."""
+
+    narrowing: ClassVar[type[BaseModel]] = Narrowing
+    give_one: ClassVar[str]
+    """What an operator is told who gave no database."""
+    name_them: ClassVar[str]
+    """What an operator is told who gave two of the same name."""
+    _names: frozenset[str] | None = PrivateAttr(None)
+
+    confirm: bool = Field(False, description="ask the user before anything is changed")
+    confirm_rows: int | None = Field(
+        None,
+        ge=0,
+        description="ask the user before the schema or more rows than this are changed",
+        json_schema_extra={"metavar": "ROWS"},
+    )
+    files: Directory = option(None, "directory of CSV files to import", "DIR")
+    readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
+    queries: Directory = option(None, "directory of SQL files that become tools", "DIR")
+    max_export: int = Field(100_000_000, ge=1_000, description="bytes that one export may have")
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Each database, and whether it may be changed; with `_names` only those."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _are_there(self) -> Self:
+        if not self.sources:
+            raise ValueError(self.give_one)
+        names = [source.name for source in self.sources]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two databases are called {name!r}; {self.name_them}")
+        return self
+
+    def narrowed(self, narrowing: Narrowing) -> Self:
+        """These settings for who has these databases alone, and what of the directory of files it is given. Raises
+        ValueError for what is not here."""
+        known = [source.name for source in self.sources]
+        own = self.model_copy(update={"files": narrowing.place_files(known, self.files)})
+        own.keep_to(narrowing.databases)
+        return own
+
+    def keep_to(self, names: Iterable[str]) -> None:
+        """Has the databases of these names be all that there are."""
+        self._names = frozenset(names)
+        self.__dict__.pop("sources", None)  # it is cached
+
+    @property
+    def unasked_rows(self) -> int | None:
+        """How many rows may change without asking the user; None where nobody needs to be asked."""
+        return 0 if self.confirm and self.confirm_rows is None else self.confirm_rows
+
+    @property
+    def writes(self) -> bool:
+        """Whether any database may be changed."""
+        return any(source.writable for source in self.sources)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from servers.common.sql.settings import Narrowing as Databases
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Narrowing as Directories
 from servers.filesystem.settings import Settings as FilesystemSettings
@@ -16,7 +17,6 @@ from servers.prompts.server import app as prompts
 from servers.prompts.settings import Narrowing as Libraries
 from servers.prompts.settings import Settings as PromptsSettings
 from servers.sqlite.server import app as sqlite
-from servers.sqlite.settings import Narrowing as Databases
 from servers.sqlite.settings import Settings as SqliteSettings
 from shared import Server
 from shared.auth.tokens import StaticTokens

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from servers.common.sql.settings import Narrowing
 from servers.sqlite.engine.database import Source
 from servers.sqlite.server import app
-from servers.sqlite.settings import Narrowing, Settings
+from servers.sqlite.settings import Settings
 from tests.servers.peers import ada_and_bob
 
 

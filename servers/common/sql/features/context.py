@@ -3,9 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import anyio
 from pydantic import Field, WithJsonSchema
@@ -20,6 +19,7 @@ from ..exports import Exports
 from ..insights import Memos
 from ..jobs import Job
 from ..query.pages import AnswerLimits
+from ..settings import SqlSettings
 from ..watch import DatabaseWatch
 
 _REPORT_EVERY = 0.5
@@ -40,29 +40,6 @@ MaxRowsArgument = Annotated[int | None, Field(ge=1, description="rows at most")]
 CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut; same query")]
 
 
-class Settings(Protocol):
-    """What the operator of every such server may set."""
-
-    timeout: float
-    max_rows: int
-    max_page: int
-    max_cell: int
-    max_value: int
-    files: Path | None
-    queries: Path | None
-    confirm: bool
-    max_export: int
-    readers: int
-
-    @property
-    def writes(self) -> bool:
-        """Whether any database may be changed."""
-
-    @property
-    def unasked_rows(self) -> int | None:
-        """How many rows may change without asking the user; None where nobody needs to be asked."""
-
-
 @dataclass(frozen=True, slots=True)
 class Opened:
     """What one run of a server has open."""
@@ -70,7 +47,7 @@ class Opened:
     databases: Databases[Database]
     watch: DatabaseWatch[Any]
     exports: Exports
-    settings: Settings
+    settings: SqlSettings
     memos: Memos
     turns: Mapping[str, tuple[Turns, Turns]]
     """Who may read each database, and who may change it."""

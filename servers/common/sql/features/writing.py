@@ -16,6 +16,7 @@ from ..dialect import Dialect
 from ..errors import SqlError
 from ..jobs import Job
 from ..query.query import Parameters
+from ..settings import SqlSettings
 from ..spans import statement_span
 from ..write.consent import Consent, Figures
 from ..write.csvs import CsvFormat, open_file, open_text
@@ -27,7 +28,6 @@ from .context import (
     Ctx,
     DatabaseArgument,
     Opened,
-    Settings,
     job_of,
     limit_answer,
     tell_progress,
@@ -57,7 +57,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
     """The tools, in the words of one kind of database. They are there where a database may be changed."""
     features = Features[Opened]()
 
-    def check_writable(settings: Settings) -> str | None:
+    def check_writable(settings: SqlSettings) -> str | None:
         return None if settings.writes else f"read_only: {dialect.read_only}"
 
     @features.tool(title="Write query", unavailable=check_writable, task="optional")
