@@ -20,8 +20,6 @@ from .proxy.remote import read_token
 from .proxy.urls import check_url
 from .serve.configuration import read_configuration
 
-__all__ = ["BUNDLE", "JOINED", "Elsewhere", "joined", "name_of", "reached"]
-
 BUNDLE = Entry(
     name="mcp-server-bundle",
     title="MCP server bundle",

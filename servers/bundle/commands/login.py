@@ -31,8 +31,6 @@ from ..terminal.endings import DONE, REFUSED, UNREACHED
 from ..terminal.output import console, print_json, table
 from ..terminal.waking import woken_by_signals
 
-__all__ = ["accounts", "logout", "main"]
-
 
 def main(argv: Sequence[str]) -> int:
     """Has the user log in to a server; the exit code."""

@@ -12,8 +12,6 @@ from shared.program.settings.options import option
 from .first_connection import FirstConnection
 from .options import Options
 
-__all__ = ["Door", "Limits"]
-
 
 class Limits(BaseModel):
     """What clients are shown of the server behind it, and how long it may take to be there."""

@@ -20,8 +20,6 @@ from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
 from shared.program.process import Failed
 
-__all__ = ["FirstConnection"]
-
 _LETS_NOBODY_IN = (401, 403)
 _UNREACHED = re.compile(r"no connection to \S+: ")
 _BRIDGE = logging.getLogger("shared.gateway.bridge.base")

@@ -11,8 +11,6 @@ from shared.program import process
 from shared.program.replication import ReplicaOptions
 from shared.program.settings.options import Words, read_options, variable_of
 
-__all__ = ["OVER_HTTP", "OVER_STDIO", "PREFIX", "Options", "read_common"]
-
 PREFIX = "MCP"
 """What the variables of these options begin with, as with every server."""
 

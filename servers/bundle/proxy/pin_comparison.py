@@ -9,8 +9,6 @@ from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import InvalidResult
 
-__all__ = ["CAPABLE", "Comparison", "accept", "compare", "list_tools"]
-
 # Some servers have tools for clients alone that can do something for them.
 CAPABLE = ClientOptions(
     capabilities={"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}},

@@ -11,8 +11,6 @@ from typing import Any
 
 from shared.text import escape
 
-__all__ = ["MAX_LINE", "MAX_LINES", "differences", "summary"]
-
 MAX_LINE = 200
 """Characters of a line that is shown whole."""
 MAX_LINES = 60

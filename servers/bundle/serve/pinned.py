@@ -6,8 +6,6 @@ from pathlib import Path
 
 from ..hosts.clients import Machine, state_folder, this_machine
 
-__all__ = ["pins_path"]
-
 
 def pins_path(configuration: Path, name: str, machine: Machine | None = None) -> Path:
     """The file with the pins of the server called `name` in the `configuration`: `NAME.pins.json` beside that, or one

@@ -16,8 +16,6 @@ from starlette.responses import Response
 from servers.common.web.pages import assemble
 from shared.protocol.http.rules import accepts_gzip
 
-__all__ = ["Workbench"]
-
 INDEX = Path(__file__).with_name("index.html")
 
 _CONNECT, _IMAGES, _MEDIA = "'self'", "data: blob: 'self'", "data: blob:"

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["read_later"]
-
 
 def read_later(path: Path) -> Callable[[], str]:
     """What gives the whole page whose HTML file is at `path`. It raises PageError."""

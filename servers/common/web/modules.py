@@ -14,8 +14,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Module", "PageError", "join_modules", "read_modules", "without_comments"]
-
 _IMPORT = re.compile(r'import (?:\{ ([\w$]+(?:, [\w$]+)*) \} from )?"(\.{1,2}/[\w./-]+\.js)";')
 _DECLARED = re.compile(r"(export )?(?:async )?(?:function\*?|class|const|let|var) +([\w$]+|[{\[])")
 _SEVERAL = re.compile(r"(?:export )?(?:const|let|var) [\w$]+(?: = [\w$.\"]+)?, [\w$]+")

@@ -28,8 +28,6 @@ from shared.protocol.wire.jsonrpc import Gap
 
 from .upstream import Upstream
 
-__all__ = ["Base", "Heard", "reason_of"]
-
 Heard = Callable[[Notified | Gap], None]
 """Takes what the server says that belongs to no request. Never waits or raises."""
 

@@ -44,8 +44,6 @@ from .session_messages import Apart
 from .tasks import UpstreamTasks, has_tasks, with_tasks
 from .upstream import Upstream
 
-__all__ = ["Bridge", "Place", "bridge"]
-
 _log = logging.getLogger("shared.gateway.bridge.bridge")
 
 _OURS = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"})

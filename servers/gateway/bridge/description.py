@@ -9,8 +9,6 @@ from shared.protocol.types.tasks import TASKS
 
 from .tasks import has_tasks
 
-__all__ = ["UNKNOWN", "capabilities_of"]
-
 _LISTS = ("tools", "prompts", "resources")
 
 UNKNOWN: Mapping[str, Any] = {

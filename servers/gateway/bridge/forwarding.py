@@ -25,18 +25,6 @@ from shared.tracing.trace_context import TRACEPARENT, TRACESTATE, current
 
 from .base import reason_of
 
-__all__ = [
-    "GONE",
-    "as_newest",
-    "caller_of",
-    "error_for",
-    "identity_of",
-    "lost_error",
-    "params_of",
-    "settled",
-    "unopened_error",
-]
-
 GONE = "the call this request went on with is gone; start over without requestState"
 """What a round is told that comes too late, or to a server that is another one by now."""
 _log = logging.getLogger("shared.gateway.bridge.forwarding")

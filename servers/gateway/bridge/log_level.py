@@ -13,8 +13,6 @@ from shared.protocol.identity import LOG_LEVELS
 
 from .base import Base
 
-__all__ = ["SharedLevel", "say_level"]
-
 
 async def say_level(client: Client, level: str, seconds: float) -> None:
     """Has the server of `client` send log messages of this level and graver ones, if it declares that it sends any.

@@ -11,8 +11,6 @@ from shared.server.dispatch.connection import Connection
 from .base import Base
 from .tasks import OF_TASKS
 
-__all__ = ["LISTS", "RootsOf", "told"]
-
 LISTS = tuple(Change(what) for what in ("tools", "prompts", "resources"))
 """That all lists have changed."""
 _CHANGES = {f"notifications/{change.what}/list_changed": change for change in LISTS}

@@ -23,8 +23,6 @@ from .upstream import Upstream
 from .watching.resources import Watching
 from .watching.subscriptions import Subscriptions
 
-__all__ = ["ANSWER_SECONDS", "Apart"]
-
 ANSWER_SECONDS = 15.0
 """Time for the server to answer what the bridge asks by itself."""
 _CONDITION = "bridge"

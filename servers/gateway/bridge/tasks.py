@@ -25,22 +25,6 @@ from shared.protocol.types.tasks import RELATED_TASK, TASKS
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
-__all__ = [
-    "ASK_SECONDS",
-    "OF_TASKS",
-    "Ask",
-    "Told",
-    "UpstreamTasks",
-    "has_tasks",
-    "nobody",
-    "related_task",
-    "seconds_for",
-    "through_task",
-    "unrelated",
-    "with_tasks",
-    "without_task",
-]
-
 OF_TASKS = "notifications/tasks"
 """What the notifications about tasks of the server begin with: of these tasks its clients know nothing."""
 ASK_SECONDS = 60.0

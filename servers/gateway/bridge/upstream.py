@@ -8,8 +8,6 @@ from shared.client.client import Client
 from shared.client.connection.opening import OPENING_SECONDS
 from shared.client.options import ClientOptions
 
-__all__ = ["Connect", "Upstream"]
-
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 """Opens a session with the server, as `partial(connect, target)` does: with these options, but for what concerns the
 way there. Raises what `shared.client.connect` does."""

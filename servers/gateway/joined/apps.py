@@ -16,8 +16,6 @@ from shared.protocol.identity import declared
 
 from .part import Part
 
-__all__ = ["own_page", "page_of", "shared_pages", "with_page", "with_uri"]
-
 _SCHEME = "ui://"
 _FLAT = "ui/resourceUri"
 

@@ -6,8 +6,6 @@ from shared.protocol.identity import LogMessage
 
 from .part import Part
 
-__all__ = ["Standing"]
-
 
 class Standing(MutableMapping[str, LogMessage]):
     """The conditions of all servers that are open now, and our own. Only ours can be changed."""

@@ -9,8 +9,6 @@ from shared.server.server import MAX_INSTRUCTIONS
 
 from .part import Part
 
-__all__ = ["capabilities_of", "instructions_of", "log_level_of", "spans_of"]
-
 _CHANGING: dict[str, Any] = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}}
 _CHANGING["resources"] = {"listChanged": True}
 _ANYTHING: dict[str, Any] = {

@@ -32,8 +32,6 @@ from .apps import page_of, shared_pages, with_page
 from .list_cache import PROMPTS, TEMPLATES, TOOLS, Kind, Roll, Told
 from .part import Part
 
-__all__ = ["Directory", "Place", "Prefix", "Roster"]
-
 Prefix = Literal["auto", "always"]
 
 

@@ -19,8 +19,6 @@ from .owners import Owners
 from .paging import Pages
 from .part import Part, absent
 
-__all__ = ["Foreign", "rows_of"]
-
 
 def rows_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
     """The rows of all methods that one of them has besides those of `own`, which are answered here."""

@@ -39,8 +39,6 @@ from .joined import Joined
 from .list_cache import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
 from .part import Member, Part, absent
 
-__all__ = ["JoinedSettings", "gateway"]
-
 
 class JoinedSettings(BaseModel):
     """Whom one run serves. What the members keep apart has to be apart here, too: so each of their principals has a

@@ -25,8 +25,6 @@ from .paging import Pages
 from .part import Member, Part
 from .subscriptions import Subscriptions
 
-__all__ = ["Joined"]
-
 log = logging.getLogger("shared.gateway")
 
 _KINDS = {"tools": ("tools",), "prompts": ("prompts",), "resources": ("resourceTemplates",)}

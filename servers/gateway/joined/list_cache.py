@@ -28,8 +28,6 @@ from shared.server.dispatch.handlers import FRESH_MS
 
 from .part import Part
 
-__all__ = ["PROMPTS", "TEMPLATES", "TOOLS", "Kind", "Roll", "Told", "cursor_in", "fresh_ms_of", "sound"]
-
 _log = logging.getLogger("shared.gateway")
 
 LISTING_SECONDS = 5.0

@@ -23,8 +23,6 @@ from .directory import Directory
 from .list_cache import TEMPLATES
 from .part import Part, absent, asked_by
 
-__all__ = ["Owners"]
-
 Result = TypeVar("Result")
 
 MAX_KNOWN = 10_000

@@ -15,8 +15,6 @@ from shared.server.dispatch.context import Context
 from .list_cache import LISTING_SECONDS, cursor_in, fresh_ms_of
 from .part import Part
 
-__all__ = ["Pages"]
-
 Saw = Callable[[Part, dict[str, Any]], None]
 
 

@@ -25,8 +25,6 @@ from shared.server.features import Handler
 from shared.server.running import Running
 from shared.telemetry.logs import server_name
 
-__all__ = ["Member", "Part", "absent", "asked_by"]
-
 _OF = "shared.gateway/of"
 """In what a round carries: the name of the server that asks."""
 

@@ -16,8 +16,6 @@ from shared.server.running import Running
 from .owners import Owners
 from .part import Part
 
-__all__ = ["Subscriptions"]
-
 log = logging.getLogger("shared.gateway")
 
 

@@ -25,8 +25,6 @@ from .guard import Guard, Listing, Tools
 from .names import Rules
 from .pins import Pins
 
-__all__ = ["rules"]
-
 log = logging.getLogger("shared.gateway")
 
 _LIST, _CALL = "tools/list", "tools/call"

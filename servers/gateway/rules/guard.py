@@ -22,8 +22,6 @@ from shared.text import join_lines
 from .names import Rules
 from .pins import Pins, digest_of
 
-__all__ = ["Guard"]
-
 log = logging.getLogger("shared.gateway")
 
 _CONDITION = "pins"

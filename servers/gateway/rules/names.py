@@ -14,8 +14,6 @@ from typing import Any
 
 from shared.protocol.records import record
 
-__all__ = ["Rules"]
-
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 

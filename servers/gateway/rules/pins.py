@@ -17,8 +17,6 @@ from typing import Any
 from shared.program.files.atomic import beside, prepared, put_in_place
 from shared.program.files.entries import current, entry_at
 
-__all__ = ["Pins", "definition_of", "digest_of"]
-
 log = logging.getLogger("shared.gateway")
 
 _FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")

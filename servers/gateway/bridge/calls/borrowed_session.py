@@ -22,8 +22,6 @@ from ..forwarding import settled
 from ..tasks import seconds_for, through_task
 from .upstream_call import OF_CALLS, CallOver, UpstreamCall
 
-__all__ = ["ROOTS_SECONDS", "LeasedSession"]
-
 ROOTS_SECONDS = 5.0
 """How long a server waits for roots during a call whose client can't be asked, before it gets none."""
 

@@ -24,8 +24,6 @@ from shared.server.dispatch.context import Context
 
 from ..tasks import OF_TASKS, unrelated, without_task
 
-__all__ = ["CallRelay", "ask_apart", "newest_of_one"]
-
 _APART = frozenset(
     {
         *(f"notifications/{what}/list_changed" for what in ("tools", "prompts", "resources")),

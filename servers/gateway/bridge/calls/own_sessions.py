@@ -28,8 +28,6 @@ from ..forwarding import caller_of, identity_of, params_of, settled, unopened_er
 from ..tasks import OF_TASKS, UpstreamTasks, seconds_for, through_task
 from .call_relay import CallRelay, ask_apart
 
-__all__ = ["Ears", "OwnSession", "OwnSessions"]
-
 AWAY_SECONDS = 1.0
 """How long a call waits for a server that is away: one that was started again is there by then."""
 

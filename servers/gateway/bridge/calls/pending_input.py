@@ -20,8 +20,6 @@ from ..forwarding import GONE
 from .upstream_call import UpstreamCall
 from .visiting import VISIT_SECONDS, Visiting
 
-__all__ = ["AWAY_SECONDS", "PARKED_MOST", "PARKED_SECONDS", "Parking"]
-
 PARKED_SECONDS = 300.0
 """How long a call waits for its client to come back."""
 AWAY_SECONDS = 20.0

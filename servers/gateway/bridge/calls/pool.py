@@ -28,8 +28,6 @@ from .borrowed_session import LeasedSession
 from .pending_input import Parking
 from .upstream_call import Exchange, UpstreamCall
 
-__all__ = ["IDLE_SECONDS", "SESSIONS_MOST", "Pool"]
-
 IDLE_SECONDS = 60.0
 """How long a session is kept that no call has."""
 SESSIONS_MOST = 32

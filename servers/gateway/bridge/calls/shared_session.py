@@ -28,8 +28,6 @@ from .call_relay import CallRelay
 from .pending_input import Parking
 from .upstream_call import UpstreamCall
 
-__all__ = ["SHARED_CAPABILITIES", "SharedSession"]
-
 SHARED_CAPABILITIES: Mapping[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}},

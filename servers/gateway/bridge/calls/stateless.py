@@ -16,8 +16,6 @@ from ..forwarding import GONE, caller_of, params_of, settled
 from ..tasks import has_tasks, nobody, seconds_for
 from .call_relay import CallRelay, newest_of_one
 
-__all__ = ["StatelessPlace"]
-
 _Requests = dict[str, tuple[str, dict[str, Any]]]
 
 

@@ -18,8 +18,6 @@ from ..base import Heard
 from ..tasks import without_task
 from .call_relay import CallRelay
 
-__all__ = ["OF_CALLS", "CallOver", "Exchange", "UpstreamCall"]
-
 OF_CALLS = ("notifications/progress", "notifications/message")
 """What concerns a call, and nobody but its client."""
 

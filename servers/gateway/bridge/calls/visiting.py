@@ -8,8 +8,6 @@ from shared.errors import PeerError, ToolError
 from shared.protocol.session.client_events import Notified
 from shared.server.dispatch.context import Context
 
-__all__ = ["VISIT_SECONDS", "Visiting"]
-
 VISIT_SECONDS = 20.0
 """How long the end of a visit is waited for once the page was opened: a server need not tell it."""
 _KEY = "visited"

@@ -17,8 +17,6 @@ from shared.client.connection.subscription import Change
 from shared.concurrency import Crew
 from shared.errors import McpError
 
-__all__ = ["MAX_URIS", "Listening"]
-
 _log = logging.getLogger("shared.gateway.bridge.listening")
 
 GATHER_SECONDS = 0.01

@@ -23,8 +23,6 @@ from shared.server.dispatch.changes import Changes
 from ..base import Base
 from .listen_streams import Listening
 
-__all__ = ["Asking", "Watching", "covering", "key_of"]
-
 AT_ONCE = 32
 """Requests to subscribe that wait for their answers at a time."""
 MAX_LEVELS = 256

@@ -26,8 +26,6 @@ from shared.server.dispatch.context import Context
 from ..calls.own_sessions import OwnSession
 from .resources import AT_ONCE, FAREWELL_SECONDS, Watching, covering, key_of
 
-__all__ = ["Subscriptions"]
-
 
 class _Own:
     """What one session has subscribed to, each with its key."""
