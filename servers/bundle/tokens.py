@@ -12,7 +12,7 @@ import tomli_w
 from shared.auth.tokens_file import NamedToken, digest_of, read_tokens
 
 from .hosts.files import hold_lock, write_atomically
-from .hosts.toml_tables import lead, spans, without
+from .hosts.toml_tree import lead, spans, without
 
 _RANDOM_BYTES = 32
 _BEGINNING = "mcp_"

@@ -13,11 +13,9 @@ from shared.program.messages import exit_with_error
 from shared.text import escape, nearest, plain
 
 from ..program_name import program_name
-from ..proxy.pin_comparison import CAPABLE, Comparison, accept, compare, list_tools
-from ..proxy.pin_display import differences, summary
+from ..proxy.pins import CAPABLE, Comparison, accept, compare, differences, list_tools, summary
 from ..serve.configuration import read_configuration
-from ..serve.foreign import Foreign
-from ..serve.pinned import pins_path
+from ..serve.foreign import Foreign, pins_path
 from ..terminal.command_parser import CommandParser
 from ..terminal.endings import DONE, REFUSED, Misuse
 from ..terminal.session import Reached, Talk

@@ -13,8 +13,7 @@ from ..catalog import CATALOG, load_catalog
 from ..program_name import program_name
 from ..serve.choice import EPILOG, choose_joined
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
-from ..serve.selection import Selection
-from ..workbench.options import PageOptions
+from ..serve.selection import PageOptions, Selection
 
 
 def main(argv: Sequence[str]) -> int:

@@ -25,12 +25,11 @@ from shared.text import escape, join_lines
 
 from ..catalog import Catalog
 from ..program_name import program_name
-from ..proxy.pin_comparison import CAPABLE, Comparison, compare, list_tools
+from ..proxy.pins import CAPABLE, Comparison, compare, list_tools
 from ..serve.choice import choose
 from ..serve.configuration import OPTIONS, Configuration, read_configuration
-from ..serve.foreign import Foreign, is_foreign
-from ..serve.joining import Joining
-from ..serve.pinned import pins_path
+from ..serve.foreign import Foreign, is_foreign, pins_path
+from ..serve.selection import Joining
 from .examination import SECONDS, Step, take
 from .findings import Finding, fault, fine, warning
 from .installation import Installation, check_installation

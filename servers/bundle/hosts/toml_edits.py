@@ -12,8 +12,7 @@ import tomli_w
 
 from .clients import Client
 from .json_edits import Edit, Receipt, digest_of
-from .toml_tables import lead, spans, without
-from .toml_tree import toml_value
+from .toml_tree import lead, spans, toml_value, without
 
 
 def put(text: bytes, client: Client, name: str, entry: dict[str, Any], known: Receipt | None = None) -> Edit:

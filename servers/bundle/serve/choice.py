@@ -23,7 +23,7 @@ from ..catalog import Catalog, Entry
 from .configuration import Configuration
 from .foreign import Foreign
 from .foreign_server import foreign_server
-from .joining import Joining
+from .selection import Joining
 
 DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "servers.filesystem": ("the current directory, read-only", {"roots": ["."]}),

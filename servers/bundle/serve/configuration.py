@@ -25,9 +25,8 @@ from shared.program.settings.settings_file import read_text, settings_in
 from shared.program.settings.tables import TABLES, read_rules
 from shared.yaml import YamlError, read_yaml
 
-from ..workbench.options import PageOptions
 from .foreign import Foreign, is_foreign, read_foreign
-from .joining import Joining
+from .selection import Joining, PageOptions
 
 OPTIONS: Mapping[str, FieldInfo] = {
     # It has no other such file, and where each server is follows from its name.

@@ -10,10 +10,12 @@
 It needs no entry in a catalog: whatever has a `command` or a `url` is one.
 """
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,9 +33,10 @@ from shared.program.settings.options import Written, option, read_options, secre
 from shared.program.settings.settings_file import settings_in
 from shared.program.settings.tables import TABLES
 
+from ..hosts.clients import Machine, state_folder, this_machine
 from ..proxy.remote import connect_as_user
 from ..proxy.urls import check_url
-from .joining import JOINED
+from .selection import JOINED
 from .values import Values, read_env_file, read_value
 
 _OF_COMMANDS = ("env", "env_file", "cwd")
@@ -218,3 +221,15 @@ def _exposed(settings: ForeignSettings, where: str, directory: Path, *, readable
             if value.exposed(name, directory, readable=readable):
                 return f"{where}.{kind}.{name}"
     return None
+
+
+def pins_path(configuration: Path, name: str, machine: Machine | None = None) -> Path:
+    """The file with the pins of the server called `name` in the `configuration`: `NAME.pins.json` beside that, or one
+    in the user's own directory for such things, where no file can be made there. Raises ValueError where nobody knows
+    the home directory."""
+    beside = configuration.absolute().parent / f"{name}.pins.json"
+    if beside.exists() or os.access(beside.parent, os.W_OK):
+        return beside
+    # Those of each configuration have the same name.
+    digest = sha256(os.fsencode(configuration.absolute())).hexdigest()[:12]
+    return Path(state_folder(machine or this_machine())) / "pins" / f"{digest}-{name}.pins.json"

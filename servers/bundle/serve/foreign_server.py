@@ -8,8 +8,7 @@ from servers.gateway.rules.extension import rules
 from servers.gateway.rules.pins import Pins
 from shared import Server
 
-from .foreign import Foreign
-from .pinned import pins_path
+from .foreign import Foreign, pins_path
 
 
 def hear_commands(level: str) -> None:

@@ -26,7 +26,7 @@ from shared.telemetry.supervised import Supervised
 from .choice import Chosen
 from .foreign_server import hear_commands
 from .joined import joined_server, settled
-from .joining import JOINED
+from .selection import JOINED
 
 
 class Joined:

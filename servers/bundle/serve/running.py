@@ -35,7 +35,7 @@ from shared.transports.http.server import run_mounts
 from .choice import Choice, Chosen
 from .foreign_server import hear_commands
 from .joined import joined_server, kept_apart, settled
-from .joining import JOINED
+from .selection import JOINED
 
 
 def run_all(

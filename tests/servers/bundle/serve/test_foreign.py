@@ -2,15 +2,17 @@
 
 What a server is given is private: it holds secrets. Through the door test_foreign_server.py sees that it arrives."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from servers.bundle.catalog import CATALOG, load_catalog
+from servers.bundle.hosts.clients import Machine
 from servers.bundle.serve.choice import choose
 from servers.bundle.serve.configuration import read_configuration
-from servers.bundle.serve.foreign import Foreign
+from servers.bundle.serve.foreign import Foreign, pins_path
 from servers.bundle.serve.values import Value, read_env_file
 
 SECRET = "hunter2-hunter2"
@@ -191,3 +193,20 @@ def test_what_files_say(tmp_path: Path) -> None:
     path = of_owner(tmp_path, "vars", "A='x'\nB=\"y\"\nC='\nD=\"z'\nE=$HOME # no comment\n")
     read: Any = read_env_file(path)[0]
     assert read == {"A": "x", "B": "y", "C": "'", "D": "\"z'", "E": "$HOME # no comment"}
+
+
+def test_they_stand_beside_the_configuration_or_where_that_is_write_protected_with_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine("linux", tmp_path / "home", {})
+    beside = tmp_path / "other.pins.json"
+    assert pins_path(tmp_path / "bundle.yaml", "other", machine) == beside
+    # Who runs the tests may be root, who may write everywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    path = pins_path(tmp_path / "bundle.yaml", "other", machine)
+    assert path.parent == tmp_path / "home/.local/state/mcp-server-bundle/pins"
+    assert path.name.endswith("-other.pins.json")
+    assert path != pins_path(tmp_path / "another.yaml", "other", machine)
+    # Those that stand there count all the same.
+    beside.write_text("{}")
+    assert pins_path(tmp_path / "bundle.yaml", "other", machine) == beside

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from servers.bundle.serve.configuration import read_configuration
-from servers.bundle.serve.joining import Joining
+from servers.bundle.serve.selection import Joining
 from shared.program.settings.options import Words, read_options
 
 
