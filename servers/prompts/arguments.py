@@ -150,7 +150,12 @@ def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
 
 def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
     """The texts of those of `arguments` that were filled in."""
-    return {one.name: _format_value(filled[one.name]) for one in arguments if filled.get(one.name) is not None}
+    texts: dict[str, str] = {}
+    for one in arguments:
+        value = filled.get(one.name)
+        if value is not None:
+            texts[one.name] = value if isinstance(value, str) else json.dumps(value)
+    return texts
 
 
 def _build_field(argument: Argument) -> dict[str, Any]:
@@ -165,10 +170,6 @@ def _build_field(argument: Argument) -> dict[str, Any]:
     if any(said):
         field["description"] = join_lines(" ".join(filter(None, said)))
     return field
-
-
-def _format_value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 class Completion(NamedTuple):

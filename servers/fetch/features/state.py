@@ -16,7 +16,7 @@ from shared import Context
 from shared.contracts import Blobs
 from shared.server.dispatch.thread_limiter import Turns
 
-from ..load.stopwatch import Stopwatch
+from ..load.throttling import Stopwatch
 from ..network.address_policy import Endpoint
 from ..pages.snapshots import Snapshot, Snapshots, Wanted
 from ..settings import Settings

@@ -147,15 +147,15 @@ def keep_relevant(body: bytes, token: str) -> str:
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
     if text.lstrip()[:1] == "<":
         return ""
-    return "\n".join(_renamed(line, token) for line in text.splitlines())
-
-
-def _renamed(line: str, token: str) -> str:
-    found = GROUP.match(line)
-    if found is None:
-        return line
-    name = found[1].lower()
-    return f"User-agent: {name}" if name and name in ("*", token) else OTHER
+    lines: list[str] = []
+    for line in text.splitlines():
+        found = GROUP.match(line)
+        if found is None:
+            lines.append(line)
+        else:
+            name = found[1].lower()
+            lines.append(f"User-agent: {name}" if name and name in ("*", token) else OTHER)
+    return "\n".join(lines)
 
 
 def _unreachable(reason: str) -> Rules:

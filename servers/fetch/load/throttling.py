@@ -2,7 +2,8 @@
 
 However many pages are loaded and read, the large ones have a budget of bytes. A page takes a little without asking.
 One that turns out to be larger takes all that it may come to need in one step, behind those that came before, and
-gives back what it did not need: so none waits for room that another holds while that one waits, too.
+gives back what it did not need: so none waits for room that another holds while that one waits, too. A stopwatch has
+how long the site of a page takes: what is left of the page's time without that which it waits for here.
 """
 
 import math
@@ -16,7 +17,6 @@ import anyio
 from anyio import CancelScope
 
 from servers.fetch.errors import Answered, FetchError
-from servers.fetch.load.stopwatch import Stopwatch
 
 QUEUE = 4
 """How many may wait for each that is at work."""
@@ -26,6 +26,31 @@ HOSTS = 1_000
 """Hosts that are remembered."""
 LITTLE = 1_000_000
 """Bytes that a page takes without asking."""
+
+
+class Stopwatch:
+    """Counts the seconds in which it runs, by the clock of the event loop."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Counts the time of the block, however it ends."""
+        begun = anyio.current_time()
+        try:
+            yield
+        finally:
+            self.seconds += anyio.current_time() - begun
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leaves the time of the block out, within one that counts."""
+        begun = anyio.current_time()
+        try:
+            yield
+        finally:
+            self.seconds -= anyio.current_time() - begun
 
 
 class Slots:

@@ -28,6 +28,8 @@ from servers.fetch.network.hosts import bracket, normalize_host
 from servers.fetch.network.streams import TlsStream
 
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+_LOOKUPS = 64
+"""At once, those included that were given up and whose thread goes on."""
 HEAD_START = 0.25
 """Seconds an address has before the next is tried besides it (RFC 8305)."""
 MOST_TRIED = 8
@@ -45,12 +47,11 @@ class Resolver(Protocol):
 class SystemResolver:
     """Asks as every program of this machine does: files, DNS, or what else it is set up for."""
 
-    def __init__(self, seconds: float = 10, lookups: int = 64) -> None:
-        """A lookup is given up after `seconds`. Its thread goes on until the system gives up, too; no more than
-        `lookups` do so at once."""
+    def __init__(self, seconds: float = 10) -> None:
+        """A lookup is given up after `seconds`. Its thread goes on until the system gives up, too."""
         self._seconds = seconds
         # Not the one that all others share: a resolver that hangs is to keep nothing else waiting.
-        self._threads = CapacityLimiter(lookups)
+        self._threads = CapacityLimiter(_LOOKUPS)
 
     async def resolve(self, host: str) -> Sequence[str]:
         """The addresses of `host` in the order of RFC 6724. Raises FetchError("dns")."""

@@ -65,7 +65,7 @@ PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"anybody?"
 _used: ContextVar[list["Http2Stream"] | None] = ContextVar("used", default=None)
 
 
-def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
+def tls_context(ca_file: Path | None) -> ssl.SSLContext:
     """The context of all connections, which verifies the name. `ca_file` has certificates in PEM.
 
     Raises ValueError where it can't be read, or holds none.

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.load.shared_cache import Blobs, SharedCache
-from servers.fetch.load.stopwatch import Stopwatch
-from servers.fetch.load.throttling import ByteBudget
+from servers.fetch.load.throttling import ByteBudget, Stopwatch
 from servers.fetch.network.address_policy import Endpoint, Policy
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver
@@ -39,7 +38,7 @@ class Fetcher(NamedTuple):
 
 @asynccontextmanager
 async def open_fetcher(
-    settings: Settings, endpoints: Callable[[], Iterable[Endpoint]], blobs: Blobs | None = None
+    settings: Settings, endpoints: Callable[[], Iterable[Endpoint]], blobs: Blobs | None
 ) -> AsyncIterator[Fetcher]:
     """A fetcher for the time of the block; `endpoints` tells what this server listens on itself, `blobs` are what
     its replicas keep for each other, where there are any."""

@@ -115,7 +115,13 @@ def _put(changed: Sequence[_Changed], protected: bool) -> list[EditResult]:
     stats = [one.was.found for one in changed]
     numbers = [number for number, one in enumerate(changed) if one.data != one.was.data]
     with ExitStack() as leftovers, ExitStack() as on_failure:
-        fresh = {number: _prepared(changed[number], protected, leftovers) for number in numbers}
+        fresh: dict[int, Entry] = {}
+        for number in numbers:
+            one = changed[number]
+            with os_errors(one.written):
+                require_replaceable(one.entry, current(one.entry), one.written, protected)
+                fresh[number] = prepared(one.entry, one.data, one.was.found)
+            leftovers.callback(discard, fresh[number])
         for number in numbers:
             # The last one needs no way back.
             undo = on_failure if number != numbers[-1] else None
@@ -125,14 +131,6 @@ def _put(changed: Sequence[_Changed], protected: bool) -> list[EditResult]:
             sync_directory(changed[number].entry)
             stats[number] = landed(fresh[number], changed[number].entry)
     return [_result(one, now) for one, now in zip(changed, stats, strict=True)]
-
-
-def _prepared(one: _Changed, protected: bool, leftovers: ExitStack) -> Entry:
-    with os_errors(one.written):
-        require_replaceable(one.entry, current(one.entry), one.written, protected)
-        fresh = prepared(one.entry, one.data, one.was.found)
-    leftovers.callback(discard, fresh)
-    return fresh
 
 
 def _replace(one: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:

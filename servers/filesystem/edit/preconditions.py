@@ -32,7 +32,7 @@ def require_free(found: os.stat_result | None, written: str) -> None:
         raise FilesError("already_exists", written, "already exists", "Choose another name.")
 
 
-def require_replaceable(entry: Entry, found: os.stat_result | None, written: str, protected: bool = False) -> None:
+def require_replaceable(entry: Entry, found: os.stat_result | None, written: str, protected: bool) -> None:
     """Raise unless the entry can be written: a new name, or a regular, writable file with one name.
 
     With `protected`, any regular file can be.

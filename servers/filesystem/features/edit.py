@@ -1,6 +1,5 @@
 """The tools that change files."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from anyio import from_thread, to_thread
@@ -67,7 +66,10 @@ async def edit_file(
         files = [FileToEdit(path=path, edits=edits, if_match=if_match)]
     elif files is None or not (path is None and edits is None and if_match is None):
         raise FilesError("bad_edit", path or "", "give either path and edits, or files")
-    wanted = [edit.FileEdits(ctx.state.place(one.path), _plain(one.edits), one.if_match) for one in files]
+    wanted: list[edit.FileEdits] = []
+    for file in files:
+        plain = [Edit(one.oldText, one.newText, one.count) for one in file.edits]
+        wanted.append(edit.FileEdits(ctx.state.place(file.path), plain, file.if_match))
     if ctx.settings.confirm and not dryRun:
         wanted = await consent.to_edit(ctx, wanted)
     options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled
@@ -135,10 +137,6 @@ async def delete_file(
 
 def _exists(path: str) -> str:
     return f"{quoted(path)} exists already"
-
-
-def _plain(edits: Sequence[EditOperation]) -> list[Edit]:
-    return [Edit(one.oldText, one.newText, one.count) for one in edits]
 
 
 def _entries(count: int) -> str:

@@ -33,7 +33,10 @@ async def changes(
 
 def changes_text(found: Changes) -> str:
     """One change a line, and what to know besides."""
-    lines = [f"{_time(change.time)} {change.kind} {change.path}" for change in found.changes]
+    lines: list[str] = []
+    for change in found.changes:
+        at = datetime.fromtimestamp(change.time, UTC).isoformat(timespec="milliseconds")
+        lines.append(f"{at} {change.kind} {change.path}")
     if found.overflow:
         lines.append("[overflow: the cursor is too old, changes are missing; look for yourself, then go on]")
     if found.more:
@@ -41,7 +44,3 @@ def changes_text(found: Changes) -> str:
     if found.partial:
         lines.append("[partial: there are too many files, changes of some are not seen]")
     return "\n".join([*lines, f"[cursor: {found.cursor}]"])
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -57,7 +57,13 @@ def many_text(beneath: RootedFiles, paths: Sequence[str], budget: int, check: Ca
     The budget is shared fairly: small files leave what they don't need to the large ones.
     """
     mark, texts, etags = f"--- {secrets.token_hex(4)}", [""] * len(paths), {}
-    for done, (_, at) in enumerate(sorted((_size(beneath, path), at) for at, path in enumerate(paths))):
+    sizes: list[int] = []
+    for path in paths:
+        try:
+            sizes.append(beneath.stat(beneath.roots.place(path)).st_size)
+        except FilesError:
+            sizes.append(0)
+    for done, at in enumerate(sorted(range(len(paths)), key=sizes.__getitem__)):
         check()
         path = paths[at]
         try:
@@ -68,10 +74,3 @@ def many_text(beneath: RootedFiles, paths: Sequence[str], budget: int, check: Ca
             texts[at] = f"{mark} {quoted(path)}: Error - {explained(error)}"
         budget -= json_size(texts[at])
     return Many("\n".join(texts), etags)
-
-
-def _size(beneath: RootedFiles, path: str) -> int:
-    try:
-        return beneath.stat(beneath.roots.place(path)).st_size
-    except FilesError:
-        return 0

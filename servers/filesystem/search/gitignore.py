@@ -9,6 +9,7 @@ are bounded in size, and matched by a linear-time engine.
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -37,7 +38,11 @@ class Rules(NamedTuple):
     def ignore(self, name: str, is_directory: bool) -> bool:
         """Whether the entry of that name in this directory is ignored."""
         for spec, prefix in reversed(self.levels):
-            said = spec.check_file(_matchable(prefix + name) + ("/" if is_directory else "")).include
+            path = prefix + name + ("/" if is_directory else "")
+            if not path.isascii():
+                # The bytes of a name that are no UTF-8 are lone surrogates, which the engine does not take.
+                path = path.encode("utf-8", "replace").decode()
+            said = spec.check_file(path).include
             if said is not None:
                 return said
         return False
@@ -66,18 +71,14 @@ def rules_above(beneath: RootedFiles, place: Place) -> Rules:
     rules = Rules()
     for depth, name in enumerate(place.parts):
         above = place._replace(parts=place.parts[:depth])
-        names = [file for file in (FILE, REPOSITORY) if _is_there(beneath, above.child(file))]
+        names: list[str] = []
+        for file in (FILE, REPOSITORY):
+            with suppress(FilesError):
+                beneath.stat(above.child(file), follow=False)
+                names.append(file)
         rules = rules.read(names, partial(_read, beneath, above))
         rules = Rules() if rules.ignore(name, is_directory=True) else rules.below(name)
     return rules
-
-
-def _is_there(beneath: RootedFiles, place: Place) -> bool:
-    try:
-        beneath.stat(place, follow=False)
-    except FilesError:
-        return False
-    return True
 
 
 def _read(beneath: RootedFiles, directory: Place, name: str, limit: int) -> bytes:
@@ -109,7 +110,3 @@ def _compiled(lines: list[str]) -> "GitIgnoreSpec | None":
         return GitIgnoreSpec.from_lines(lines, backend="re2")
     except (ValueError, re.error, re2.error):
         return None
-
-
-def _matchable(path: str) -> str:
-    return path if path.isascii() else path.encode("utf-8", "replace").decode()

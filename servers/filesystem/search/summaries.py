@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from .content import ContentFound, FileMatches, LineMatch
 from .files import Found
-from .listing import FileInfo, ListedEntry, Listing
+from .listing import FileInfo, Listing
 from .tree import Tree, TreeNode
 
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
@@ -26,14 +26,13 @@ def sized_text(found: Listing) -> str:
     files = [entry for entry in found.entries if entry.kind == "file"]
     directories = sum(entry.kind == "directory" for entry in found.entries)
     total = sum(entry.size or 0 for entry in files)
-    lines = [f"{_LABELS[entry.kind]} {entry.told}{_size(entry)}" for entry in found.entries]
+    lines: list[str] = []
+    for entry in found.entries:
+        size = "" if entry.size is None else f"  {entry.size:,} bytes"
+        lines.append(f"{_LABELS[entry.kind]} {entry.told}{size}")
     return _lines(
         [*lines, "", f"Total: {len(files)} files, {directories} directories, {total:,} bytes"], _more(found)
     )
-
-
-def _size(entry: ListedEntry) -> str:
-    return "" if entry.size is None else f"  {entry.size:,} bytes"
 
 
 def _more(found: Listing) -> str:

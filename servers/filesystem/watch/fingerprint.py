@@ -101,15 +101,15 @@ class Spot:
 def _content(beneath: RootedFiles, place: Place, found: os.stat_result) -> bytes:
     if stat.S_ISDIR(found.st_mode):
         with beneath.open_directory(place) as directory:
-            return _digest(b"\0".join(sorted(os.fsencode(entry.name) + _kind(entry) for entry in scanned(directory))))
+            names: list[bytes] = []
+            for entry in scanned(directory):
+                kind = b"/l" if entry.is_symlink() else b"/d" if entry.is_dir(follow_symlinks=False) else b"/"
+                names.append(os.fsencode(entry.name) + kind)
+            return _digest(b"\0".join(sorted(names)))
     if found.st_size > MAX_HASHED:
         return f"{found.st_size} {found.st_mtime_ns} {found.st_ino}".encode()
     with beneath.open_file(place) as handle:
         return _digest(os.read(handle.descriptor, MAX_HASHED + 1))
-
-
-def _kind(entry: "os.DirEntry[str]") -> bytes:
-    return b"/l" if entry.is_symlink() else b"/d" if entry.is_dir(follow_symlinks=False) else b"/"
 
 
 def _digest(data: bytes) -> bytes:

@@ -169,13 +169,13 @@ class Journal:
             with ExitStack() as on_failure:
                 # Cancelled between two roots, the next call would take the first for new.
                 on_failure.callback(self._unwatch)
-                self._trees = [await self._watch(number) for number in outer]
+                trees: list[Tree] = []
+                for number in outer:
+                    place = Place(number, (), str(paths[number]))
+                    trees.append(await self._watcher.watch_tree(_key(number), place, [_EVERYTHING], self._record))
+                self._trees = trees
                 on_failure.pop_all()
             self._begun.set()
-
-    async def _watch(self, number: int) -> Tree:
-        place = Place(number, (), str(self._roots.paths[number]))
-        return await self._watcher.watch_tree(_key(number), place, [_EVERYTHING], self._record)
 
     def _unwatch(self) -> None:
         for index in range(len(self._roots.paths)):

@@ -183,7 +183,7 @@ class Watcher:
     def _which(self, remote: bool) -> list[Watched]:
         return [watched for watched in self._watched.values() if watched.remote == remote]
 
-    async def _first_spot(self, place: Place, beneath: RootedFiles | None = None) -> Spot:
+    async def _first_spot(self, place: Place, beneath: RootedFiles | None) -> Spot:
         beneath = beneath or self._beneath
         spot = Spot(beneath, place)
         await self._look(spot)

@@ -52,19 +52,16 @@ def get_tools(front: YamlMapping) -> tuple[str, ...]:
     """The `allowed-tools`, a list or a text with commas, or with spaces, between them."""
     value: Any = front.get("allowed-tools", ())
     if isinstance(value, str):
-        return _split(value)
+        # A tool may have a pattern behind it, as in Bash(git add:*), which is not parted.
+        tools, depth = [""], 0
+        for one in value:
+            depth += (one == "(") - (one == ")")
+            if one in ", " and depth <= 0:
+                tools.append("")
+            else:
+                tools[-1] += one
+        return tuple(filter(None, tools))
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
-
-
-def _split(text: str) -> tuple[str, ...]:
-    tools, depth = [""], 0
-    for one in text:
-        depth += (one == "(") - (one == ")")
-        if one in ", " and depth <= 0:
-            tools.append("")
-        else:
-            tools[-1] += one
-    return tuple(filter(None, tools))
 
 
 class Places(NamedTuple):

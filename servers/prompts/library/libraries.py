@@ -39,7 +39,14 @@ class Libraries:
 
     def count_unreadable(self) -> int:
         """How many of the folders can't be read now. Blocks."""
-        return sum(not _is_readable(one.root) for one in self.all)
+        unreadable = 0
+        for one in self.all:
+            try:
+                with os.scandir(one.root) as entries:
+                    next(entries, None)
+            except OSError:
+                unreadable += 1
+        return unreadable
 
     def __contains__(self, name: str) -> bool:
         return any(name in one for one in self.all)
@@ -85,12 +92,3 @@ class Libraries:
             return None
         names = frozenset().union(*(one.names for one in found))
         return Changed(names, any(one.others for one in found))
-
-
-def _is_readable(root: Path) -> bool:
-    try:
-        with os.scandir(root) as entries:
-            next(entries, None)
-    except OSError:
-        return False
-    return True

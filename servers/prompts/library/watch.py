@@ -146,17 +146,15 @@ class Watch:
         if changed is None:
             return None
         there = changed.names.intersection(self._libraries.names)
-        broken = frozenset(name for name in there if self._is_broken(name))
+        broken: set[str] = set()
+        for name in there:
+            try:
+                self._libraries.prompt(name)
+            except PromptError:
+                broken.add(name)
         self._broken = self._broken - changed.names | broken
         # A prompt that is broken from the beginning is not on offer: it is no news before it is right.
         return Changed(changed.names & before | there - broken, changed.others)
-
-    def _is_broken(self, name: str) -> bool:
-        try:
-            self._libraries.prompt(name)
-        except PromptError:
-            return True
-        return False
 
     def _tell_problems(self) -> None:
         """Says in the log what is wrong that was not wrong before."""

@@ -22,9 +22,9 @@ _SECONDS = 1.0
 class RenderBudget:
     """What is left to a rendering, and the templates that it may include."""
 
-    def __init__(self, partials: dict[str, Any], steps: int = _STEPS, seconds: float = _SECONDS) -> None:
+    def __init__(self, partials: dict[str, Any], seconds: float = _SECONDS) -> None:
         self.partials = partials
-        self._steps = steps
+        self._steps = _STEPS
         self._deadline = time.monotonic() + seconds
         self._characters = MOST_CHARACTERS
         self._made = _MOST_MADE

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from servers.prompts.arguments import parse_value
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument
-from servers.prompts.templates.rendering import Rendered, Rendering, Text
+from servers.prompts.templates.rendering import Rendering, Text
 
 _TAKEN = "Take what stands in brackets below from the request, and ask for what is missing:"
 _GONE_BY = "Where the request says one of these, go by it; where it does not, leave it out:"
@@ -35,9 +35,11 @@ def put_in_words(rendering: Rendering) -> str:
     except PromptError as error:
         reason = f"without values for its arguments it can't be put into words: {error.reason}"
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
-    texts = [_format_message(one) for one in messages]
-    if len(messages) > 1:
-        texts = [f"## {one.role}\n\n{text}" for one, text in zip(messages, texts, strict=True)]
+    texts: list[str] = []
+    for role, content in messages:
+        # A file lies beside the text.
+        said = content.text if isinstance(content, Text) else f"[{content.path}]({quote(content.path)})"
+        texts.append(said if len(messages) == 1 else f"## {role}\n\n{said}")
     text = "\n\n".join(texts).strip()
     parts = [
         *_format_list(_TAKEN, [one for one in arguments if one.required], text),
@@ -74,8 +76,3 @@ def _format_argument(argument: Argument, text: str) -> str:
             otherwise = ", ".join(argument.default) if isinstance(argument.default, list) else str(argument.default)
         said.append(f"Otherwise: {otherwise}.")
     return f"- {name}: {' '.join(said)}"
-
-
-def _format_message(message: Rendered) -> str:
-    content = message.content
-    return content.text if isinstance(content, Text) else f"[{content.path}]({quote(content.path)})"

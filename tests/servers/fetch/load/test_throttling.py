@@ -6,8 +6,7 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.stopwatch import Stopwatch
-from servers.fetch.load.throttling import HOSTS, LITTLE, QUEUE, ByteBudget, Pauses, Share
+from servers.fetch.load.throttling import HOSTS, LITTLE, QUEUE, ByteBudget, Pauses, Share, Stopwatch
 from tests.clock import forward
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
