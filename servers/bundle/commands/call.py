@@ -42,7 +42,12 @@ def main(argv: Sequence[str]) -> int:
     async def work(client: Client) -> int:
         if given.task is not None:
             with bar:
-                return _show(await _followed(client, given.task, talk, status), given, talk)
+                try:
+                    taken = client.take_up({"taskId": given.task}, timeout=talk.seconds)
+                    return _show(await taken.plain_result(status.take), given, talk)
+                except anyio.get_cancelled_exc_class():
+                    talk.say("the task works on")
+                    raise
         arguments = {**(whole or {}), **await _arguments(client, given, talk, is_whole=whole is not None)}
         if given.detach:
             started = await client.start_tool(given.tool, arguments, timeout=talk.seconds)
@@ -82,14 +87,6 @@ def call_parser() -> TalkParser:
     parser.add_argument("--task", metavar="ID", help=text)
     parser.add_options()
     return parser
-
-
-async def _followed(client: Client, id: str, talk: Talk, status: Status) -> dict[str, Any]:
-    try:
-        return await client.take_up({"taskId": id}, timeout=talk.seconds).plain_result(status.take)
-    except anyio.get_cancelled_exc_class():
-        talk.say("the task works on")
-        raise
 
 
 def _whole(text: str | None) -> dict[str, Any] | None:

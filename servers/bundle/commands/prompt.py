@@ -17,7 +17,9 @@ def main(argv: Sequence[str]) -> int:
     given, talk = prompt_parser().read(argv)
 
     async def work(client: Client) -> int:
-        arguments = _arguments(await talk.bounded(_prompts(client)), given.prompt, given.pairs)
+        prompts = await talk.bounded(client.plain.list_prompts()) if client.server.can("prompts") else []
+        offered = {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
+        arguments = _arguments(offered, given.prompt, given.pairs)
         params = {"name": given.prompt, "arguments": arguments}
         result = await client.request("prompts/get", params, timeout=talk.seconds)
         if given.json:
@@ -43,11 +45,6 @@ def prompt_parser() -> TalkParser:
     parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help="an argument of the prompt")
     parser.add_options()
     return parser
-
-
-async def _prompts(client: Client) -> dict[str, dict[str, Any]]:
-    prompts = await client.plain.list_prompts() if client.server.can("prompts") else []
-    return {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
 
 
 def _arguments(known: Mapping[str, dict[str, Any]], name: str, words: Sequence[str]) -> dict[str, str]:

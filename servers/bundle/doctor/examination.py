@@ -14,7 +14,7 @@ from ..hosts.clients import Client, Machine
 from ..hosts.launching import local_command
 from ..program_name import program_name
 from .arguments import environment_from, known_variables, read_arguments
-from .configurations import Configuration, Launch, find_servers
+from .configurations import Launch, find_servers
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation, check_installation
 from .launches import check_launch, check_token_file, is_filled_in
@@ -54,19 +54,17 @@ async def examine(examination: Examination) -> list[Finding]:
     used = {entry.name for entry in entries} if examination.asked else configured
     findings = list(check_installation(examination.installation, entries, used))
     broken = {finding.where for finding in findings if finding.severity is not Severity.OK}
-    findings += [*check_shell(machine, entries), *found.findings, *_unused(examination, found)]
+    findings += [*check_shell(machine, entries), *found.findings]
+    for client in examination.clients:
+        if not any(launch.client is client for launch in found.launches):
+            what = "none of the servers stands in its configuration"
+            fix = f"put one there: {program_name()} install NAME --client {client.name}"
+            findings.append(warning(client.title, what, fix))
     steps: list[Step] = [partial(_check, examination, launch) for launch in found.launches]
     if not found.launches or examination.asked:
         rest = [entry for entry in entries if entry.name not in configured | broken]
         steps += [partial(_try_out, examination, entry) for entry in rest]
     return findings + await take(steps)
-
-
-def _unused(examination: Examination, found: Configuration) -> Iterator[Finding]:
-    for client in examination.clients:
-        if not any(launch.client is client for launch in found.launches):
-            what = "none of the servers stands in its configuration"
-            yield warning(client.title, what, f"put one there: {program_name()} install NAME --client {client.name}")
 
 
 async def take(steps: Sequence[Step]) -> list[Finding]:

@@ -15,7 +15,7 @@ from shared.program.settings.options import expand_home
 from ..catalog import Argument
 from ..hosts.clients import Machine
 from ..program_name import program_name
-from .arguments import Given, environment_from, is_on, read_arguments, read_variables, value_of
+from .arguments import environment_from, is_on, read_arguments, read_variables, value_of
 from .configurations import Launch
 from .findings import Finding, fault, warning
 from .installation import environment_of, interpreter_of
@@ -50,7 +50,13 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         )
     for reason in variables.faults:
         yield warning(launch.where, reason, f"correct it in {launch.file}, or take it out")
-    yield from _transport(launch, given, variables)
+    if value_of("transport", given, variables) == "http":
+        what = "it is started with the transport http, and clients speak over stdio with what they start"
+        fix = f"take that out of {launch.file}, or start it by yourself and put its URL there"
+        yield fault(launch.where, what, fix)
+        port = value_of("port", given, variables)
+        if port is not None:
+            yield from check_port(value_of("host", given, variables) or "127.0.0.1", port, launch.where)
     # What follows a wrong option may be its value, and a secret; a container has files of its own.
     if not given.faults and Path(launch.server.command).stem not in _CONTAINERS:
         yield from check_paths(launch, [*given.own, *variables.own])
@@ -104,16 +110,6 @@ def _gone(command: Path) -> str:
     return f"{command} does not exist"
 
 
-def _transport(launch: Launch, given: Given, variables: Given) -> Iterator[Finding]:
-    if value_of("transport", given, variables) != "http":
-        return
-    what = "it is started with the transport http, and clients speak over stdio with what they start"
-    yield fault(launch.where, what, f"take that out of {launch.file}, or start it by yourself and put its URL there")
-    port = value_of("port", given, variables)
-    if port is not None:
-        yield from check_port(value_of("host", given, variables) or "127.0.0.1", port, launch.where)
-
-
 # What its arguments name
 
 
@@ -125,8 +121,10 @@ def check_paths(launch: Launch, given: Sequence[tuple[Argument, str]]) -> Iterat
         written, mode = _path(argument, value)
         if argument.name in launch.entry.permissions.paths and written and not written.startswith(":"):
             yield from _look(launch, argument, Path(written), "--create" in switched)
-            if writes and mode != "ro":
-                yield from _writable(launch, expand_home(written))
+            place = expand_home(written)
+            if writes and mode != "ro" and place.exists() and not os.access(place, os.W_OK):
+                fix = f"chmod u+w '{place}', or take {launch.entry.permissions.writing} out of {launch.file}"
+                yield warning(launch.where, f"writing is allowed, but {place} is write-protected", fix)
 
 
 def _path(argument: Argument, value: str) -> tuple[str, str]:
@@ -156,12 +154,6 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
         yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'} and no {wanted}", correct)
     elif not os.access(there, os.R_OK | (os.X_OK if wanted == "directory" else 0)):
         yield fault(where, f"the {wanted} {path} can't be read by you", f"let yourself read it: chmod u+rX '{there}'")
-
-
-def _writable(launch: Launch, path: Path) -> Iterator[Finding]:
-    if path.exists() and not os.access(path, os.W_OK):
-        fix = f"chmod u+w '{path}', or take {launch.entry.permissions.writing} out of {launch.file}"
-        yield warning(launch.where, f"writing is allowed, but {path} is write-protected", fix)
 
 
 def check_token_file(path: Path, where: str) -> Iterator[Finding]:

@@ -201,20 +201,16 @@ def _failed(tried: Tried, talk: Talk) -> Finding:
         case Outcome.UNSTARTABLE:
             return fault(where, f"it can't be started: {talk.reason}", tried.another)
         case Outcome.ENDED:
-            return fault(where, f"{_end(talk)} before it answered{said}", _fix(tried, talk) or by_hand)
+            end = f"it ended with exit code {talk.exit_code}"
+            if talk.exit_code is not None and talk.exit_code < 0 and os.name == "posix":
+                end = f"it was ended by signal {-talk.exit_code}"
+            return fault(where, f"{end} before it answered{said}", _fix(tried, talk) or by_hand)
         case Outcome.SILENT:
             fix = f"{by_hand}; files on a network or a disk that sleeps may hold it up"
             return fault(where, f"it gives no answer: {talk.reason} after it was started{said}", fix)
         case _:
             reason = mask(talk.reason, tried.secrets)
             return fault(where, f"it does not answer as an MCP server does: {reason}{said}", by_hand)
-
-
-def _end(talk: Talk) -> str:
-    code = talk.exit_code
-    if code is not None and code < 0 and os.name == "posix":
-        return f"it was ended by signal {-code}"
-    return f"it ended with exit code {code}"
 
 
 def _fix(tried: Tried, talk: Talk) -> str:

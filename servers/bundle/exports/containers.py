@@ -25,7 +25,18 @@ def _server(entry: Entry) -> dict[str, Any]:
     arguments = [one for one in choose_arguments(entry) if not one.secret]
     command = [one for one in arguments if one.required]
     variables = [one for one in arguments if not one.required and one.environment]
-    secrets = [one for one in entry.arguments if one.secret and one.required and one.environment]
+    secrets = [
+        {
+            "name": f"{entry.name}.{one.name}",
+            "env": one.environment,
+            "example": one.metavar or f"your_{one.name}",
+        }
+        for one in entry.arguments
+        if one.secret and one.required and one.environment
+    ]
+    words = [
+        word for one in command for word in (*([one.option] if one.option else []), _template(entry, one, _role(one)))
+    ]
     paths = [_template(entry, one, "volume") for one in arguments if is_path(one)]
     links = {"icon": entry.icon, "readme": entry.documentation}
     server: dict[str, Any] = {
@@ -37,9 +48,9 @@ def _server(entry: Entry) -> dict[str, Any]:
         "image": f"{entry.image}:{entry.version}",
         # A session holds what a client has subscribed to, and more: it has to outlive a call.
         "longLived": True,
-        "secrets": [_secret(entry, one) for one in secrets],
+        "secrets": secrets,
         "env": [{"name": one.environment, "value": _template(entry, one, _role(one))} for one in variables],
-        "command": [word for one in command for word in _words(entry, one)],
+        "command": words,
         "volumes": paths,
         "disableNetwork": entry.permissions.network == "none",
         "tools": [{"name": name} for name in entry.tools.read + entry.tools.write],
@@ -47,16 +58,6 @@ def _server(entry: Entry) -> dict[str, Any]:
         "metadata": {"category": entry.category, **({"license": entry.licence} if entry.licence else {})},
     }
     return {key: value for key, value in server.items() if value not in ([], False)}
-
-
-def _secret(entry: Entry, argument: Argument) -> dict[str, Any]:
-    example = argument.metavar or f"your_{argument.name}"
-    return {"name": f"{entry.name}.{argument.name}", "env": argument.environment, "example": example}
-
-
-def _words(entry: Entry, argument: Argument) -> list[str]:
-    value = _template(entry, argument, _role(argument))
-    return [value] if argument.option is None else [argument.option, value]
 
 
 def _role(argument: Argument) -> str:
@@ -75,16 +76,16 @@ def _is_list(argument: Argument) -> bool:
 
 def _config(entry: Entry, arguments: list[Argument]) -> dict[str, Any]:
     required = [one.name for one in arguments if one.required]
+    kinds = {"integer": "number", "number": "number", "boolean": "boolean"}
+    properties: dict[str, Any] = {}
+    for one in arguments:
+        simple = {"type": kinds.get(one.type, "string")}
+        properties[one.name] = {"type": "array", "items": simple} if _is_list(one) else simple
+        properties[one.name] |= {"description": one.description, **({"enum": one.choices} if one.choices else {})}
     return {
         "name": entry.name,
         "description": f"What {entry.title} may use",
         "type": "object",
-        "properties": {one.name: _property(one) for one in arguments},
+        "properties": properties,
         **({"required": required} if required else {}),
     }
-
-
-def _property(argument: Argument) -> dict[str, Any]:
-    simple = {"integer": "number", "number": "number", "boolean": "boolean"}.get(argument.type, "string")
-    kind = {"type": "array", "items": {"type": simple}} if _is_list(argument) else {"type": simple}
-    return {**kind, "description": argument.description, **({"enum": argument.choices} if argument.choices else {})}

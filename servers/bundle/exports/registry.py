@@ -50,7 +50,12 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
     wanted = [entry.extra, "http" if transport == "http" else None]
     extras = ",".join(extra for extra in wanted if extra in package.extras)
     runtime = {"type": "named", "name": "--with", "value": f"{package.name}[{extras}]=={package.version}"}
-    words = [{"type": "positional", "value": word} for word in _words(entry, package)]
+    words: list[dict[str, Any]] = []
+    if entry.script != package.name:
+        # What follows the name of the package, to start this server and no other.
+        if package.scripts.get(package.name) != COMMANDS:
+            raise ValueError(f"{entry.name}: clients of a registry start {package.name} by a script of that name")
+        words = [{"type": "positional", "value": word} for word in ("run", entry.name)]
     return {
         "registryType": "pypi",
         "identifier": package.name,
@@ -61,15 +66,6 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
         "environmentVariables": [_variable(one) for one in entry.arguments if _is_variable(one)] + _HTTP[transport],
         "transport": _TRANSPORTS[transport],
     }
-
-
-def _words(entry: Entry, package: Package) -> list[str]:
-    """What follows the name of the package, to start this server and no other."""
-    if entry.script == package.name:
-        return []
-    if package.scripts.get(package.name) != COMMANDS:
-        raise ValueError(f"{entry.name}: clients of a registry start {package.name} by a script of that name")
-    return ["run", entry.name]
 
 
 def _is_variable(argument: Argument) -> bool:
@@ -102,18 +98,13 @@ def _input(argument: Argument) -> dict[str, Any]:
     if argument.secret:
         found["isSecret"] = True
     if argument.default is not None:
-        found["default"] = _written(argument.default)
+        default = argument.default if isinstance(argument.default, list) else [argument.default]
+        found["default"] = ",".join(str(one).lower() if isinstance(one, bool) else str(one) for one in default)
     if argument.choices:
         found["choices"] = argument.choices
     if argument.metavar is not None:
         found["placeholder"] = argument.metavar
     return found
-
-
-def _written(value: bool | int | float | str | list[int]) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return ",".join(str(part) for part in value) if isinstance(value, list) else str(value)
 
 
 # The options of every server, as far as a client has to set them to reach it.

@@ -3,8 +3,7 @@ are shown to whoever plugs it in without reading its options.
 """
 
 import re
-from collections.abc import Iterator
-from importlib.metadata import Distribution, entry_points
+from importlib.metadata import entry_points
 from typing import NamedTuple
 
 from ..catalog import Argument, Entry
@@ -39,23 +38,18 @@ def package_of(entry: Entry) -> Package:
         raise ValueError(f"{entry.name}: no package installed here has the console script {entry.script}")
     brings = found.dist
     texts = {name: brings.read_text(f"licenses/{name}") for name in brings.metadata.get_all("License-File", [])}
+    lines = [(_EXTRA.search(line), line) for line in brings.requires or ()]
+    requirements = [_EXTRA.sub("", line) for found, line in lines if found is None or found[1] == entry.extra]
     return Package(
         name=brings.name,
         version=brings.version,
         author=brings.metadata.get_all("Author", [f"The authors of {brings.name}"])[0],
         python=brings.metadata.get_all("Requires-Python", [">=3"])[0],
         extras=brings.metadata.get_all("Provides-Extra", []),
-        requirements=list(_requirements(brings, entry.extra)),
+        requirements=requirements,
         scripts={one.name: one.value for one in brings.entry_points if one.group == "console_scripts"},
         licences={name.rpartition("/")[2]: text for name, text in texts.items() if text},
     )
-
-
-def _requirements(brings: Distribution, extra: str | None) -> Iterator[str]:
-    for line in brings.requires or ():
-        found = _EXTRA.search(line)
-        if found is None or found[1] == extra:
-            yield _EXTRA.sub("", line)
 
 
 def choose_arguments(entry: Entry) -> list[Argument]:

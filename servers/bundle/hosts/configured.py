@@ -36,7 +36,12 @@ def read_entries(client: Client, path: Path) -> dict[str, Any]:
     """
     text = read_bytes(path)
     try:
-        return _from_toml(text or b"", client) if client.format == "toml" else json_entries(text or b"", client)
+        if client.format != "toml":
+            return json_entries(text or b"", client)
+        servers = toml_value(text or b"").get(client.key, {})
+        if not isinstance(servers, dict):
+            raise ValueError(f"{client.key!r} is not a table")
+        return servers
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -136,13 +141,6 @@ def json_entries(text: bytes, client: Client) -> dict[str, Any]:
     """What a client's file of JSON has for each server, by its name. Raises ValueError as `servers_member` does."""
     found = servers_member(text, client)
     return {member.name: member.value.value() for member in found.value.members()} if found is not None else {}
-
-
-def _from_toml(text: bytes, client: Client) -> dict[str, Any]:
-    servers = toml_value(text).get(client.key, {})
-    if not isinstance(servers, dict):
-        raise ValueError(f"{client.key!r} is not a table")
-    return servers
 
 
 def _text(entry: dict[str, Any], key: str, name: str) -> str:

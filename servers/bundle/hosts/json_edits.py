@@ -108,7 +108,15 @@ def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
         again = _without_later(text, client, order[order.index(name) :], receipts)
         if again is not None:
             return again[0], {**others, **again[1]}
-    return _removed_with_key(text, client, name, receipt) if taken is None else taken, others
+    if taken is not None:
+        return taken, others
+    servers = _servers(text, client, name)
+    text = _removed(text, servers.value, _entry(servers, name))
+    left, root = servers_member(text, client), parse(text, client.format == "jsonc")
+    if receipt is None or receipt.created == "entry" or left is None or root is None:
+        return text, others
+    is_bare = [part.kind for part in left.value.parts()] == ["{", "}"]
+    return _removed(text, root, left) if is_bare else text, others
 
 
 def _without_later(
@@ -214,16 +222,6 @@ def _inserted(text: bytes, slot: _Slot, member: bytes, receipt: Receipt) -> Edit
     changed = head + slot.before + member + slot.after + text[slot.at :]
     told = receipt._replace(comma=bool(comma), before=slot.before.decode(), after=slot.after.decode())
     return Edit(changed, told, start, start + len(member))
-
-
-def _removed_with_key(text: bytes, client: Client, name: str, receipt: Receipt | None) -> bytes:
-    servers = _servers(text, client, name)
-    text = _removed(text, servers.value, _entry(servers, name))
-    left, root = servers_member(text, client), parse(text, client.format == "jsonc")
-    if receipt is None or receipt.created == "entry" or left is None or root is None:
-        return text
-    is_bare = [part.kind for part in left.value.parts()] == ["{", "}"]
-    return _removed(text, root, left) if is_bare else text
 
 
 def _removed(text: bytes, container: Element, member: Member) -> bytes:

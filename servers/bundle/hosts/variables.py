@@ -35,7 +35,10 @@ class Variables:
             return text
         if form.format("X") == "${X}":
             text = _PLAIN.sub(lambda found: self.value(found["name"], found["default"]), text)
-            return _BARE.sub(self._bare, text) if self._client.name == "gemini" else text
+            if self._client.name != "gemini":
+                return text
+            # `$NAME` stays where there is no such variable, as it may be no name at all.
+            return _BARE.sub(lambda found: self._environment.get(found[1], found[0]), text)
         return _NAMED.sub(self._named, text)
 
     def value(self, name: str, default: str | None = None) -> str:
@@ -44,10 +47,6 @@ class Variables:
         if value is None:
             raise ValueError(f"{name}, which the entry of {self._client.title} names, is not set in this shell")
         return value
-
-    def _bare(self, found: re.Match[str]) -> str:
-        """What `$NAME` stands for; it stays where there is no such variable, as it may be no name at all."""
-        return self._environment.get(found[1], found[0])
 
     def _named(self, found: re.Match[str]) -> str:
         """What `${env:NAME}` or `${userHome}` stands for (VS Code, Variables reference; Cursor has the same)."""

@@ -1,7 +1,6 @@
 """Who the user is at servers with a URL: what `login` keeps, and the commands that connect use."""
 
 from collections.abc import Collection, Mapping
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,13 +65,12 @@ def stored_credentials(url: str, folder: Path) -> Credentials | None:
     accounts = Accounts(folder)
     if not accounts.knows(url):
         return None
-    grant = AuthorizationCode(None, advice=partial(_how_to_log_in, url))
-    return OAuth(url, grant, tokens=accounts.tokens)
 
+    def how_to_log_in(lacks: Collection[str]) -> str:
+        scopes = "".join(f" --scope {scope}" for scope in sorted(lacks))
+        return plain(f"run `mcp-server-bundle login {place_of(url)}{scopes}`")
 
-def _how_to_log_in(url: str, lacks: Collection[str]) -> str:
-    scopes = "".join(f" --scope {scope}" for scope in sorted(lacks))
-    return plain(f"run `mcp-server-bundle login {place_of(url)}{scopes}`")
+    return OAuth(url, AuthorizationCode(None, advice=how_to_log_in), tokens=accounts.tokens)
 
 
 def _store(folder: Path) -> Any:

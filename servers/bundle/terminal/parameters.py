@@ -55,7 +55,8 @@ class Parameter(NamedTuple):
 
     def read(self, texts: Sequence[str]) -> Any:
         """The value that is meant by what was written for it, each time it was given. Raises Misuse."""
-        if len(texts) == 1 and not self._is_list_alone:
+        is_list_alone = self.types - {"null"} == {"array"} and not self.choices
+        if len(texts) == 1 and not is_list_alone:
             return self.read_one(texts[0])
         if "array" not in self.types:
             if self.types or self.choices:
@@ -66,10 +67,6 @@ class Parameter(NamedTuple):
             return whole
         item = self.items or Parameter(self.name)
         return [item._replace(name=self.name).read_one(text) for text in texts]
-
-    @property
-    def _is_list_alone(self) -> bool:
-        return self.types - {"null"} == {"array"} and not self.choices
 
     def read_one(self, text: str) -> Any:
         """The value that is meant by one text; a list only as JSON. Raises Misuse."""

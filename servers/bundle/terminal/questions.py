@@ -34,16 +34,16 @@ class _Declined(Exception):
 
 def asking(talk: Talk, pause: Pause = nullcontext) -> ClientOptions:
     """The options of a client that puts the questions of the server to the user."""
+
+    def log(level: str, _: str | None, data: Any) -> None:
+        talk.say(f"{level}: {as_text(data)}")
+
     return ClientOptions(
         elicit=partial(_elicit, talk, pause),
         elicit_url=partial(_elicit, talk, pause),
-        on_log=partial(_log, talk) if talk.is_verbose else None,
+        on_log=log if talk.is_verbose else None,
         log_level="debug" if talk.is_verbose else None,
     )
-
-
-def _log(talk: Talk, level: str, _: str | None, data: Any) -> None:
-    talk.say(f"{level}: {as_text(data)}")
 
 
 async def _elicit(talk: Talk, pause: Pause, asked: ElicitForm | ElicitUrl) -> ElicitResult:

@@ -21,7 +21,7 @@ from shared.text import plain
 
 from ..proxy.remote import connect_as_user
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse
-from .targets import Asked, Target, find_target
+from .targets import Asked, find_target
 from .waking import woken_by_signals
 
 Answer = TypeVar("Answer")
@@ -64,7 +64,10 @@ class Talk:
         except (Misuse, ValueError) as error:
             exit_with_error(self.program, str(error))
         has_token = any(name.lower() == "authorization" for name in target.headers)
-        return self.reach(Reached(target.name, partial(_connect, target), has_token), work, options)
+        way: Connect = partial(connect, target.command, env=target.env, cwd=target.directory)
+        if target.url:
+            way = partial(connect_as_user, target.url, headers=target.headers)
+        return self.reach(Reached(target.name, way, has_token), work, options)
 
     def reach(self, server: "Reached", work: Work, options: ClientOptions | None = None) -> int:
         """The same with a server that was found already."""
@@ -110,12 +113,6 @@ class Reached(NamedTuple):
     connect: Connect
     has_token: bool
     """Whether it is told who we are."""
-
-
-def _connect(target: Target, options: ClientOptions) -> AbstractAsyncContextManager[Client]:
-    if target.url:
-        return connect_as_user(target.url, options, target.headers)
-    return connect(target.command, options, env=target.env, cwd=target.directory)
 
 
 @dataclass(slots=True)
