@@ -25,6 +25,8 @@ RATIO = 100
 REDIRECT_TIME = 0.5
 """Seconds that the body of a redirect is waited for."""
 DISCONNECTED = "Server disconnected"
+_BROKEN = (httpcore.ReadError, httpcore.ReadTimeout, httpcore.WriteError, httpcore.LocalProtocolError)
+"""Where the connection ended where it should not, or can take no request any more."""
 
 
 class Limits(NamedTuple):
@@ -98,7 +100,8 @@ class Exchange:
                 # A kept connection may end at the moment it is used again, or lead nowhere any more: one more try
                 # (RFC 9110, 9.2.2). It does not count where it may have been ended here.
                 failures += ended == self._ended
-                if failures > 1 or not _broke_off(error.__cause__):
+                broke_off = isinstance(error.__cause__, _BROKEN) or DISCONNECTED in str(error.__cause__)
+                if failures > 1 or not broke_off:
                     raise _sharper(error) from error.__cause__
 
     async def _once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
@@ -188,12 +191,6 @@ def _length(response: httpx.Response) -> int:
 
 def _too_large(reason: str) -> FetchError:
     return FetchError("too_large", reason)
-
-
-def _broke_off(cause: BaseException | None) -> bool:
-    """Whether the connection ended where it should not, or can take no request any more."""
-    lost = httpcore.ReadError | httpcore.ReadTimeout | httpcore.WriteError | httpcore.LocalProtocolError
-    return isinstance(cause, lost) or DISCONNECTED in str(cause)
 
 
 def _sharper(error: FetchError) -> FetchError:

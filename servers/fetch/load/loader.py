@@ -101,8 +101,22 @@ class Loader:
         while True:
             page, from_cache = await self._page(redirects, refresh, Limits(self._rules.max_bytes, share=share))
             if page.status not in REDIRECTS:
-                return _loaded(redirects, page, from_cache)
+                break
             redirects.step(page.headers.get("location"))
+        media_type, charset = _content_type(page.headers)
+        return Loaded(
+            url=str(redirects.url),
+            redirects=tuple(redirects.passed),
+            status=page.status,
+            headers=page.headers,
+            media_type=media_type,
+            charset=charset,
+            body=page.body,
+            received=page.received,
+            from_cache=from_cache,
+            fetched_at=page.confirmed_at,
+            fragment=redirects.fragment,
+        )
 
     async def _page(self, redirects: Redirects, refresh: bool, limits: Limits) -> tuple[Kept, bool]:
         """One answer, and whether it is one that was kept."""
@@ -209,20 +223,3 @@ def _content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
     text = headers.get("content-type", "")
     media_type, charset = MEDIA_TYPE.match(text), CHARSET.search(text)
     return media_type[1].lower() if media_type else "", charset[1] if charset else None
-
-
-def _loaded(redirects: Redirects, page: Kept, from_cache: bool) -> Loaded:
-    media_type, charset = _content_type(page.headers)
-    return Loaded(
-        url=str(redirects.url),
-        redirects=tuple(redirects.passed),
-        status=page.status,
-        headers=page.headers,
-        media_type=media_type,
-        charset=charset,
-        body=page.body,
-        received=page.received,
-        from_cache=from_cache,
-        fetched_at=page.confirmed_at,
-        fragment=redirects.fragment,
-    )

@@ -18,7 +18,7 @@ from servers.prompts.library.folder import Folder
 from servers.prompts.library.library import Library
 from servers.prompts.library.lint import estimate_tokens
 from servers.prompts.library.lint import lint as linted
-from servers.prompts.templates.rendering import Rendered, Text
+from servers.prompts.templates.rendering import Text
 from servers.prompts.write.files import find_differing, put, write_skill
 
 
@@ -98,7 +98,14 @@ def render(root: Path, name: str, written: Sequence[str]) -> int:
     except PromptError as error:
         report_failure(root, path, error)
         return 1
-    say("\n\n".join(map(_format_message, messages)))
+    texts: list[str] = []
+    for role, content in messages:
+        if isinstance(content, Text):
+            texts.append(f"[{role}]\n{content.text}")
+        else:
+            about = f"{content.mime_type}, {len(content.data):,} bytes"
+            texts.append(f"[{role}]\n({content.kind} {content.path}: {about})")
+    say("\n\n".join(texts))
     return 0
 
 
@@ -110,13 +117,6 @@ def _parse_given(written: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"{one[:80]!r} is no KEY=VALUE" if not equals else f"{key!r} is given twice")
         found[key] = value
     return found
-
-
-def _format_message(message: Rendered) -> str:
-    content = message.content
-    if isinstance(content, Text):
-        return f"[{message.role}]\n{content.text}"
-    return f"[{message.role}]\n({content.kind} {content.path}: {content.mime_type}, {len(content.data):,} bytes)"
 
 
 def test(roots: Sequence[Path], update: bool) -> int:

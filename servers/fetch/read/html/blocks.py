@@ -15,6 +15,7 @@ from servers.fetch.read.html.tree import HEADINGS, drop, length, squeeze
 _NAMED = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight-text|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?![\w-])"
 )
+_NAMED_AFTER = re.compile(r"(?:^|\s)(?:sourceCode|highlight|code)\s+(\w{1,20})(?:\s|$)")
 _NO_LANGUAGE = frozenset(
     ("none", "default", "text", "plain", "plaintext", "nohighlight", "notranslate", "wrapper", "source")
 )
@@ -48,7 +49,9 @@ def language(element: HtmlElement) -> str:
         near.append(parent)
         parent = parent.getparent()
     for one in near[:10]:
-        named = one.get("data-lang") or one.get("data-language") or _in_classes(one.get("class") or "")
+        classes = one.get("class") or ""
+        matches = (pattern.search(classes) for pattern in (_NAMED, _NAMED_AFTER))
+        named = one.get("data-lang") or one.get("data-language") or next((found[1] for found in matches if found), "")
         if named and re.fullmatch(r"[\w+#.-]{1,30}", named) and named.lower() not in _NO_LANGUAGE:
             return str(named).lower()
     return ""
@@ -71,14 +74,6 @@ def _collect(element: HtmlElement, parts: list[str]) -> None:
             if child.tag in ("div", "p", "li", "tr") and parts and not parts[-1].endswith("\n"):
                 parts.append("\n")
         parts.append(child.tail or "")
-
-
-def _in_classes(classes: str) -> str:
-    if found := _NAMED.search(classes):
-        return found[1]
-    if found := re.search(r"(?:^|\s)(?:sourceCode|highlight|code)\s+(\w{1,20})(?:\s|$)", classes):
-        return found[1]
-    return ""
 
 
 # Tables

@@ -66,7 +66,9 @@ def is_around(element: HtmlElement) -> bool:
             return True
         if name == "aria-hidden" and value == "true":
             return True
-        if name in ("class", "id") and _named_around(element, value):
+        words = _words(value) & _NAMES if name in ("class", "id") else None
+        # The contents of a book are no way through the page.
+        if words and (words != {"toc"} or next(element.iter("a"), None) is not None):
             return True
     return False
 
@@ -74,12 +76,6 @@ def is_around(element: HtmlElement) -> bool:
 def introduces(element: HtmlElement) -> bool:
     """Whether an element is named as the sentence under a headline is."""
     return not _INTRODUCTIONS.isdisjoint(_words(element.get("class") or ""))
-
-
-def _named_around(element: HtmlElement, names: str) -> bool:
-    words = _words(names) & _NAMES
-    # The contents of a book are no way through the page.
-    return bool(words) and (words != {"toc"} or next(element.iter("a"), None) is not None)
 
 
 @lru_cache(maxsize=8192)
