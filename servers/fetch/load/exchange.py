@@ -105,7 +105,16 @@ class Exchange:
                     raise _sharper(error) from error.__cause__
 
     async def _once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
-        response = await self._sent(url, headers)
+        # Not by the client's own builder: neither its cookies nor its headers are to be sent.
+        patience = {"timeout": self._client.timeout.as_dict()}
+        # The host is named, because httpx would decode it first, which fails for some names that the DNS has.
+        named = {"host": url.netloc.decode("ascii"), **headers}
+        request = httpx.Request("GET", url, headers=named, extensions=patience)
+        try:
+            response = await self._client.send(request, stream=True, follow_redirects=False)
+        except (httpx.InvalidURL, httpx.HTTPError, UnicodeError):
+            # All that fails is a FetchError, but for this: httpx reads the Location though it is not to follow it.
+            raise FetchError("bad_url", "the site redirects to a URL that is not valid") from None
         body = _Body(limits)
         try:
             _check_headers(response, limits)
@@ -122,18 +131,6 @@ class Exchange:
         if limits.share is not None:
             limits.share.keep(body.size)
         return Answer(url, response.status_code, response.headers, bytes(body.data), body.received)
-
-    async def _sent(self, url: httpx.URL, headers: Mapping[str, str]) -> httpx.Response:
-        # Not by the client's own builder: neither its cookies nor its headers are to be sent.
-        patience = {"timeout": self._client.timeout.as_dict()}
-        # The host is named, because httpx would decode it first, which fails for some names that the DNS has.
-        named = {"host": url.netloc.decode("ascii"), **headers}
-        request = httpx.Request("GET", url, headers=named, extensions=patience)
-        try:
-            return await self._client.send(request, stream=True, follow_redirects=False)
-        except (httpx.InvalidURL, httpx.HTTPError, UnicodeError):
-            # All that fails is a FetchError, but for this: httpx reads the Location though it is not to follow it.
-            raise FetchError("bad_url", "the site redirects to a URL that is not valid") from None
 
     async def _body(self, response: httpx.Response, limits: Limits) -> _Body:
         if response.status_code < 400 and not _is_redirect(response):

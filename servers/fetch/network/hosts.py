@@ -26,7 +26,19 @@ def normalize_host(text: str) -> str:
         return _address_6(text.removeprefix("[").removesuffix("]") if text.endswith("]") else "")
     if ":" in text:
         return _address_6(text)
-    name = _in_ascii(text).lower().removesuffix(".")
+    if "%" in text:
+        text = unquote_to_bytes(text).decode("utf-8", "replace")
+    if text.isascii():
+        ascii_name = text
+    else:
+        import idna
+
+        try:
+            mapped = idna.uts46_remap(text, std3_rules=False, transitional=False)
+            ascii_name = mapped if mapped.isascii() else idna.encode(mapped).decode("ascii")
+        except UnicodeError:
+            raise ValueError("the host is not a valid DNS name") from None
+    name = ascii_name.lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > MAX_NAME or not all(map(_LABEL.fullmatch, labels)):
         raise ValueError("the host is neither a name nor an address")
@@ -45,20 +57,6 @@ def _address_6(text: str) -> str:
         return str(IPv6Address(text))
     except ValueError:
         raise ValueError("the host is no address of IPv6") from None
-
-
-def _in_ascii(text: str) -> str:
-    if "%" in text:
-        text = unquote_to_bytes(text).decode("utf-8", "replace")
-    if text.isascii():
-        return text
-    import idna
-
-    try:
-        mapped = idna.uts46_remap(text, std3_rules=False, transitional=False)
-        return mapped if mapped.isascii() else idna.encode(mapped).decode("ascii")
-    except UnicodeError:
-        raise ValueError("the host is not a valid DNS name") from None
 
 
 def _address_4(labels: list[str]) -> str:

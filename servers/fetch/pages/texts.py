@@ -64,7 +64,11 @@ def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = ()) -> st
     ]
     if further:
         lines.append("redirected to " + ", then ".join(f'"{url}"' for url in further))
-    lines += [f"note: {note}" for note in (*_left_out(snapshot), *page.notes, *notes)]
+    counts = {"hidden element": page.removed.elements, "invisible character": page.removed.characters}
+    removed = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count)
+    if removed:
+        lines.append(f"note: left out, since an eye would not see them: {removed}")
+    lines += [f"note: {note}" for note in (*page.notes, *notes)]
     told = _told(snapshot) if piece.start == 0 else []
     lines.append(fence("\n".join([*told, piece.text])))
     if piece.end < piece.total:
@@ -115,13 +119,6 @@ def _short(url: str) -> str:
 
 def _fact(text: str) -> str:
     return join_lines(text[: 2 * _FACT])[:_FACT]
-
-
-def _left_out(snapshot: Snapshot) -> list[str]:
-    elements, characters = snapshot.page.removed
-    counts = {"hidden element": elements, "invisible character": characters}
-    found = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count)
-    return [f"left out, since an eye would not see them: {found}"] if found else []
 
 
 def _told(snapshot: Snapshot) -> list[str]:

@@ -48,7 +48,14 @@ def read_feed(source: Source) -> Page:
     )
     if not feed.version and not feed.entries:
         raise FetchError("unreadable", "the feed is damaged", "Its type promises RSS or Atom, and it is neither.")
-    found = _found(feed.feed, source.url)
+    found = Found(
+        title=_line(feed.feed.get("title")),
+        description=plain_text(str(feed.feed.get("subtitle", "")))[:MAX_SUMMARY],
+        language=_line(feed.feed.get("language")),
+        author=_line(feed.feed.get("author")),
+        canonical=_link(feed.feed.get("link"), source.url),
+        published=_date(feed.feed),
+    )
     entries = [_entry(one, source.url) for one in feed.entries]
     notes = []
     if len(first) < len(text):
@@ -92,17 +99,6 @@ def _text(entry: _Entry, mark: str) -> str:
 
 def _known(entry: _Entry) -> dict[str, str]:
     return {name: value for name, value in entry._asdict().items() if value}
-
-
-def _found(feed: Any, url: str) -> Found:
-    return Found(
-        title=_line(feed.get("title")),
-        description=plain_text(str(feed.get("subtitle", "")))[:MAX_SUMMARY],
-        language=_line(feed.get("language")),
-        author=_line(feed.get("author")),
-        canonical=_link(feed.get("link"), url),
-        published=_date(feed),
-    )
 
 
 def _entry(entry: Any, url: str) -> _Entry:

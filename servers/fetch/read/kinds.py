@@ -80,7 +80,15 @@ def kind_of(media_type: str, body: bytes) -> Kind:
         return Kind("json", media_type)
     if media_type in {"text/xml", "application/xml"} or media_type.endswith("+xml"):
         return _of_xml(media_type, first)
-    return _by_text(first) if media_type in _UNNAMED else Kind("text", media_type)
+    if media_type not in _UNNAMED:
+        return Kind("text", media_type)
+    if _HTML.match(first, _end_of_prolog(first)) or _HTML.match(first.lstrip()):
+        return Kind("html", "text/html")
+    if _JSON.match(first):
+        return Kind("json", "application/json")
+    if first.lstrip().startswith(b"<?xml") or _FEED.match(first.lstrip()):
+        return _of_xml("application/xml", first)
+    return Kind("text", "text/plain")
 
 
 def as_source(kind: Kind) -> Kind:
@@ -113,16 +121,6 @@ def _by_signs(first: bytes, binary: bool) -> Kind | None:
     if found is None:
         return None
     return Kind("image" if found in _SHOWN else "other", found)
-
-
-def _by_text(first: bytes) -> Kind:
-    if _HTML.match(first, _end_of_prolog(first)) or _HTML.match(first.lstrip()):
-        return Kind("html", "text/html")
-    if _JSON.match(first):
-        return Kind("json", "application/json")
-    if first.lstrip().startswith(b"<?xml") or _FEED.match(first.lstrip()):
-        return _of_xml("application/xml", first)
-    return Kind("text", "text/plain")
 
 
 def _of_xml(media_type: str, first: bytes) -> Kind:

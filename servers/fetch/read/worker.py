@@ -72,7 +72,13 @@ class _Worker:
             _set("RLIMIT_CPU", int(time.process_time() + self._seconds) + 2)
             kind, charset = Kind(head["kind"], head["media_type"]), head["charset"]
             source = Source(kind, charset, head["url"], head["format"], head["section"], self._seconds, body)
-            return self._of(read(source))
+            page = read(source)
+            if page.kind != "html":  # whose reader has done it
+                shown, characters = strip_invisible(page.text)
+                page = page._replace(text=shown, removed=Removed(characters=characters))
+            page = page._replace(found=Found(*(strip_invisible(fact)[0] for fact in page.found)))
+            encoded = page.text.encode("utf-8", "replace")
+            return self._ended(head_of(page)), [encoded]
         except FetchError as error:
             quoted, _ = strip_invisible(error.quoted)
             return self._ended({"error": [error.code, error.reason, error.suggestion, quoted]}), []
@@ -84,14 +90,6 @@ class _Worker:
         except Exception as error:
             reason = f"the page is damaged, or of a form that is not known ({type(error).__name__})"
             return self._ended({"error": ["unreadable", reason, "", ""]}), []
-
-    def _of(self, page: Page) -> tuple[Head, list[bytes]]:
-        if page.kind != "html":  # whose reader has done it
-            text, characters = strip_invisible(page.text)
-            page = page._replace(text=text, removed=Removed(characters=characters))
-        page = page._replace(found=Found(*(strip_invisible(fact)[0] for fact in page.found)))
-        body = page.text.encode("utf-8", "replace")
-        return self._ended(head_of(page)), [body]
 
     def _ended(self, head: Head) -> Head:
         self._pages -= 1

@@ -83,7 +83,12 @@ def lint(roots: Sequence[Path], as_json: bool) -> int:
 def render(root: Path, name: str, written: Sequence[str]) -> int:
     """Prints the messages, each after its role; 1 where the prompt is broken. Raises Misuse for wrong arguments."""
     library = open_library(root)
-    given = _parse_given(written)
+    given: dict[str, str] = {}
+    for one in written:
+        key, equals, value = one.partition("=")
+        if not equals or key in given:
+            raise UsageError(f"{one[:80]!r} is no KEY=VALUE" if not equals else f"{key!r} is given twice")
+        given[key] = value
     try:
         path = library.path(name)
     except PromptError as error:
@@ -107,16 +112,6 @@ def render(root: Path, name: str, written: Sequence[str]) -> int:
             texts.append(f"[{role}]\n({content.kind} {content.path}: {about})")
     say("\n\n".join(texts))
     return 0
-
-
-def _parse_given(written: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in written:
-        key, equals, value = one.partition("=")
-        if not equals or key in found:
-            raise UsageError(f"{one[:80]!r} is no KEY=VALUE" if not equals else f"{key!r} is given twice")
-        found[key] = value
-    return found
 
 
 def test(roots: Sequence[Path], update: bool) -> int:

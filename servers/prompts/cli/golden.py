@@ -11,7 +11,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import parse_mapping
 from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Text
-from shared.yaml import YamlMapping, write_yaml
+from shared.yaml import write_yaml
 
 _MOST_BYTES = 64_000
 _KINDS = {"arguments": dict, "messages": list}
@@ -42,7 +42,17 @@ def read_golden(library: Library, name: str) -> Golden | None:
         found = parse_mapping(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise PromptError("bad_prompt", f"{path} is not UTF-8") from None
-    return _parse(found, path)
+    for key, kind in _KINDS.items():
+        if not isinstance(found.get(key), kind):
+            raise PromptError("bad_prompt", f"{path} has no {key}", line=found.lines.get(key, 1))
+    arguments: dict[Any, Any] = found["arguments"]
+    texts = [
+        *arguments.values(),
+        *(text for one in found["messages"] if isinstance(one, dict) for text in one.values()),
+    ]
+    if not all(isinstance(one, dict) for one in found["messages"]) or not all(isinstance(one, str) for one in texts):
+        raise PromptError("bad_prompt", f"{path} has something else than texts", "Put them in quotes.")
+    return Golden(dict(arguments), [dict(one) for one in found["messages"]])
 
 
 def make_golden(library: Library, name: str, arguments: dict[str, str]) -> Golden:
@@ -59,17 +69,3 @@ def make_golden(library: Library, name: str, arguments: dict[str, str]) -> Golde
 def format_golden(golden: Golden) -> str:
     """The text of the file with this example."""
     return write_yaml(golden._asdict())
-
-
-def _parse(found: YamlMapping, path: str) -> Golden:
-    for key, kind in _KINDS.items():
-        if not isinstance(found.get(key), kind):
-            raise PromptError("bad_prompt", f"{path} has no {key}", line=found.lines.get(key, 1))
-    arguments: dict[Any, Any] = found["arguments"]
-    texts = [
-        *arguments.values(),
-        *(text for one in found["messages"] if isinstance(one, dict) for text in one.values()),
-    ]
-    if not all(isinstance(one, dict) for one in found["messages"]) or not all(isinstance(one, str) for one in texts):
-        raise PromptError("bad_prompt", f"{path} has something else than texts", "Put them in quotes.")
-    return Golden(dict(arguments), [dict(one) for one in found["messages"]])

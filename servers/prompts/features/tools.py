@@ -14,7 +14,7 @@ from shared.text import join_lines, marks
 
 from ..arguments import parse_values
 from ..errors import PromptError
-from ..format.definitions import Argument, Prompt
+from ..format.definitions import Prompt
 from ..library.libraries import Libraries
 from ..library.search import search
 from ..settings import Settings
@@ -127,13 +127,12 @@ async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = Fal
 
 
 def _format_prompt(prompt: Prompt) -> str:
-    takes = f" ({', '.join(map(_format_argument, prompt.arguments))})" if prompt.arguments else ""
+    arguments: list[str] = []
+    for one in prompt.arguments:
+        values = "=" + "|".join(one.enum) if one.enum else ""
+        arguments.append(one.name + ("*" if one.required else "") + values)
+    takes = f" ({', '.join(arguments)})" if arguments else ""
     return join_lines(f"{prompt.name}{takes}: {prompt.description}")
-
-
-def _format_argument(argument: Argument) -> str:
-    values = "=" + "|".join(argument.enum) if argument.enum else ""
-    return argument.name + ("*" if argument.required else "") + values
 
 
 def _render(libraries: Libraries, name: str, arguments: Sequence[GivenArgument]) -> tuple[Prompt, Sequence[Rendered]]:
@@ -146,21 +145,21 @@ def _render(libraries: Libraries, name: str, arguments: Sequence[GivenArgument])
 
 def _make_view(prompt: Prompt, arguments: Sequence[GivenArgument]) -> dict[str, Any]:
     """What it takes to fill the prompt in again: its arguments, and what was given for them."""
+    described: list[dict[str, Any]] = []
+    for one in prompt.arguments:
+        told = {"name": one.name, "title": one.title, "description": one.description, "type": one.type}
+        more = {"default": one.default, "enum": list(one.enum) or None, "examples": list(one.examples) or None}
+        known = {name: value for name, value in (told | more).items() if value is not None}
+        described.append(known | {"required": one.required})
     view = {
         "name": prompt.name,
         "title": prompt.title,
         "description": join_lines(prompt.description),
-        "arguments": [_describe_argument(one) for one in prompt.arguments],
+        "arguments": described,
     }
     given = {one["name"]: one["value"] for one in arguments}
     # What is longer the page has from its host, which knows what it called the tool with.
     return {**view, "given": given} if sum(map(len, given.values())) <= _GIVEN else view
-
-
-def _describe_argument(one: Argument) -> dict[str, Any]:
-    told = {"name": one.name, "title": one.title, "description": one.description, "type": one.type}
-    more = {"default": one.default, "enum": list(one.enum) or None, "examples": list(one.examples) or None}
-    return {name: value for name, value in (told | more).items() if value is not None} | {"required": one.required}
 
 
 def _mark(messages: Sequence[PromptMessage]) -> list[Any]:

@@ -143,7 +143,12 @@ def _check_value(key: Key, value: Any) -> str | None:
         case "boolean":
             return None if isinstance(value, bool) else "is neither true nor false"
         case "value":
-            return _check_plain(value)
+            if isinstance(value, list):
+                whole = all(isinstance(one, str) for one in value)
+                return None if whole else "is a list of something else than texts"
+            if isinstance(value, float) and not math.isfinite(value):
+                return "is no finite number"
+            return None if isinstance(value, str | int | float) else "is no value of an argument"
         case "texts":
             if not isinstance(value, list) or not value or len(value) > key.most:
                 return f"is no list of 1 to {key.most} texts"
@@ -169,11 +174,3 @@ def _check_text(key: Key, value: Any) -> str | None:
     if key.kind == "argument" and value.lower() in _SPECIAL:
         return f"is {value!r}, which means something else in a template"
     return None
-
-
-def _check_plain(value: Any) -> str | None:
-    if isinstance(value, list):
-        return None if all(isinstance(one, str) for one in value) else "is a list of something else than texts"
-    if isinstance(value, float) and not math.isfinite(value):
-        return "is no finite number"
-    return None if isinstance(value, str | int | float) else "is no value of an argument"

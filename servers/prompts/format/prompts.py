@@ -1,7 +1,5 @@
 """Prompts in our own form: front matter with the keys of `keys`, and a body that is a template."""
 
-from typing import Any
-
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
 from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Document, refuse, require_keys
@@ -55,7 +53,14 @@ def _parse_argument(found: YamlMapping) -> Argument:
         refuse(found, "enum", f"{where}: enum has a value twice")
     default = found.get("default")
     if "default" in found:
-        _require_default(found, where, kind, default)
+        if found.get("required"):
+            refuse(found, "default", f"{where} is required and has a default; it can't have both")
+        # A bool is an int in Python, and nowhere else.
+        fits = isinstance(default, _OF_TYPE.get(kind, (str,))) and isinstance(default, bool) == (kind == "boolean")
+        if not fits:
+            refuse(found, "default", f"{where}: its default is no {'text' if kind not in _OF_TYPE else kind}")
+        if kind == "enum" and default not in found["enum"]:
+            refuse(found, "default", f"{where}: its default is none of its values")
     return Argument(
         name=found["name"],
         type=kind,
@@ -66,17 +71,6 @@ def _parse_argument(found: YamlMapping) -> Argument:
         enum=enum,
         examples=tuple(found.get("examples", ())),
     )
-
-
-def _require_default(found: YamlMapping, where: str, kind: str, default: Any) -> None:
-    if found.get("required"):
-        refuse(found, "default", f"{where} is required and has a default; it can't have both")
-    # A bool is an int in Python, and nowhere else.
-    fits = isinstance(default, _OF_TYPE.get(kind, (str,))) and isinstance(default, bool) == (kind == "boolean")
-    if not fits:
-        refuse(found, "default", f"{where}: its default is no {'text' if kind not in _OF_TYPE else kind}")
-    if kind == "enum" and default not in found["enum"]:
-        refuse(found, "default", f"{where}: its default is none of its values")
 
 
 def _parse_message(found: YamlMapping) -> Message:

@@ -59,7 +59,12 @@ def main_content(root: HtmlElement, *, pictures: bool) -> HtmlElement | None:
     if not any(texts.kept):
         return None
     fill(texts)
-    _trim(texts)
+    # Out of the content goes what is around it, lists of other pages, and paragraphs that only lead to one.
+    texts.count()
+    total = texts.content(texts.spans[texts.root])
+    _trim_within(texts, texts.root, total)
+    _trim_before(texts, total)
+    _trim_after(texts)
     for (element, follows, _), kept in zip(texts.places, texts.kept, strict=True):
         holder = element.getparent() if follows else element
         # What holds no content goes as a whole, or is a picture that stays with its caption.
@@ -115,15 +120,6 @@ def _is_picture(texts: Texts, element: HtmlElement) -> bool:
         return False
     captions = texts.within(element.iter("figcaption"))
     return texts.size(texts.spans[element]) <= captions <= LONGEST_CAPTION
-
-
-def _trim(texts: Texts) -> None:
-    """Take out of the content what is around it, lists of other pages, and paragraphs that only lead to one."""
-    texts.count()
-    total = texts.content(texts.spans[texts.root])
-    _trim_within(texts, texts.root, total)
-    _trim_before(texts, total)
-    _trim_after(texts)
 
 
 def _trim_before(texts: Texts, total: int) -> None:

@@ -25,8 +25,13 @@ def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
     wanted = section.strip()
     if not wanted or len(wanted) > _LONGEST:
         raise FetchError("bad_argument", f"A section is named in 1 to {_LONGEST} characters")
-    if wanted.startswith("#") and (found := _by_fragment(root, wanted[1:])):
-        return found
+    if wanted.startswith("#"):
+        names = (wanted[1:], unquote(wanted[1:]))
+        target = next((one for one in root.iter() if one.get("id") in names), None)
+        if target is None:
+            target = next((one for one in root.iter("a") if one.get("name") in names), None)
+        if target is not None:
+            return _at(target)
     name = squeeze(wanted.lstrip("#")).casefold()
     headings = [(heading, squeeze(heading.text_content()).casefold()) for heading in root.iter(*HEADINGS)]
     exact = next((heading for heading, words in headings if words == name), None)
@@ -63,14 +68,6 @@ def _by_selector(root: HtmlElement, selector: str) -> list[HtmlElement]:
             chosen.add(element)
             found.append(element)
     return found[:_MOST_ELEMENTS]
-
-
-def _by_fragment(root: HtmlElement, fragment: str) -> list[HtmlElement]:
-    names = (fragment, unquote(fragment))
-    target = next((one for one in root.iter() if one.get("id") in names), None)
-    if target is None:
-        target = next((one for one in root.iter("a") if one.get("name") in names), None)
-    return [] if target is None else _at(target)
 
 
 def _at(target: HtmlElement) -> list[HtmlElement]:
