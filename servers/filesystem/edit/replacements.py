@@ -88,11 +88,13 @@ def _found(text: str, edit: Edit, where: _Where) -> list[Replacement]:
 
 def _places(text: str, wanted: str, count: int, step: int) -> list[int]:
     """Where `wanted` begins in `text`, a few more than are asked for at most."""
+    # One more than may be, or is shown: by it the caller sees that there are more.
     most = max(count or MAX_PLACES, _SHOWN) + 1
     places: list[int] = []
     at = text.find(wanted)
     while at >= 0 and len(places) < most:
         places.append(at)
+        # A single place must be the only one even among overlapping ones.
         at = text.find(wanted, at + (1 if count == 1 else step))
     return places
 

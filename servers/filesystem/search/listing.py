@@ -81,7 +81,9 @@ def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool
         closed = {entry.name for entry in found if beneath.roots.denies(place.child(entry.name))}
         rest = found
         if by_size:
-            rest = _by_size(found, closed, after)
+            # The largest first, those of one size by name.
+            keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in found)
+            rest = [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
         elif after is not None:
             rest = [entry for entry in found if entry.name > after.parts[0]]
         budget, entries, reached = ByteBudget(page.max_bytes), [], after
@@ -93,12 +95,6 @@ def list_directory(beneath: RootedFiles, place: Place, page: Page, by_size: bool
             reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
     more = len(entries) < len(rest)
     return Listing(tuple(entries), len(found), more, encode_cursor(reached) if more and reached else None)
-
-
-def _by_size(found: "list[os.DirEntry[str]]", closed: Set[str], after: Position | None) -> "list[os.DirEntry[str]]":
-    """The largest first, those of one size by name, and as many as come after that."""
-    keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in found)
-    return [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
 
 
 def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:

@@ -133,7 +133,7 @@ class Journal:
         await self._begin()
         # The notices of what this server wrote itself may come later.
         places, self._written = self._written, []
-        if places != []:
+        if places != []:  # None is everything, where there were too many to remember
             for tree in self._trees:
                 await self._watcher.run_for(tree.place, _look, tree, self._beneath, places)
                 await self._record(tree.take())
