@@ -144,7 +144,20 @@ _NAMES = {
 
 def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
     """The schema of a flat form with these arguments, all of them required."""
-    fields = {one.name: _build_field(one) for one in arguments}
+    fields: dict[str, dict[str, Any]] = {}
+    for argument in arguments:
+        # An empty text would count as nothing.
+        field = dict(_FIELDS.get(argument.type) or {"type": "string", "minLength": 1})
+        if argument.type == "enum":
+            field = {"type": "string", "enum": list(argument.enum)}
+        if argument.title:
+            field["title"] = join_lines(argument.title)
+        shown = argument.examples[:_SHOWN_EXAMPLES]
+        examples = f"For example: {', '.join(shown)}" if shown else None
+        said = list(filter(None, [argument.description, _HINTS.get(argument.type), examples]))
+        if said:
+            field["description"] = join_lines(" ".join(said))
+        fields[argument.name] = field
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
@@ -156,20 +169,6 @@ def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> d
         if value is not None:
             texts[one.name] = value if isinstance(value, str) else json.dumps(value)
     return texts
-
-
-def _build_field(argument: Argument) -> dict[str, Any]:
-    # An empty text would count as nothing.
-    field = dict(_FIELDS.get(argument.type) or {"type": "string", "minLength": 1})
-    if argument.type == "enum":
-        field = {"type": "string", "enum": list(argument.enum)}
-    if argument.title:
-        field["title"] = join_lines(argument.title)
-    shown = argument.examples[:_SHOWN_EXAMPLES]
-    said = [argument.description, _HINTS.get(argument.type), f"For example: {', '.join(shown)}" if shown else None]
-    if any(said):
-        field["description"] = join_lines(" ".join(filter(None, said)))
-    return field
 
 
 class Completion(NamedTuple):

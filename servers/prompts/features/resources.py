@@ -4,7 +4,6 @@ subscriptions to all these.
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -25,7 +24,6 @@ from shared.text import escape, join_lines
 
 from ..arguments import parse_values
 from ..errors import PromptError
-from ..format.definitions import Prompt
 from ..library.libraries import Libraries
 from ..library.snapshot import Changed
 from ..templates.rendering import Embedded, Rendered, Text
@@ -197,7 +195,16 @@ def _format_message(message: Rendered) -> str:
 
 def _build_index(libraries: Libraries) -> str:
     numbers = {one.root: number for number, one in enumerate(libraries.all)}
-    prompts = [_build_entry(libraries, numbers, one) for one in libraries.page("", _MOST_LISTED)]
+    prompts: list[dict[str, Any]] = []
+    for prompt in libraries.page("", _MOST_LISTED):
+        title, tags = join_lines(prompt.title or ""), list(map(join_lines, prompt.tags))
+        entry = {"name": prompt.name, "title": title, "tags": tags, "uri": format_uri(prompt.name)}
+        try:
+            library = libraries.library(prompt.name)
+            where = {"library": numbers[library.root], "file": escape(library.path(prompt.name))}
+        except PromptError:  # it went away
+            where = {}
+        prompts.append({key: value for key, value in entry.items() if value} | where)
     problems = [
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()
@@ -209,14 +216,3 @@ def _build_index(libraries: Libraries) -> str:
         "problems": problems[:_MOST_LISTED],
     }
     return json.dumps(found, ensure_ascii=False)
-
-
-def _build_entry(libraries: Libraries, numbers: Mapping[Path, int], prompt: Prompt) -> dict[str, Any]:
-    title, tags = join_lines(prompt.title or ""), list(map(join_lines, prompt.tags))
-    found = {"name": prompt.name, "title": title, "tags": tags, "uri": format_uri(prompt.name)}
-    try:
-        library = libraries.library(prompt.name)
-        where = {"library": numbers[library.root], "file": escape(library.path(prompt.name))}
-    except PromptError:  # it went away
-        where = {}
-    return {key: value for key, value in found.items() if value} | where

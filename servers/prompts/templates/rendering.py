@@ -216,7 +216,14 @@ def _translate_errors(name: str, line: int) -> Iterator[None]:
     except (RecursionError, SyntaxError, MemoryError):
         raise _make_error("the template is nested too deep", name, line, 1) from None
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        where, number = _locate(error)
+        # The include, or nothing, and the line in it that raised the error.
+        where, number = "", 1
+        for frame, at in walk_tb(error.__traceback__):
+            file = frame.f_code.co_filename
+            if file.startswith(_RENDERED):
+                lines = _parse_pairs(frame.f_globals.get("debug_info", ""))
+                where = file.removeprefix(_RENDERED)
+                number = max((one for code, one in lines if code <= at), default=1)
         raise _make_error(str(error) or type(error).__name__, where or name, line, number) from None
 
 
@@ -224,17 +231,6 @@ def _make_error(reason: str, name: str, line: int, number: int) -> PromptError:
     if name:
         return PromptError("bad_template", f"line {number} of the included {name!r}: {reason}", line=line)
     return PromptError("bad_template", reason, line=line + number - 1)
-
-
-def _locate(error: Exception) -> tuple[str, int]:
-    """The include, or "", and the line in it that raised the error."""
-    found = "", 1
-    for frame, number in walk_tb(error.__traceback__):
-        name = frame.f_code.co_filename
-        if name.startswith(_RENDERED):
-            lines = _parse_pairs(frame.f_globals.get("debug_info", ""))
-            found = name.removeprefix(_RENDERED), max((one for code, one in lines if code <= number), default=1)
-    return found
 
 
 def _parse_pairs(debug_info: str) -> Iterator[tuple[int, int]]:

@@ -141,7 +141,18 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for node in _walk(tree):
             _check(node)
             _check_form(node)
-        return _bound(tree).set_environment(self)  # type: ignore[return-value] # it gives what it was called on
+        # Filters count what Jinja would do uncounted.
+        for node in list(_walk(tree)):
+            match node:
+                case nodes.For():
+                    node.iter = _filter(node.iter, EACH)
+                case nodes.Compare():
+                    node.expr = _filter(node.expr, STEPPED)
+                case nodes.Getitem():
+                    node.node = _filter(node.node, TAKEN)
+        joined: nodes.Template = _Joining().visit(tree)
+        joined.set_environment(self)
+        return joined
 
 
 @pass_context  # so that it is not run while a template is compiled
@@ -209,19 +220,6 @@ def _is_name(node: nodes.Node, name: str) -> bool:
 def _refuse(node: nodes.Node, reason: str) -> NoReturn:
     # What Jinja puts around a tag may have no line.
     raise TemplateSyntaxError(reason, node.lineno or 1)
-
-
-def _bound(tree: nodes.Template) -> nodes.Template:
-    """The same, with filters that count what Jinja would do uncounted."""
-    for node in list(_walk(tree)):
-        match node:
-            case nodes.For():
-                node.iter = _filter(node.iter, EACH)
-            case nodes.Compare():
-                node.expr = _filter(node.expr, STEPPED)
-            case nodes.Getitem():
-                node.node = _filter(node.node, TAKEN)
-    return _Joining().visit(tree)  # type: ignore[no-any-return] # it gives what it was given
 
 
 def _filter(node: nodes.Node, name: str) -> nodes.Filter:

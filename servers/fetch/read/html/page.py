@@ -58,8 +58,13 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     notes += [_NEEDS_SCRIPTS] if _wants_scripts(root) else []
     base = base_url(root, url)
     if format == "json":
-        written, more = _data(root, section)
-        return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=(*notes, *more))
+        blocks, failed = blocks_of(find_section(root, section) if section else [root])
+        if not blocks:
+            suggestion = 'Ask for the format "markdown"'
+            raise FetchError("not_found", "The page carries no JSON-LD and no other JSON", suggestion)
+        notes += [f"{failed} more could not be read."] if failed else []
+        written = strip_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0]
+        return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=tuple(notes))
     things = linked_data(root)
     show_formulas(root)
     removed = remove_hidden(root)
@@ -69,9 +74,15 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     parts = find_section(root, section) if section else None
     if format in ("markdown", "text"):
         written, more = _words(page, parts, plain=format == "text")
+        notes += more
+    elif format == "links":
+        written, left = list_links(parts or [root], base, url)
+        notes += [f"{left} more links are left out."] if left else []
+    elif format == "metadata":
+        written = metadata(page.facts, url, parts or [root])
     else:
-        written, more = _structure(page, parts or [root], format)
-    return Page(written, "html", found=page.facts.found, removed=removed, notes=(*notes, *more))
+        written = "\n".join(clean_markup(part, base) for part in parts or [root])
+    return Page(written, "html", found=page.facts.found, removed=removed, notes=tuple(notes))
 
 
 def _words(page: _Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
@@ -102,25 +113,6 @@ def _headed(text: str, heading: str) -> str:
 def _bare(line: str) -> str:
     """The letters of a line, to be compared."""
     return re.sub(r"\(https?:[^)]*\)|[\W_]+", "", line).casefold()
-
-
-def _structure(page: _Seen, parts: list[HtmlElement], format: Format) -> tuple[str, list[str]]:
-    if format == "links":
-        lines, more = list_links(parts, page.base, page.url)
-        return lines, [f"{more} more links are left out."] if more else []
-    if format == "metadata":
-        return metadata(page.facts, page.url, parts), []
-    return "\n".join(clean_markup(part, page.base) for part in parts), []
-
-
-def _data(root: HtmlElement, section: str | None) -> tuple[str, list[str]]:
-    blocks, failed = blocks_of(find_section(root, section) if section else [root])
-    if not blocks:
-        raise FetchError(
-            "not_found", "The page carries no JSON-LD and no other JSON", 'Ask for the format "markdown"'
-        )
-    notes = [f"{failed} more could not be read."] if failed else []
-    return strip_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0], notes
 
 
 def _wants_scripts(root: HtmlElement) -> bool:
