@@ -20,7 +20,9 @@ from .protocol.types.tools import CallToolResult
 from .server.dispatch.context import Answer, Context
 from .server.features import Features
 from .server.results import Data, Text
-from .server.running import Opening, Running
+from .server.run import Run
+from .server.run import Run as Running  # as programs of others name it
+from .server.running import Opening
 from .server.server import Server
 from .version import __version__
 
@@ -52,6 +54,7 @@ __all__ = [
     "ResourceLink",
     "ResourceNotFound",
     "RpcError",
+    "Run",
     "Running",
     "Server",
     "Text",

@@ -16,7 +16,7 @@ from .contracts import Stores
 from .extensions.dialects import DIALECTS
 from .protocol.identity import Principal
 from .server.dispatch.connection import serve
-from .server.running import Running
+from .server.run import Run
 from .server.server import Server
 from .stores import memory
 from .transports.memory import MemoryTransport, memory_pair
@@ -26,7 +26,7 @@ __all__ = ["connected", "replicas"]
 
 @asynccontextmanager
 async def connected(
-    server: Server[Any] | Running[Any],
+    server: Server[Any] | Run[Any],
     settings: BaseModel | None = None,
     *,
     principal: Principal | None = None,
@@ -39,13 +39,13 @@ async def connected(
     """
     ours, theirs = memory_pair(dialects=dialects)
 
-    async def run(running: Running[Any]) -> None:
+    async def run(running: Run[Any]) -> None:
         await serve(running, theirs, principal=principal)
         theirs.close()
 
     try:
         spoken = [DIALECTS] if dialects else []
-        opened = nullcontext(server) if isinstance(server, Running) else server.open(settings, extensions=spoken)
+        opened = nullcontext(server) if isinstance(server, Run) else server.open(settings, extensions=spoken)
         async with opened as running, anyio.create_task_group() as tasks:
             tasks.start_soon(run, running)
             try:
@@ -61,9 +61,7 @@ async def connected(
 
 
 @asynccontextmanager
-async def replicas(
-    server: Server[Any], count: int, stores: Stores | None = None
-) -> AsyncIterator[list[Running[Any]]]:
+async def replicas(server: Server[Any], count: int, stores: Stores | None = None) -> AsyncIterator[list[Run[Any]]]:
     """So many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP endpoint of
     any of them goes on with the sessions of the others."""
     stores = stores or memory.Stores()

@@ -90,18 +90,7 @@ LATE_IMPORTS: dict[str, str] = {
 }
 UPWARDS: dict[tuple[str, str], str] = {}  # file and what it imports -> what takes the arrow away
 # Folder -> what stands in it and imports in a circle, types included -> what takes the circle away.
-CIRCLES: dict[str, dict[tuple[str, ...], str]] = {
-    "shared/extensions/tasks": {("hosted", "runner"): "a hosted call is given what of the runner it needs"},
-    "shared/server": {
-        (
-            *("completion", "dispatch", "extension", "features", "functions", "prompts"),
-            *("resources", "results", "running", "server", "tools"),
-        ): "handlers and extensions see a `Run`; one file alone knows all that it is made of",
-    },
-    "shared/server/dispatch": {
-        ("calls", "connection", "context"): "a context is given its call and not the connection"
-    },
-}
+CIRCLES: dict[str, dict[tuple[str, ...], str]] = {}
 BROAD_EXCEPTS: dict[str, tuple[str, ...]] = {  # a handler for each reason, five at most
     "shared/client/group/member.py": ("a server of a group that fails in any way must not take the others with it",),
     "shared/server/dispatch/calls.py": (

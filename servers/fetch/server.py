@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from servers.common.web.app_pages import read_later
-from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared import Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
 
@@ -43,7 +43,7 @@ async def _open(opening: Opening) -> AsyncIterator[State]:
 
 
 @app.on_ready
-async def _ready(running: Running[State]) -> str | None:
+async def _ready(running: Run[State]) -> str | None:
     fetcher = await running.state.fetcher.get()
     try:
         await fetcher.reader.prepare()

@@ -12,7 +12,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from servers.common.web.app_pages import read_later
-from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared import Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.client_roots import narrow_to_roots
 from shared.extensions.tasks import tasks
@@ -98,12 +98,12 @@ async def _in_roots(files: Files, uris: Sequence[str]) -> Files:
 
 
 @app.on_health
-def _watching(running: Running[Files]) -> dict[str, object]:
+def _watching(running: Run[Files]) -> dict[str, object]:
     return {"watching": running.state.watcher.health}
 
 
 @app.on_ready
-async def _ready(running: Running[Files]) -> str | None:
+async def _ready(running: Run[Files]) -> str | None:
     files: Files = running.state
     gone = await to_thread.run_sync(files.gone, abandon_on_cancel=True)
     return f"{len(gone)} of the allowed directories can't be reached" if gone else None

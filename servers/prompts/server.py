@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 
 from servers.common.web.app_pages import read_later
-from shared import Implementation, Opening, Running, Server, ToolError, __version__
+from shared import Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.skills import skills
 from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
@@ -105,7 +105,7 @@ def _hear(watch: Watch, change: Change) -> tuple[str, ...]:
 
 
 @app.on_ready
-async def _ready(running: Running[Opened]) -> str | None:
+async def _ready(running: Run[Opened]) -> str | None:
     opened: Opened = running.state
     if opened.watch.stalled:
         return "the folders are not looked at any more"
@@ -114,7 +114,7 @@ async def _ready(running: Running[Opened]) -> str | None:
 
 
 @app.on_health
-def _health(running: Running[Opened]) -> Mapping[str, object]:
+def _health(running: Run[Opened]) -> Mapping[str, object]:
     return {"watching": {"degraded": running.state.watch.degraded}}
 
 

@@ -23,9 +23,9 @@ from ..protocol.types.resources import ListenParams
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
+from ..server.handlers.dispatch import call_tool
 from ..server.prompts import unknown_prompt
-from ..server.running import Running
-from ..server.tools import call_tool
+from ..server.run import Run
 from ..text import nearest
 
 __all__ = ["ACCESS", "Access", "access"]
@@ -42,7 +42,7 @@ _TASKS = "tasks/"
 _DIALECTS = "dialects/"
 """How the names of methods begin which call those of the protocol, that are guarded."""
 
-_Kind = Callable[["Access", Running[Any], str], frozenset[str]]
+_Kind = Callable[["Access", Run[Any], str], frozenset[str]]
 
 
 @record
@@ -72,7 +72,7 @@ def access(policy: Policy) -> Extension[Any]:
     return extension
 
 
-def _scopes(policy: Policy, running: Running[Any]) -> tuple[list[str], list[str]]:
+def _scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str]]:
     """All scopes that something needs at `running`, and those that are worth asking for at first."""
     tools = [(tool.name, tool.options) for tool in running.features.tools.on_offer(running.settings)]
     # Of tools that are elsewhere nothing is known.
@@ -80,7 +80,7 @@ def _scopes(policy: Policy, running: Running[Any]) -> tuple[list[str], list[str]
     return sorted({*policy.supported(tools), *others}), sorted(policy.read_scopes)
 
 
-def _declares_tools(running: Running[Any]) -> bool:
+def _declares_tools(running: Run[Any]) -> bool:
     return running.features.handlers.get("tools/call") is call_tool
 
 
@@ -92,7 +92,7 @@ class _Lookout:
         self._has_looked = False
 
     @asynccontextmanager
-    async def living(self, running: Running[Any]) -> AsyncIterator[None]:
+    async def living(self, running: Run[Any]) -> AsyncIterator[None]:
         """As long as the block the server runs."""
         if not self._has_looked and _declares_tools(running):
             self._has_looked = True
@@ -124,26 +124,26 @@ class Access:
             return handler
         return self._listening(handler) if name == "subscriptions/listen" else self._guarded(name, handler)
 
-    def hides_tool(self, running: Running[Any], principal: Principal | None, name: str) -> bool:
+    def hides_tool(self, running: Run[Any], principal: Principal | None, name: str) -> bool:
         """Whether the tool of that name is not there for `principal`."""
         return self.policy.concerns(principal) and not self.policy.could_have(principal, self.tool(running, name))
 
     # What a request needs
 
-    def tool(self, running: Running[Any], name: str) -> frozenset[str]:
+    def tool(self, running: Run[Any], name: str) -> frozenset[str]:
         """What a call of the tool of that name needs."""
         found = running.features.tools.get(name)
         return self.policy.of_tool(name, None if found is None else found.options)
 
-    def resource(self, _running: Running[Any], uri: str) -> frozenset[str]:
+    def resource(self, _running: Run[Any], uri: str) -> frozenset[str]:
         """What it needs to read there."""
         return self.policy.of_resource(uri)
 
-    def prompt(self, _running: Running[Any], name: str) -> frozenset[str]:
+    def prompt(self, _running: Run[Any], name: str) -> frozenset[str]:
         """What the prompt of that name needs."""
         return self.policy.of_prompt(name)
 
-    def _needed(self, running: Running[Any], name: str, params: Any) -> _Needed | None:
+    def _needed(self, running: Run[Any], name: str, params: Any) -> _Needed | None:
         """What the request of the method `name` with these params needs; None where there is nothing to guard."""
         if name == "tools/call":
             called = params.name
@@ -176,7 +176,7 @@ class Access:
     def _guarded(self, name: str, handler: Handler) -> Handler:
         policy = self.policy
 
-        def handle(running: Running[Any], context: Context[Any], params: Any) -> Awaitable[dict[str, Any]]:
+        def handle(running: Run[Any], context: Context[Any], params: Any) -> Awaitable[dict[str, Any]]:
             principal = context.peer.principal
             if policy.concerns(principal):
                 needed = self._needed(running, name, params)
@@ -196,7 +196,7 @@ class Access:
         """Of the resources that a stream is to tell of, those that are not there for its principal are left out, as
         are those that nobody has."""
 
-        async def handle(running: Running[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
+        async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             principal, policy = context.peer.principal, self.policy
             if policy.concerns(principal):
                 wanted = params.notifications
@@ -210,7 +210,7 @@ class Access:
         return handle
 
     def _listing(self, lists: Sequence[_List], handler: Handler) -> Handler:
-        async def handle(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             result = await handler(running, context, params)
             principal = context.peer.principal
             if self.policy.entitlement(principal) is None:
@@ -222,7 +222,7 @@ class Access:
         return handle
 
     def _shown(
-        self, running: Running[Any], principal: Principal | None, result: dict[str, Any], one: _List
+        self, running: Run[Any], principal: Principal | None, result: dict[str, Any], one: _List
     ) -> dict[str, Any]:
         def is_there(entry: Mapping[str, Any]) -> bool:
             return self.policy.could_have(principal, one.needs(self, running, str(entry[one.key])))

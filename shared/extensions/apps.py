@@ -30,12 +30,12 @@ from ..protocol.records import record
 from ..protocol.shaping import CachedResult
 from ..protocol.types.base import Params
 from ..protocol.types.resources import ETAG, ReadResourceParams
-from ..server.dispatch.conditional_reads import held_etag, tagged
 from ..server.dispatch.context import Context
-from ..server.dispatch.handlers import FRESH_MS
+from ..server.dispatch.listings import FRESH_MS
 from ..server.extension import Capability, Extension
 from ..server.features import Handler
-from ..server.running import Running
+from ..server.handlers.conditional_reads import held_etag, tagged
+from ..server.run import Run
 
 __all__ = ["MIME_TYPE", "UI", "App", "Permission", "apps", "show", "shows_apps"]
 
@@ -103,7 +103,7 @@ def apps(*pages: App) -> Extension[Any]:
     return extension
 
 
-def _resources(running: Running[Any]) -> dict[str, Any] | None:
+def _resources(running: Run[Any]) -> dict[str, Any] | None:
     # Pages are read as resources are, also where there are no others.
     return None if len(running.features.resources) else {}
 
@@ -118,7 +118,7 @@ class _Apps:
         if len(self._apps) < len(pages):
             raise DeclarationError("two apps have one URI")
 
-    def checked(self, running: Running[Any]) -> AbstractAsyncContextManager[None]:
+    def checked(self, running: Run[Any]) -> AbstractAsyncContextManager[None]:
         """Raises DeclarationError where a tool names a page that there is not."""
         for tool in running.features.tools.all():
             if tool.options.app is not None and tool.options.app not in self._apps:
@@ -136,7 +136,7 @@ class _Apps:
                 return handler
 
     def _listing(self, handler: Handler) -> Handler:
-        async def listed(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+        async def listed(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
             result = await handler(running, context, params)
             if not shows_apps(context):
                 return result
@@ -151,9 +151,7 @@ class _Apps:
         return listed
 
     def _reading(self, handler: Handler) -> Handler:
-        def read(
-            running: Running[Any], context: Context[Any], params: ReadResourceParams
-        ) -> Awaitable[dict[str, Any]]:
+        def read(running: Run[Any], context: Context[Any], params: ReadResourceParams) -> Awaitable[dict[str, Any]]:
             app = self._apps.get(params.uri)
             return handler(running, context, params) if app is None else self._page(app, context, params)
 
@@ -170,7 +168,7 @@ class _Apps:
         return tagged(made, held) if held == made["_meta"][ETAG] else made
 
 
-def _linked(running: Running[Any], listed: dict[str, Any]) -> dict[str, Any]:
+def _linked(running: Run[Any], listed: dict[str, Any]) -> dict[str, Any]:
     """A tool of a list with the URI of its page. The flat form is deprecated, and hosts still read it."""
     tool = running.features.tools.get(listed["name"])
     uri = None if tool is None else tool.options.app

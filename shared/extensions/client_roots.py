@@ -18,7 +18,8 @@ from ..protocol.session.server import ServerSession
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
-from ..server.running import Opening, Running
+from ..server.run import Run
+from ..server.running import Opening
 
 __all__ = ["ClientRoots", "Narrow", "narrow_to_roots"]
 
@@ -60,7 +61,7 @@ class ClientRoots:
         if method.name in _NEED_NONE:
             return handler
 
-        async def handle(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             state = await self._state(context, method.multi_round)
             return await handler(running, replace(context, state=state), params)
 

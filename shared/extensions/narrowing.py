@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from ..contracts import Replica
 from ..server.extension import Extension
-from ..server.running import Running
+from ..server.run import Run
 
 __all__ = ["NARROWING", "narrowing"]
 
@@ -36,15 +36,14 @@ def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
     names all others."""
 
     @asynccontextmanager
-    async def living(running: Running[Any]) -> AsyncIterator[None]:
-        extensions = [one for one in running.added if one.name != NARROWING]
-        stores = None if running.replica is None else _Joined(running.replica)
-        limits: Any = {"limits": running.limits, "budget": running.budget, "stores": stores}
+    async def living(running: Run[Any]) -> AsyncIterator[None]:
+        replica = running.replication.replica
+        stores = None if replica is None else _Joined(replica)
         async with AsyncExitStack() as opened:
             for name, own in settings.items():
                 one = running
                 if own is not None:
-                    one = await opened.enter_async_context(running.server.open(own, extensions=extensions, **limits))
+                    one = await opened.enter_async_context(running.reopen(own, stores, without=NARROWING))
                 running.narrow(name, one)
             yield
 

@@ -45,7 +45,7 @@ from ..protocol.types.tools import ListParams
 from ..protocol.versions import V2026_07_28
 from ..server.dispatch.context import Context
 from ..server.extension import Capability, Extension
-from ..server.running import Running
+from ..server.run import Run
 from ..text import join_lines
 
 __all__ = [
@@ -211,17 +211,17 @@ class Skills:
 
     # The methods
 
-    async def list_skills(self, running: Running[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+    async def list_skills(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         """`skills/list`."""
         shown, more = _cut(running, "skills", await self.source.list(context), params.cursor)
         return {"skills": [skill.entry() for skill in shown], **more}
 
-    async def get_skill(self, running: Running[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
+    async def get_skill(self, running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
         """`skills/get`: one that is listed, or one that is not. Raises ResourceNotFound."""
         return {"skill": (await self.find(context, params.uri)).entry()}
 
     async def read_directory(
-        self, running: Running[Any], context: Context[Any], params: DirectoryParams
+        self, running: Run[Any], context: Context[Any], params: DirectoryParams
     ) -> dict[str, Any]:
         """`resources/directory/read`: what stands directly in a directory of a skill. Raises ResourceNotFound."""
         children = await self.children(context, params.uri)
@@ -256,9 +256,7 @@ def skills(source: SkillSource) -> Extension[Any]:
     return extension
 
 
-def _cut(
-    running: Running[Any], what: str, items: Sequence[T], cursor: str | None
-) -> tuple[Sequence[T], dict[str, str]]:
+def _cut(running: Run[Any], what: str, items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], dict[str, str]]:
     """The page of a list that may differ from caller to caller, and what the result says of the next one."""
     shown, following = page(items, cursor, name=what, size=running.page_size, signer=running.signer)
     return shown, {} if following is None else {"nextCursor": following}

@@ -23,7 +23,7 @@ from ..extensions.dialects import DIALECTS
 from ..protocol.wire.codec import MAX_MESSAGE
 from ..server.dispatch.connection import serve
 from ..server.extension import Extension
-from ..server.running import Running
+from ..server.run import Run
 from ..server.server import Server
 from .messages import exit_with_error, needs_extra, program_name
 from .observation import open_telemetry
@@ -245,7 +245,7 @@ def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[A
     return [traced(server, over_http=over_http)]
 
 
-def count(telemetry: Any, running: Running[Any], server: str) -> None:
+def count(telemetry: Any, running: Run[Any], server: str) -> None:
     """Has `telemetry`, where there is one, send what is counted of a server on stdio."""
     if telemetry is None:
         return
@@ -256,7 +256,7 @@ def count(telemetry: Any, running: Running[Any], server: str) -> None:
 
     def figures() -> list[Figures]:
         subscriptions = sum(one.changes.held for one in running.all)
-        return [Figures(server, metrics, running.is_there(), 1, 1, subscriptions, {})]
+        return [Figures(server, metrics, running.hooks.is_there(), 1, 1, subscriptions, {})]
 
     telemetry.watch({server: metrics}, figures)
 
@@ -273,7 +273,7 @@ async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: 
             running = await stack.enter_async_context(
                 what.app.open(what.settings, extensions=extensions, stores=stores)
             )
-        running.trace = trace
+        running.hooks.trace = trace
         if what.ready is not None and not await is_ready(what.ready):
             return
         if http is None:
@@ -291,7 +291,7 @@ async def is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
     return not waiting.cancelled_caught
 
 
-async def run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -> None:
+async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> None:
     """Serves the client at the other end of the standard streams until it or a signal ends that; what does not end
     in time then, a task of `tasks` leaves behind with the program."""
     from ..transports.stdio import stdio
@@ -315,7 +315,7 @@ async def run_stdio(running: Running[Any], options: Options, tasks: TaskGroup) -
                 await serve(running, transport)
 
 
-async def _run_http(running: Running[Any], options: Options, http: "HttpOptions", tasks: TaskGroup) -> None:
+async def _run_http(running: Run[Any], options: Options, http: "HttpOptions", tasks: TaskGroup) -> None:
     from ..transports.http.server import run_http
 
     def started(host: str, port: int) -> None:

@@ -5,12 +5,12 @@
 It is a `Features` with a name: what it offers is declared on it as on a server, and joins what the server declares.
 The methods of the protocol are one as well, CORE in `handlers`, so that nothing tells one kind from another.
 
-What lives as long as one run of the server is opened by the extension's lifespan, and found in `Running.opened`.
+What lives as long as one run of the server is opened by the extension's lifespan, and found in `Run.opened`.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import DeclarationError
 from ..protocol.identity import EVERYWHERE, Principal, Span
@@ -21,30 +21,25 @@ from ..protocol.types.base import Params
 from ..protocol.types.resources import SubscriptionFilter
 from ..protocol.types.tools import CallToolParams
 from .dispatch.context import Context
-from .features import Features, Handler, State
-
-if TYPE_CHECKING:
-    from .running import Running
+from .features import AnyRun, Features, Handler, State
 
 __all__ = ["Around", "Capability", "Extension", "Follow", "Lifespan", "Listens", "Passes", "Scopes"]
 
 Around = Callable[[Method, Handler], Handler]
 """Given a method and who handles it, who handles it instead; this is asked when the first peer of a run comes."""
 
-Lifespan = Callable[["Running[Any]"], AbstractAsyncContextManager[object]]
+Lifespan = Callable[[AnyRun], AbstractAsyncContextManager[object]]
 """Opens what one run needs, before its first peer comes, and closes it while all calls are still there."""
 Follow = Callable[[], Coroutine[Any, Any, None]]
 """Tells a listen stream what comes, until it is cancelled or nothing more can come."""
-Listens = Callable[
-    ["Running[Any]", Context[Any], SubscriptionFilter], Awaitable[tuple[Mapping[str, object], Follow] | None]
-]
+Listens = Callable[[AnyRun, Context[Any], SubscriptionFilter], Awaitable[tuple[Mapping[str, object], Follow] | None]]
 """Takes the filter of a listen stream: what it serves of that, as it is acknowledged, and what then tells of it; None
 where it serves nothing of it."""
 
-Passes = Callable[["Running[Any]", Call, CallToolParams], bool]
+Passes = Callable[[AnyRun, Call, CallToolParams], bool]
 """Whether the call of a tool goes by an extension as if there were nothing `around` it."""
 
-Scopes = Callable[["Running[Any]"], tuple[Sequence[str], Sequence[str]]]
+Scopes = Callable[[AnyRun], tuple[Sequence[str], Sequence[str]]]
 """The scopes of tokens that a server knows, and those that are worth asking for at first."""
 
 
@@ -54,7 +49,7 @@ class Capability:
 
     path: tuple[str, ...]
     """Where it stands among the capabilities: `("tools",)`, or `("extensions", "org.example/own")`."""
-    value: Callable[["Running[Any]"], Mapping[str, Any] | None]
+    value: Callable[[AnyRun], Mapping[str, Any] | None]
     """What is declared, or None where this server does not have it."""
     span: Span = EVERYWHERE
     """Whom it is declared to. Peers of versions older than its methods are not told of it."""
@@ -95,7 +90,7 @@ class Extension(Features[State]):
         self.outermost = 0
         """Of several extensions the one with the highest is outermost, whenever they came; of equal ones the last."""
         self.declares = tuple(declares)
-        self.hides: Callable[[Running[Any], Principal | None, str], bool] | None = None
+        self.hides: Callable[[AnyRun, Principal | None, str], bool] | None = None
         """Whether the tool of that name is not there for that principal, whatever its token allows."""
         self.open_resources: Collection[str] = ()
         """The URIs of what whoever is served may read, for there is nothing in it that anybody could not know."""

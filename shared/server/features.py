@@ -12,7 +12,7 @@ can't be served raises DeclarationError at once, so when its module is imported.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..protocol.methods import Method
 from ..protocol.types.base import Params
@@ -22,16 +22,15 @@ from .prompts import Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolOptions, Tools
 
-if TYPE_CHECKING:
-    from .running import Running
-
-__all__ = ["Features", "Handler"]
+__all__ = ["AnyRun", "Features", "Handler"]
 
 State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
 
-Handler = Callable[["Running[Any]", Context[Any], Any], Awaitable[dict[str, Any]]]
-"""Answers a request: given the running server, the call's context and its validated params, it returns a result of
+AnyRun: TypeAlias = Any
+"""A `Run`. It knows what is declared, so no type of what is declared can name it."""
+Handler = Callable[[AnyRun, Context[Any], Any], Awaitable[dict[str, Any]]]
+"""Answers a request: given the run, the call's context and its validated params, it returns a result of
 the newest version. `Server.translate` says what becomes of an exception."""
 
 
@@ -104,7 +103,7 @@ class Features(Generic[State]):
         """Makes a function the handler of a method of this server's own: it takes the context and the params."""
 
         def declare(function: F) -> F:
-            async def handle(_running: Any, context: Context[Any], given: Any) -> Any:
+            async def handle(_running: AnyRun, context: Context[Any], given: Any) -> Any:
                 return await function(context, given)
 
             self.require_changeable()

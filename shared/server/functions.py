@@ -24,7 +24,7 @@ from typing_extensions import is_typeddict
 from ..errors import DeclarationError, InvalidArguments
 from ..protocol.types.content import Content
 from ..protocol.types.tools import CallToolResult
-from .dispatch.argument_errors import describe
+from .argument_errors import describe
 
 __all__ = ["Function", "JsonSchema", "is_data", "output_schema"]
 

@@ -1,42 +1,30 @@
-"""The tools of a server: what `tools/list` shows, and how one is called."""
+"""The tools of a server: what `tools/list` shows, and what a call needs to know of each."""
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import cached_property
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import DeclarationError, ToolError, UnknownTool
 from ..protocol.records import record
-from ..protocol.session.events import Call
 from ..protocol.types.base import Icon, Meta
-from ..protocol.types.tools import CallToolParams, TaskSupport, Tool, ToolAnnotations, ToolExecution
-from ..tracing import spans
+from ..protocol.types.tools import TaskSupport, Tool, ToolAnnotations, ToolExecution
 from .dispatch.context import Context
 from .functions import Function
 from .results import Result
-
-if TYPE_CHECKING:
-    from .features import Handler
-    from .running import Running
 
 __all__ = [
     "RegisteredTool",
     "ToolOptions",
     "Tools",
     "Unavailable",
-    "call_tool",
-    "call_tool_at_once",
-    "hosted_by",
-    "says_nothing_of_tasks",
     "signed",
 ]
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
 """Bytes of a description that hosts show their models; the rest is cut off."""
-
-_NOTHING: Mapping[str, Any] = {}
 
 Unavailable = Callable[[Any], str | None]
 """Given the settings, why a tool is not offered, or None when it is."""
@@ -122,6 +110,8 @@ class Tools:
 
     def __init__(self) -> None:
         self._tools: dict[str, RegisteredTool] = {}
+        self.always: dict[str, RegisteredTool] = {}
+        """Those that are on offer whatever the settings are: nearly all that are called."""
         self.at_once: set[str] = set()
         """The names of those that may have their value at once."""
         self.tasks_only: set[str] = set()
@@ -132,6 +122,8 @@ class Tools:
         if tool.name in self._tools:
             raise DeclarationError(f"there is a tool {tool.name!r} already")
         self._tools[tool.name] = tool
+        if tool.options.unavailable is None:
+            self.always[tool.name] = tool
         if tool.options.at_once is not None:
             self.at_once.add(tool.name)
         if tool.options.task == "required":
@@ -139,6 +131,7 @@ class Tools:
 
     def remove(self, name: str) -> bool:
         """Takes a tool out; whether there was one."""
+        self.always.pop(name, None)
         self.at_once.discard(name)
         self.tasks_only.discard(name)
         return self._tools.pop(name, None) is not None
@@ -185,51 +178,6 @@ class Tools:
             if reason is not None:
                 raise ToolError(reason)
         return tool
-
-
-def hosted_by(host: "Handler", handler: "Handler") -> "Handler":
-    """Has `host` handle the calls that may become tasks, or ask to, and `handler` all others, which take no longer
-    for it: those of plain tools, and of clients that have said nothing of tasks."""
-
-    def call(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
-        one, tools = context.call, running.features.tools
-        if "task" in (raw := one.raw or _NOTHING) or "extensions" in one.peer.capabilities:
-            is_hosted = tools.task_support(params.name) is not None or raw.get("task") is not None
-        else:
-            is_hosted = params.name in tools.tasks_only
-        return (host if is_hosted else handler)(running, context, params)
-
-    return call
-
-
-def says_nothing_of_tasks(running: "Running[Any]", call: Call, params: CallToolParams) -> bool:
-    """Whether the call of a tool has nothing to do with tasks, which can be told at a glance."""
-    has_said = "task" in (call.raw or _NOTHING) or "extensions" in call.peer.capabilities
-    return not has_said and params.name not in running.features.tools.tasks_only
-
-
-async def call_tool(running: "Running[Any]", context: Context[Any], params: CallToolParams) -> dict[str, Any]:
-    """`tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and what the tool's function raises."""
-    tool = running.features.tools.find(params.name, running.settings)
-    arguments = tool.function.bind(params.arguments, context)
-    if spans.tracer is None:
-        value = await tool.function.call(**arguments)
-    else:
-        with spans.span(f"execute_tool {tool.name}", {"gen_ai.tool.name": tool.name}):
-            value = await tool.function.call(**arguments)
-    return tool.result.to_wire(value, context.budget.result_bytes, context.call.view)
-
-
-def call_tool_at_once(
-    running: "Running[Any]", context: Context[Any], params: CallToolParams
-) -> dict[str, Any] | None:
-    """`tools/call` of a tool that has its value at once; None where it takes `call_tool`. Raises like that."""
-    tool = running.features.tools.find(params.name, running.settings)
-    at_once = tool.options.at_once
-    value = None if at_once is None else at_once(**tool.function.bind(params.arguments, context))
-    if value is None:
-        return None
-    return tool.result.to_wire(value, context.budget.result_bytes, context.call.view)
 
 
 def signed(

@@ -28,7 +28,7 @@ from ..protocol.session.events import Call
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
-from ..server.running import Running
+from ..server.run import Run
 from ..tracing.trace_context import current
 from .floods import Floods
 from .trace import redacted
@@ -163,7 +163,7 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
     """The extension that writes down what is done by the server of that name. It is around all others."""
 
     def around(method: Method, handler: Handler) -> Handler:
-        async def handled(running: Running[Any], context: Context[Any], params: Any) -> Any:
+        async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
             if audit.is_blocked:
                 raise InternalError("the audit log can't be written; no work is taken on until it can")
             return await _Call(audit, server, method, context).run(handler, running, params)
@@ -185,7 +185,7 @@ class _Call:
         self._context = context
         self._raw = context.call.raw or {}
 
-    async def run(self, handler: Handler, running: Running[Any], params: Any) -> Any:
+    async def run(self, handler: Handler, running: Run[Any], params: Any) -> Any:
         """What `handler` gives, once it is written down."""
         outer, note = _outer.get(), _Note([False])
         token = _outer.set(note)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
-from ..server.running import Running
+from ..server.run import Run
 
 __all__ = ["BUCKETS", "Figures", "Kind", "Labels", "Meter", "Metrics", "Series"]
 
@@ -73,7 +73,7 @@ class Metrics:
     """The counts of one server."""
 
     def __init__(self) -> None:
-        self._running: Running[Any] | None = None
+        self._running: Run[Any] | None = None
         self._methods: dict[str, Series] = {}
         self._tools: dict[str, Series] = {}
         self._listed: set[str] = set()
@@ -87,13 +87,13 @@ class Metrics:
             for _, series in sorted(all_series.items()):
                 yield series.labels, series
 
-    def count(self, running: Running[Any]) -> None:
+    def count(self, running: Run[Any]) -> None:
         """Counts what comes to `running` from now on, which may be the same server, opened again."""
         self._running = running
-        running.meter = self.meter
-        if running.replica is not None:
+        running.hooks.meter = self.meter
+        if running.replication.replica is not None:
             self.losses = self.losses or 0
-            running.replica.watch(self)
+            running.replication.replica.watch(self)
 
     def meter(self) -> "Meter":
         """What counts for one connection."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from ..server.running import Running
+from ..server.run import Run
 
 __all__ = ["CHECK_SECONDS", "Phase", "Readiness", "State", "health"]
 
@@ -50,7 +50,7 @@ class Readiness:
     """The readiness of one server, which is told by whoever runs it: `served`, `failed`, `stopped`."""
 
     def __init__(self) -> None:
-        self._running: Running[Any] | None = None
+        self._running: Run[Any] | None = None
         self._state = State(Phase.STARTING)
         self._said = self._state
         self._check: asyncio.Task[str | None] | None = None
@@ -61,7 +61,7 @@ class Readiness:
         """How far the server is, without a check."""
         return self._state.phase
 
-    def served(self, running: Running[Any]) -> None:
+    def served(self, running: Run[Any]) -> None:
         """The server takes requests from now on."""
         self._running = running
         self._settle(State(Phase.READY))
@@ -78,7 +78,7 @@ class Readiness:
         """How the server is now. Takes `CHECK_SECONDS` at most, and raises nothing."""
         if self._state.phase is not Phase.READY or self._running is None:
             return self._state
-        replica = self._running.replica
+        replica = self._running.replication.replica
         if replica is not None and replica.reason is not None:
             found = State(Phase.DEGRADED, replica.reason)
         elif self._running.server.ready is None:
@@ -134,7 +134,7 @@ class Readiness:
             return None
 
 
-def health(running: Running[Any], *, sessions: int, streams: int) -> dict[str, Any]:
+def health(running: Run[Any], *, sessions: int, streams: int) -> dict[str, Any]:
     """The body of a health check. `sessions` and `streams` are counts; nobody is named."""
     server, said = running.server.implementation, running.server.health
     return {

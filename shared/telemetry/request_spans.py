@@ -15,7 +15,7 @@ from ..protocol.session.events import Call
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
-from ..server.running import Running
+from ..server.run import Run
 from ..tracing.spans import Kind, Span, span
 from ..tracing.trace_context import current
 from .audit import arrival
@@ -33,7 +33,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
     fixed = {"mcp.server.name": server, **(transport if over_http else {"network.transport": "pipe"})}
 
     def around(method: Method, handler: Handler) -> Handler:
-        async def handled(running: Running[Any], context: Context[Any], params: Any) -> Any:
+        async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
             call = context.call
             name, said = _said_of(call, method.name, params)
             outer = current.get()
@@ -48,7 +48,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
     return extension
 
 
-async def _told(one: Span, handler: Handler, running: Running[Any], context: Context[Any], params: Any) -> Any:
+async def _told(one: Span, handler: Handler, running: Run[Any], context: Context[Any], params: Any) -> Any:
     """What `handler` gives, once the span has been told what became of it."""
     result = None
     try:
@@ -62,7 +62,7 @@ async def _told(one: Span, handler: Handler, running: Running[Any], context: Con
             one.fail("tool_error")
 
 
-def _tell(one: Span, error: BaseException, running: Running[Any], call: Call) -> None:
+def _tell(one: Span, error: BaseException, running: Run[Any], call: Call) -> None:
     told = running.server.told(error)
     match told:
         case InputRequired():

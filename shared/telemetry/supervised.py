@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 
 from ..concurrency import first_error
-from ..server.running import Running
+from ..server.run import Run
 from .logs import server_name
 
 __all__ = ["Supervised"]
@@ -42,11 +42,11 @@ class Supervised:
     """A server that is opened by `open`, again and again, from `start` to `close`."""
 
     def __init__(
-        self, name: str, open: Callable[[], AbstractAsyncContextManager[Running[Any]]], *, alone: bool = False
+        self, name: str, open: Callable[[], AbstractAsyncContextManager[Run[Any]]], *, alone: bool = False
     ) -> None:
         """Log lines name it, but where it is `alone` in its process."""
         self.name = name
-        self.running: Running[Any] | None = None
+        self.running: Run[Any] | None = None
         """The server while it is open."""
         self.reason = _STARTING
         """Why it is not open, in words without secrets that anybody may read; empty while it is."""
@@ -129,7 +129,7 @@ class Supervised:
             # asyncio would end the program for it, and with that all other servers.
             raise RuntimeError("the server wanted to end the program") from error
 
-    async def _serve(self, running: Running[Any]) -> None:
+    async def _serve(self, running: Run[Any]) -> None:
         """Until it is to leave, or what the server has opened fails."""
         log.info("started")
         self._opened = anyio.current_time()
@@ -166,7 +166,7 @@ class Supervised:
         else:
             log.error("the server failed", exc_info=error)
 
-    def _tell(self, running: Running[Any] | None, reason: str) -> None:
+    def _tell(self, running: Run[Any] | None, reason: str) -> None:
         self.running, self.reason = running, reason
         for heard in tuple(self._watching):
             heard()

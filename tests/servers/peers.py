@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from shared import Running, Server
+from shared import Run, Server
 from shared.extensions.narrowing import narrowing
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, read_options
@@ -62,7 +62,7 @@ class Peer:
 class InnerPeer(Peer):
     """A server in the process of the test."""
 
-    def __init__(self, client: inner.Peer, running: Running[Any]) -> None:
+    def __init__(self, client: inner.Peer, running: Run[Any]) -> None:
         self.client = client
         self.running = running
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from shared import Running, Server
+from shared import Run, Server
 from shared.contracts import Stores
 from tests.quiet import quiet
 from tests.servers.peers import settings_of
@@ -21,7 +21,7 @@ async def two(app: Server[Any], stores: Stores, *options: object) -> AsyncIterat
 
 
 @asynccontextmanager
-async def opened(app: Server[Any], stores: Stores, *options: object) -> AsyncIterator[list[Running[Any]]]:
+async def opened(app: Server[Any], stores: Stores, *options: object) -> AsyncIterator[list[Run[Any]]]:
     """Two replicas with these options."""
     settings = settings_of(app, *map(str, options))
     async with app.open(settings, stores=stores) as one, app.open(settings, stores=stores) as other:

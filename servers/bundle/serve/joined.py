@@ -9,6 +9,7 @@ from servers.gateway.joined.gateway import JoinedSettings, gateway
 from shared import Server
 from shared.auth.policy import Rules
 from shared.extensions.narrowing import narrowing
+from shared.server.declaration import Declaration
 from shared.server.dispatch.limits import CallLimits
 from shared.server.extension import Extension
 from shared.telemetry.supervised import Supervised
@@ -43,7 +44,7 @@ def kept_apart(rules: Sequence[Rules]) -> list[Extension[Any]]:
 
 
 def joined_server(
-    members: Sequence[Supervised], declared: Sequence[Server[Any]], prefix: Literal["auto", "always"]
+    members: Sequence[Supervised], declared: Sequence[Declaration[Any]], prefix: Literal["auto", "always"]
 ) -> Server[Any]:
     """The server that all `members` are together, which have these declarations: a call may cost what the most
     generous of them lets it cost."""

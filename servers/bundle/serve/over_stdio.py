@@ -19,7 +19,7 @@ from shared.program.messages import exit_with_error
 from shared.program.observation import open_telemetry
 from shared.program.process import Options, leave_behind, run_to_the_end, set_up_process, tell_in_terminal
 from shared.program.run import count, is_ready, open_audit, open_trace, recording, run_stdio, tracing
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.server.server import Server
 from shared.telemetry.supervised import Supervised
 
@@ -43,7 +43,7 @@ class Joined:
         self.drain_seconds = max(app.limits.drain_seconds for app in apps)
         self.options = options
 
-    def _open(self, one: Chosen) -> AbstractAsyncContextManager[Running[Any]]:
+    def _open(self, one: Chosen) -> AbstractAsyncContextManager[Run[Any]]:
         extensions = [*one.extensions(self.options), *recording(self.audit, one.name)]
         extensions += tracing(self.telemetry, one.name, over_http=False)
         return one.app.open(one.settings, extensions=extensions)
@@ -74,8 +74,8 @@ class Joined:
         async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
             stack.callback(tasks.cancel_scope.cancel)
             await stack.enter_async_context(self._members())
-            running: Running[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
-            running.trace = trace
+            running: Run[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
+            running.hooks.trace = trace
             count(self.telemetry, running, JOINED)
             if await is_ready(partial(settled, self.members)):
                 await run_stdio(running, self.options, tasks)

@@ -4,7 +4,7 @@ from typing import Any
 
 from anyio import to_thread
 
-from shared import Context, ResourceNotFound, Running
+from shared import Context, ResourceNotFound, Run
 from shared.protocol.methods import Method
 from shared.server.extension import Extension
 from shared.server.features import Handler
@@ -46,7 +46,7 @@ def _report_gone_around(method: Method, handler: Handler) -> Handler:
     if method.name not in _USES:
         return handler
 
-    async def handle(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         try:
             return await handler(running, context, params)
         except (FilesError, ResourceNotFound):

@@ -16,7 +16,7 @@ from shared import (
     InvalidParams,
     Resource,
     ResourceNotFound,
-    Running,
+    Run,
     TextResourceContents,
 )
 from shared.program.files.entries import Place
@@ -184,14 +184,14 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
     return key
 
 
-async def unsubscribe(running: Running[Files], key: str) -> None:
+async def unsubscribe(running: Run[Files], key: str) -> None:
     """Ends the watch under a key."""
     files: Files = running.state
     files.watcher.unwatch(key)
     files.globs.unwatch(key)
 
 
-async def watch_list(running: Running[Files]) -> None:
+async def watch_list(running: Run[Files]) -> None:
     """Watches the list of resources."""
     files: Files = running.state
     await files.watcher.watch_listing("listing", partial(_tell_list, running.changes), files.beneath)

@@ -30,7 +30,8 @@ from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
 from shared.server.extension import Extension
 from shared.server.features import Handler
-from shared.server.running import Opening, Running
+from shared.server.run import Run
+from shared.server.running import Opening
 from shared.server.server import Server
 from shared.version import __version__
 
@@ -183,19 +184,19 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
     return server
 
 
-async def _forward(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+async def _forward(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
     name, state = context.call.method.name, cast("Bridge", context.state)
     if name.startswith("tasks/"):
         raise MethodNotFound(f"method not found: {name[:100]}")
     return await state.call(context, params)
 
 
-async def _task_support(running: Running[Any], context: Context[Any], name: str) -> ToolTasks:
+async def _task_support(running: Run[Any], context: Context[Any], name: str) -> ToolTasks:
     state: Bridge = running.state
     return "handler decides" if state.has_tasks else None
 
 
-async def _set_level(running: Running[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
+async def _set_level(running: Run[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
     state: Bridge = context.state
     async with state.answering(context):
         await state.apart.set_level(context, state.session(context), params.level)
@@ -208,11 +209,11 @@ async def _subscribe(context: Context[Any], uri: str) -> str:
         return await state.apart.subscriptions.begin(context, uri, state.session(context))
 
 
-async def _unsubscribe(running: Running[Bridge], key: str) -> None:
+async def _unsubscribe(running: Run[Bridge], key: str) -> None:
     await running.state.apart.subscriptions.end(key)
 
 
-async def _ready(running: Running[Bridge]) -> str | None:
+async def _ready(running: Run[Bridge]) -> str | None:
     base = running.state.base
     return None if base.up else f"not available: {base.reason}"
 
@@ -220,7 +221,7 @@ async def _ready(running: Running[Bridge]) -> str | None:
 def _around(method: Method, handler: Handler) -> Handler:
     if method.name == "subscriptions/listen":
 
-        async def handle(running: Running[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
+        async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             state: Bridge = context.state
             uris = dict.fromkeys(params.notifications.resource_subscriptions)
             if not 1 < len(uris) <= running.limits.subscriptions:

@@ -5,7 +5,7 @@ from typing import Any
 
 from shared.protocol.identity import LOG_LEVELS, Identity, Span
 from shared.protocol.types.client import LogLevel
-from shared.server.server import MAX_INSTRUCTIONS
+from shared.server.declaration import MAX_INSTRUCTIONS
 
 from .part import Part
 

@@ -11,7 +11,7 @@ from shared.protocol.methods import OTHERWISE, PROTOCOLS_OWN, Method
 from shared.protocol.types.base import first_fault
 from shared.protocol.types.tools import ListParams
 from shared.server.dispatch.context import Context
-from shared.server.running import Running
+from shared.server.run import Run
 
 from .directory import Directory
 from .list_cache import PROMPTS, TOOLS
@@ -44,7 +44,7 @@ class Foreign:
         self._owners = owners
         self._tools_of = tools_of
 
-    async def handle(self, running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def handle(self, running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         """A list goes on from server to server; what names a resource, a prompt or a tool goes to the owner of that,
         and anything else to the first server that has the method.
 

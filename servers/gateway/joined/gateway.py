@@ -28,7 +28,8 @@ from shared.server.completion import completion
 from shared.server.dispatch.context import Context
 from shared.server.extension import Extension
 from shared.server.features import Handler
-from shared.server.running import Opening, Running
+from shared.server.run import Run
+from shared.server.running import Opening
 from shared.server.server import Server
 from shared.version import __version__
 
@@ -97,20 +98,20 @@ def _handing_on() -> Extension[Joined]:
 
 
 def _listing(kind: Kind) -> Handler:
-    async def list_all(running: Running[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
+    async def list_all(running: Run[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
         directory = context.state.tools_of(context) if kind is TOOLS else context.state.directory
         return await directory.page(kind, context, params.cursor)
 
     return list_all
 
 
-async def _list_resources(running: Running[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
+async def _list_resources(running: Run[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
     await running.changes.want_resources()
     name, size, signer = context.call.method.name, running.page_size, running.signer
     return await context.state.resources.page(context, name, params.cursor, size=size, signer=signer)
 
 
-async def _call_tool(running: Running[Any], context: Context[Joined], params: CallToolParams) -> dict[str, Any]:
+async def _call_tool(running: Run[Any], context: Context[Joined], params: CallToolParams) -> dict[str, Any]:
     directory = context.state.tools_of(context)
     place = directory.known(TOOLS, params.name, context)
     if place is not None:
@@ -126,7 +127,7 @@ async def _call_tool(running: Running[Any], context: Context[Joined], params: Ca
     return await _at(found, context, params)
 
 
-async def _task_support(running: Running[Any], context: Context[Joined], name: str) -> ToolTasks:
+async def _task_support(running: Run[Any], context: Context[Joined], name: str) -> ToolTasks:
     directory = context.state.tools_of(context)
     if not any(part.has_tasks for part in context.state.parts):
         return None
@@ -134,7 +135,7 @@ async def _task_support(running: Running[Any], context: Context[Joined], name: s
     return None if place is None else await place.part.task_support(context, place.own, place.task)
 
 
-async def _get_prompt(running: Running[Any], context: Context[Joined], params: GetPromptParams) -> dict[str, Any]:
+async def _get_prompt(running: Run[Any], context: Context[Joined], params: GetPromptParams) -> dict[str, Any]:
     return await _at(await _prompt(context, params.name), context, params)
 
 
@@ -152,9 +153,7 @@ async def _at(place: Place, context: Context[Joined], params: Any) -> dict[str, 
     return await place.part.hand_on(context, context.call.method, params)
 
 
-async def _read_resource(
-    running: Running[Any], context: Context[Joined], params: ReadResourceParams
-) -> dict[str, Any]:
+async def _read_resource(running: Run[Any], context: Context[Joined], params: ReadResourceParams) -> dict[str, Any]:
     async def read(part: Part) -> dict[str, Any]:
         return await part.hand_on(context, context.call.method, params)
 
@@ -166,7 +165,7 @@ async def _read_resource(
     return with_uri(result, own, params.uri)
 
 
-async def _complete(running: Running[Any], context: Context[Joined], params: CompleteParams) -> dict[str, Any]:
+async def _complete(running: Run[Any], context: Context[Joined], params: CompleteParams) -> dict[str, Any]:
     part: Part | None
     if isinstance(params.ref, PromptReference):
         place = await _prompt(context, params.ref.name)
@@ -180,7 +179,7 @@ async def _complete(running: Running[Any], context: Context[Joined], params: Com
     return completion([], 0) if row is None else await part.ask(context, row, params)
 
 
-async def _set_level(running: Running[Any], context: Context[Joined], params: SetLevelParams) -> dict[str, Any]:
+async def _set_level(running: Run[Any], context: Context[Joined], params: SetLevelParams) -> dict[str, Any]:
     session = context.link.session
     session.set_log_level(params.level)
     for message in running.conditions.standing.values():
@@ -198,7 +197,7 @@ async def _set_level(running: Running[Any], context: Context[Joined], params: Se
     return {}
 
 
-async def _handle_other(running: Running[Any], context: Context[Joined], params: Any) -> dict[str, Any]:
+async def _handle_other(running: Run[Any], context: Context[Joined], params: Any) -> dict[str, Any]:
     return await context.state.foreign.handle(running, context, params)
 
 
@@ -206,9 +205,9 @@ async def _subscribe(context: Context[Joined], uri: str) -> str:
     return await context.state.subscriptions.begin(context, uri)
 
 
-async def _unsubscribe(running: Running[Joined], key: str) -> None:
+async def _unsubscribe(running: Run[Joined], key: str) -> None:
     await running.state.subscriptions.end(key)
 
 
-async def _want(running: Running[Joined]) -> None:
+async def _want(running: Run[Joined]) -> None:
     await running.state.want_resources()

@@ -14,7 +14,8 @@ from shared.protocol.session.subscriptions import LISTS
 from shared.protocol.types.resources import Resource
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
-from shared.server.running import Opening, Running
+from shared.server.run import Run
+from shared.server.running import Opening
 
 from .description import capabilities_of, instructions_of, log_level_of, spans_of
 from .directory import Directory, Prefix
@@ -101,7 +102,7 @@ class Joined:
     def greet(self, link: Connection) -> None:
         """A client has shaken hands with all of them."""
         for part in self.parts:
-            for greet in part.running.greeters if part.running is not None else ():
+            for greet in part.running.hooks.greeters if part.running is not None else ():
                 greet(link)
 
     def announce(self, message: LogMessage) -> None:
@@ -143,7 +144,7 @@ class _Presence:
 
     def __init__(self, joined: Joined, part: Part) -> None:
         self._joined, self._part = joined, part
-        self._running: Running[Any] | None = None
+        self._running: Run[Any] | None = None
 
     def look(self) -> None:
         """It may be open by now, or not any more."""
@@ -171,7 +172,7 @@ class _Presence:
         self._joined.announce(message)
 
 
-async def _want(running: Running[Any]) -> None:
+async def _want(running: Run[Any]) -> None:
     await running.changes.want_resources()
 
 

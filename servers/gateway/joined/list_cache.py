@@ -24,7 +24,7 @@ from shared.protocol.types.prompts import Prompt
 from shared.protocol.types.resources import ResourceTemplate
 from shared.protocol.types.tools import ListParams, Tool
 from shared.server.dispatch.context import Context
-from shared.server.dispatch.handlers import FRESH_MS
+from shared.server.dispatch.listings import FRESH_MS
 
 from .part import Part
 

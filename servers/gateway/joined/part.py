@@ -22,7 +22,7 @@ from shared.protocol.types.tasks import TASKS
 from shared.protocol.types.tools import TaskSupport
 from shared.server.dispatch.context import Context
 from shared.server.features import Handler
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.telemetry.logs import server_name
 
 _OF = "shared.gateway/of"
@@ -37,7 +37,7 @@ class Member(Protocol):
         """What tells it from the others: up to 32 letters, digits and hyphens."""
 
     @property
-    def running(self) -> Running[Any] | None:
+    def running(self) -> Run[Any] | None:
         """It, while it is open."""
 
     @property
@@ -59,7 +59,7 @@ class Part:
         self._principals = principals
 
     @property
-    def running(self) -> Running[Any] | None:
+    def running(self) -> Run[Any] | None:
         """The server, while it is open."""
         running = self.member.running
         return None if running is None else running.for_name(self._principals)
@@ -125,11 +125,11 @@ class Part:
         as `hand_on` does."""
         return await self.hand_on(replace(context, call=context.call.inner(row, params)), row, params)
 
-    async def hold(self, context: Context[Any], uri: str) -> tuple[Running[Any], str]:
+    async def hold(self, context: Context[Any], uri: str) -> tuple[Run[Any], str]:
         """Begins a subscription for the call of `context`; of which run it is, and its key. Raises as `hand_on` does,
         ResourceNotFound where it may not be subscribed to, InvalidParams where there are too many."""
 
-        async def begin(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+        async def begin(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
             return {"key": await running.changes.hold(context, uri)}
 
         params: Params
@@ -145,7 +145,7 @@ class Part:
         return running, (await self._work(running, handler, context, row, params))["key"]
 
     async def _work(
-        self, running: Running[Any], handler: Handler, context: Context[Any], row: Method, params: Any
+        self, running: Run[Any], handler: Handler, context: Context[Any], row: Method, params: Any
     ) -> dict[str, Any]:
         call = context.call
         if call.round.carried is not None:
@@ -169,7 +169,7 @@ class Part:
         return Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
 
 
-def _handed(running: Running[Any], context: Context[Any]) -> Context[Any]:
+def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
     """`context` as the call sees it at `running`: with the time that it has anyway, where it may become a task."""
     call, budget = context.call, running.budget
     if call.task is not None:
@@ -183,7 +183,7 @@ class _Explained:
 
     __slots__ = ("_before", "_call", "_name", "_running")
 
-    def __init__(self, running: Running[Any], name: str, call: Call) -> None:
+    def __init__(self, running: Run[Any], name: str, call: Call) -> None:
         self._running, self._name, self._call = running, name, call
 
     def __enter__(self) -> None:
@@ -206,7 +206,7 @@ class _Explained:
 
 def absent(parts: Iterable[Part]) -> str:
     """Which of them are not there, to be said behind an error that this may be the reason of; empty where all are."""
-    names = [part.name for part in parts if part.running is None or not part.running.is_there()]
+    names = [part.name for part in parts if part.running is None or not part.running.hooks.is_there()]
     return f"; not available at this time: {', '.join(names)}" if names else ""
 
 

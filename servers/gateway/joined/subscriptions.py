@@ -11,7 +11,7 @@ from typing import Any
 
 from shared.errors import InputRequired, McpError
 from shared.server.dispatch.context import Context
-from shared.server.running import Running
+from shared.server.run import Run
 
 from .owners import Owners
 from .part import Part
@@ -24,7 +24,7 @@ class _Held:
     """A subscription at its owner: the run of it that has it, under which key, and how it was made."""
 
     part: Part
-    running: Running[Any]
+    running: Run[Any]
     key: str
     uri: str
     context: Context[Any]
@@ -46,7 +46,7 @@ class Subscriptions:
     async def begin(self, context: Context[Any], uri: str) -> str:
         """Begins a subscription for the call of `context`; our key. Raises as `Owners.first` does."""
 
-        async def hold(part: Part) -> tuple[Part, Running[Any], str]:
+        async def hold(part: Part) -> tuple[Part, Run[Any], str]:
             return part, *await part.hold(context, uri)
 
         part, running, key = await self._owners.first(context, uri, hold)
@@ -96,7 +96,7 @@ class Subscriptions:
                     await _release(held.part, running, key)
             self._tell(ours, None)
 
-    def _move(self, ours: str, held: _Held, running: Running[Any], key: str) -> None:
+    def _move(self, ours: str, held: _Held, running: Run[Any], key: str) -> None:
         self._leave(ours, held)
         held.running, held.key = running, key
         self._enter(ours, held)
@@ -112,7 +112,7 @@ class Subscriptions:
             del self._ours[held.part, held.key]
 
 
-async def _release(part: Part, running: Running[Any], key: str) -> None:
+async def _release(part: Part, running: Run[Any], key: str) -> None:
     """Ends a subscription at its owner, unless that has closed since."""
     if part.running is running:
         await running.changes.release([key])

@@ -19,7 +19,7 @@ from shared.server.dispatch.context import Context
 from shared.server.extension import Extension
 from shared.server.features import Handler
 from shared.server.results import within_bytes, without_view
-from shared.server.running import Running
+from shared.server.run import Run
 
 from .guard import Guard, Listing, Tools
 from .names import Rules
@@ -75,7 +75,7 @@ class _Run:
             handler = _limited(handler, method, self._rules.seconds, self._rules.result_bytes)
         return handler
 
-    async def _list(self, running: Running[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+    async def _list(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         if self._guard is not None:
             await self._guard.begin(running, context.link, self._listing(running, context))
         result = await self._page(running, context, params)
@@ -86,7 +86,7 @@ class _Run:
             result = await self._page(running, context, params.model_copy(update={"cursor": cursor}))
         return result
 
-    async def _page(self, running: Running[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
+    async def _page(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         version = 0 if self._guard is None else self._guard.version
         result = await self.handlers[_LIST](running, context, params)
         tools = _tools_of(result)
@@ -99,7 +99,7 @@ class _Run:
             tools = self._guard.passed(tools, version)
         return {**result, "tools": [tool for tool in map(self._rules.applied, tools) if tool is not None]}
 
-    async def _call(self, running: Running[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
+    async def _call(self, running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
         name = self._rules.meant(params.name)
         if name is None:
             raise UnknownTool(f"unknown tool: {params.name[:100]}")
@@ -113,7 +113,7 @@ class _Run:
         )
         return result
 
-    def _listing(self, running: Running[Any], context: Context[Any]) -> Listing:
+    def _listing(self, running: Run[Any], context: Context[Any]) -> Listing:
         """Lists all tools in the session that the call of `context` has."""
 
         async def list_all() -> Tools:
@@ -143,7 +143,7 @@ def _limited(handler: Handler, method: Method, seconds: float | None, most: int 
     """`handler` in the limits of time and size."""
     refused: Callable[[ToolError], McpError] = _as_error if method.name != _CALL else lambda error: error
 
-    async def handle(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         with nullcontext() if seconds is None else context.link.calls.within(context.call, seconds):
             result: dict[str, Any] = await handler(running, context, params)
         if most is None:

@@ -16,7 +16,7 @@ from shared.errors import ToolError, UnknownTool
 from shared.protocol.identity import LogMessage
 from shared.protocol.session.events import Change
 from shared.server.dispatch.connection import Connection
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.text import join_lines
 
 from .names import Rules
@@ -47,7 +47,7 @@ class Guard:
         self._name = name
         self._rules = rules
         self._pins = pins
-        self._running: Running[Any] | None = None
+        self._running: Run[Any] | None = None
         self._fitting: set[str] = set()
         self._withheld: dict[str, str] = {}
         """By the name of a tool its digest, which is not the pinned one."""
@@ -67,7 +67,7 @@ class Guard:
     def announce(self, message: LogMessage) -> None:
         """Concerns no tool."""
 
-    async def begin(self, running: Running[Any], link: Connection, listing: Listing) -> None:
+    async def begin(self, running: Run[Any], link: Connection, listing: Listing) -> None:
         """Has all tools pinned when they are first seen, and takes in what was accepted since. `link` is the
         connection of the call. Raises what `listing` does."""
         if self._running is None:

@@ -15,7 +15,7 @@ from shared import (
     InvalidParams,
     Resource,
     ResourceNotFound,
-    Running,
+    Run,
     TextResourceContents,
 )
 from shared.protocol.uri_template import UriTemplate
@@ -132,7 +132,7 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
     raise ResourceNotFound(uri)
 
 
-async def unsubscribe(running: Running[Opened], key: str) -> None:
+async def unsubscribe(running: Run[Opened], key: str) -> None:
     """Forgets a key that nobody subscribes to any more."""
     running.state.subscribed.pop(key, None)
 

@@ -20,7 +20,7 @@ from ...protocol.versions import V2026_07_28
 from ...server.dispatch.context import Context
 from ...server.extension import Extension
 from ...server.features import Handler
-from ...server.running import Running
+from ...server.run import Run
 
 __all__ = ["DIALECTS", "ask", "read_params"]
 
@@ -34,7 +34,7 @@ _METHODS: Mapping[str, Sequence[str]] = {
 
 
 def _handler(document: str, method: str) -> Handler:
-    async def handle(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+    async def handle(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
         handlers: Mapping[str, Handler] = import_module(f".document_{document}", __name__).HANDLERS
         return await handlers[method](running, context, params)
 
@@ -58,7 +58,7 @@ DIALECTS = Extension[Any](
 _ROWS = {row.name: row for row in REQUESTS}
 
 
-async def ask(running: Running[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
+async def ask(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
     """The result of the protocol's `method` with `params`, for which the call of a dialect stands: whatever is around
     it, rules and records among that, has the call as it is then. Raises what handles it raises."""
     with context.call.standing_for(_ROWS[method], params):

@@ -23,7 +23,7 @@ from ...protocol.wire.jsonrpc import texts_of
 from ...server.dispatch.context import Context
 from ...server.features import Handler
 from ...server.resources import RegisteredResource
-from ...server.running import Running
+from ...server.run import Run
 from . import ask, read_params
 
 __all__ = ["HANDLERS", "execute_tool", "list_resources", "list_tools", "read_resource"]
@@ -43,14 +43,14 @@ class _ReadParams(Params):
     query: dict[str, Any] = Field(default_factory=dict)
 
 
-async def list_tools(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+async def list_tools(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/listTools`: all tools on offer, as one array."""
     server = running.server.implementation.name
     listed = running.features.tools.listed(running.settings)
     return {"value": [{"toolId": f"{server}/{one['name']}", **one} for one in listed]}
 
 
-async def list_resources(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+async def list_resources(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/listResources`: all resources, as many as one call may list, and all templates, as one array."""
     await running.changes.want_resources()
     resources = running.features.resources
@@ -60,7 +60,7 @@ async def list_resources(running: Running[Any], context: Context[Any], params: P
     return {"value": [*fixed, *templates]}
 
 
-async def execute_tool(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+async def execute_tool(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/tool/execute`. Raises InvalidParams, ToolError, and what the tool raises."""
     given = read_params(context, _ExecuteParams)
     named = CallToolParams(name=_tool_name(running, given.tool_id), arguments=given.inputs)
@@ -75,7 +75,7 @@ async def execute_tool(running: Running[Any], context: Context[Any], params: Par
     return {"value": data if len(texts) == len(content) else {"content": content, "structuredContent": data}}
 
 
-async def read_resource(running: Running[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
     given = read_params(context, _ReadParams)
     wanted = ReadResourceParams(uri=_uri(running, given))
@@ -92,7 +92,7 @@ HANDLERS: Mapping[str, Handler] = {
 }
 
 
-def _tool_name(running: Running[Any], tool_id: str) -> str:
+def _tool_name(running: Run[Any], tool_id: str) -> str:
     """The name of the tool that is meant, or of none. Raises InvalidParams where it is another server's."""
     server, _, name = tool_id.rpartition("/")
     own = running.server.implementation.name
@@ -114,7 +114,7 @@ def _described(resource: RegisteredResource) -> dict[str, Any]:
     return {"resourceId": resource.uri, **resource.entry.to_wire(), "querySchema": resource.function.schema}
 
 
-def _uri(running: Running[Any], given: _ReadParams) -> str:
+def _uri(running: Run[Any], given: _ReadParams) -> str:
     """The URI that is meant. Raises InvalidParams where a variable of the template is missing."""
     values = texts_of(given.query)
     template = running.features.resources.template(given.resource_id)

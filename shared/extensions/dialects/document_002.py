@@ -16,7 +16,7 @@ from ...protocol.types.prompts import Prompt, PromptArgument
 from ...protocol.types.resources import ReadResourceParams
 from ...server.dispatch.context import Context
 from ...server.features import Handler
-from ...server.running import Running
+from ...server.run import Run
 from . import ask, read_params
 
 __all__ = ["HANDLERS", "initialize", "read_resource"]
@@ -30,7 +30,7 @@ class _InitializeParams(Params):
     version: str
 
 
-async def initialize(running: Running[Any], context: Context[Any], params: Params) -> _Object:
+async def initialize(running: Run[Any], context: Context[Any], params: Params) -> _Object:
     """`initialize`: what the server is, and all that a client may call."""
     version = read_params(context, _InitializeParams).version
     identity, features = running.identity, running.features
@@ -49,7 +49,7 @@ async def initialize(running: Running[Any], context: Context[Any], params: Param
     return {"value": {**told, **instructions}}
 
 
-async def read_resource(running: Running[Any], context: Context[Any], params: Params) -> _Object:
+async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> _Object:
     """`read_resource`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
     wanted = read_params(context, ReadResourceParams)
     result = await ask(running, context, "resources/read", wanted)
@@ -68,7 +68,7 @@ def _last_modified(contents: Sequence[_Object], declared: Annotations | None) ->
     return declared.last_modified if newest is None and declared is not None else newest
 
 
-async def _prompts(running: Running[Any], context: Context[Any]) -> list[_Object]:
+async def _prompts(running: Run[Any], context: Context[Any]) -> list[_Object]:
     prompts = running.features.prompts
     declared = [{**_named(one.listed), "arguments": one.function.schema} for one in prompts.all()]
     if prompts.source is None:

@@ -23,7 +23,7 @@ from ...protocol.versions import V2025_11_25
 from ...server.dispatch.context import Context
 from ...server.extension import Capability
 from ...server.features import Handler
-from ...server.running import Running
+from ...server.run import Run
 from . import states
 from .experimental_questions import Asking, related
 from .hosted import Report
@@ -121,7 +121,7 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
         raise InvalidParams(f"task: {first_fault(error)}") from None
 
 
-def declares(has_tasks: Callable[[Running[Any]], bool]) -> Sequence[Capability]:
+def declares(has_tasks: Callable[[Run[Any]], bool]) -> Sequence[Capability]:
     """The capabilities; tasks are listed for those only who can be told from others."""
     can: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
     return (
@@ -133,12 +133,12 @@ def declares(has_tasks: Callable[[Running[Any]], bool]) -> Sequence[Capability]:
 # Requests about tasks
 
 
-async def _get(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/get`."""
     return _fields(await tasks_of(running).find(params.task_id, _NAME, context.peer))
 
 
-async def _result(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _result(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/result`: waits for the end of the task, and puts its questions to the client."""
     tasks = tasks_of(running)
     task = await tasks.find(params.task_id, _NAME, context.peer)
@@ -167,7 +167,7 @@ def _outcome(task: TaskRecord) -> dict[str, Any]:
     return {**result, "_meta": related(task.id, result.get("_meta"))}
 
 
-async def _list(running: Running[Any], context: Context[Any], params: ListTasksParams) -> dict[str, Any]:
+async def _list(running: Run[Any], context: Context[Any], params: ListTasksParams) -> dict[str, Any]:
     """`tasks/list`."""
     principal = context.peer.principal
     if principal is None:
@@ -180,7 +180,7 @@ async def _list(running: Running[Any], context: Context[Any], params: ListTasksP
     return {"tasks": [_fields(task) for task in shown], **more}
 
 
-async def _cancel(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/cancel`. Raises InvalidParams where the task is over."""
 
     def cancelled(task: TaskRecord, now: float) -> TaskRecord:

@@ -21,8 +21,8 @@ from ...protocol.versions import V2026_07_28
 from ...server.dispatch.context import Context
 from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
-from ...server.running import Running
-from ...server.tools import hosted_by, says_nothing_of_tasks
+from ...server.handlers.dispatch import hosted_by, says_nothing_of_tasks
+from ...server.run import Run
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, tasks_of
@@ -125,13 +125,13 @@ def tasks_declared() -> dict[str, Any]:
     return {"tasks": can, "extensions": {TASKS: {}}}
 
 
-def _capability(running: Running[Any]) -> dict[str, Any] | None:
+def _capability(running: Run[Any]) -> dict[str, Any] | None:
     listed = running.features.tools.on_offer(running.settings)
     return {} if any(tool.options.task in ("optional", "required") for tool in listed) else None
 
 
 async def _host(
-    running: Running[Any],
+    running: Run[Any],
     context: Context[Any],
     params: CallToolParams,
     *,
@@ -189,12 +189,12 @@ def _has_extension(peer: Peer) -> bool:
 # Requests about tasks
 
 
-async def _get(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/get`."""
     return detailed(await _find(running, context, params.task_id))
 
 
-async def _update(running: Running[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
+async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
     """`tasks/update`: answers to questions, of which some may be meant for none that is open."""
     await _find(running, context, params.task_id)
     answers = {key: {"result": answer} for key, answer in params.input_responses.items()}
@@ -202,14 +202,14 @@ async def _update(running: Running[Any], context: Context[Any], params: UpdateTa
     return {}
 
 
-async def _cancel(running: Running[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/cancel`: of a task that is over it changes nothing."""
     await _find(running, context, params.task_id)
     await tasks_of(running).change(params.task_id, states.cancelled)
     return {}
 
 
-async def _find(running: Running[Any], context: Context[Any], id: str) -> TaskRecord:
+async def _find(running: Run[Any], context: Context[Any], id: str) -> TaskRecord:
     _require_extension(context.peer)
     return await tasks_of(running).find(id, _NAME, context.peer)
 
@@ -220,7 +220,7 @@ def _require_extension(peer: Peer) -> None:
 
 
 async def _listens(
-    running: Running[Any], context: Context[Any], wanted: SubscriptionFilter
+    running: Run[Any], context: Context[Any], wanted: SubscriptionFilter
 ) -> tuple[Mapping[str, object], Follow] | None:
     """Tells a listen stream of the tasks that it names, from how they are now."""
     if not wanted.task_ids or not running.identity.has(_PATH):

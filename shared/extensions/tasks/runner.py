@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from ...auth.policy import grants
 from ...concurrency import Crew
@@ -23,16 +23,14 @@ from ...protocol.identity import Peer
 from ...protocol.types.tasks import TASKS
 from ...protocol.types.tools import TaskSupport
 from ...server.dispatch.context import Context
-from ...server.running import Running
+from ...server.run import Run
 from ...stores.memory_tasks import MemoryTasks
 from .states import is_over
-
-if TYPE_CHECKING:
-    from .hosted import HostedCall
 
 __all__ = [
     "POLL_MS",
     "STOPPED",
+    "AtWork",
     "Support",
     "Tasks",
     "ToolTasks",
@@ -55,7 +53,7 @@ LAST_WORDS_SECONDS = 5.0
 ToolTasks = TaskSupport | Literal["handler decides"] | None
 """Whether calls of a tool may run as tasks. Where its handler decides, that one says so in time, by
 `CallTask.detach`."""
-Support = Callable[[Running[Any], Context[Any], str], Awaitable[ToolTasks]]
+Support = Callable[[Run[Any], Context[Any], str], Awaitable[ToolTasks]]
 """Tells this of the tool of that name, for the client of a call."""
 
 
@@ -75,24 +73,34 @@ def may_see(task: TaskRecord, peer: Peer) -> bool:
     return scopes is None or grants(scopes, task.scopes)
 
 
-def tasks_of(running: Running[Any]) -> "Tasks":
+def tasks_of(running: Run[Any]) -> "Tasks":
     """The tasks of a server that has the extension."""
     tasks: Tasks = running.opened[TASKS]
     return tasks
 
 
+class AtWork(Protocol):
+    """What works on a task in this process: a `HostedCall`, which knows `Tasks` and so is not named here."""
+
+    def give_up(self) -> None:
+        """Nothing more becomes of the task: what still works on it ends."""
+
+    async def fail(self, reason: str) -> None:
+        """Gives the call up, and says why; one that has come to its end keeps that."""
+
+
 class Tasks:
     """The tasks of one run of a server."""
 
-    def __init__(self, running: Running[Any], store: TaskStore, support: Support | None = None) -> None:
+    def __init__(self, running: Run[Any], store: TaskStore, support: Support | None = None) -> None:
         self.running = running
         self.store = store
         self.support = support
         """Tells which tools may run as tasks; None where these are those of the server that were declared so."""
-        self.limits = running.task_limits
+        self.limits = running.server.task_limits
         self.crew = Crew(_failed)
         """What has to wait for the store, on behalf of what must not wait."""
-        self.at_work: dict[str, HostedCall] = {}
+        self.at_work: dict[str, AtWork] = {}
         """By id the calls of this process that are tasks, and not over."""
         self.is_stopping = False
 
@@ -165,16 +173,17 @@ class Tasks:
 
 
 @asynccontextmanager
-async def living(running: Running[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
+async def living(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
     """The tasks of `running`, in the stores that it shares with others, or in memory of its own. `support` says which
     tools may run as tasks, where these are not those of the server itself."""
-    own = MemoryTasks(running.task_limits) if running.replica is None else None
-    store = own if running.replica is None else running.replica.tasks(running.task_limits)
+    replica = running.replication.replica
+    own = MemoryTasks(running.server.task_limits) if replica is None else None
+    store = own if replica is None else replica.tasks(running.server.task_limits)
     assert store is not None
     tasks = Tasks(running, store, support)
-    running.stoppers.append(tasks.stop)
-    if running.replica is not None:
-        running.replica.watch(tasks)
+    running.hooks.stoppers.append(tasks.stop)
+    if replica is not None:
+        replica.watch(tasks)
     try:
         yield tasks
     finally:

@@ -11,25 +11,23 @@ import asyncio
 import math
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from anyio import CancelScope
 
 from ...concurrency import ExpiryQueue, Signal
-from ...errors import CallTimeout, InputRequired, InternalError
+from ...errors import CallTimeout, InputRequired, InternalError, McpError
 from ...protocol.session.events import Call, Outcome
+from ...protocol.session.server import ServerSession
 from ...tracing.trace_context import TRACEPARENT, follow
-from .context import Context
+from .hooks import Hooks
+from .limits import CallLimits, Limits
 
-if TYPE_CHECKING:
-    from ..running import Running
-    from .connection import Connection
-
-__all__ = ["Calls", "Outlet"]
+__all__ = ["Calls", "Link", "Outlet", "Work"]
 
 
 class Outlet(Protocol):
@@ -37,6 +35,47 @@ class Outlet(Protocol):
 
     def finish(self, call: Call, outcome: Outcome) -> None:
         """Takes what came of `call`; of a call that was cancelled nothing comes. Never waits or raises."""
+
+
+class Link(Protocol):
+    """What calls come on: a `Connection`, which knows its calls and so is not named here."""
+
+    session: ServerSession
+    client: str
+    running: int
+    streams: int
+    queue: deque[Call] | None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the peer is too slow to take what waits for it."""
+
+    async def room(self) -> None:
+        """Waits until the peer has taken enough of it."""
+
+    async def move(self) -> None:
+        """Waits until a call has ended, or something was sent."""
+
+    def ended(self, call: Call) -> None:
+        """Gives the place of `call` to the next that waits for one."""
+
+
+class Work(Protocol):
+    """The work on a call: who answers it, in a context of its own. Both stand above calls, and are not named here."""
+
+    @property
+    def tools_at_once(self) -> Collection[str]:
+        """The names of the tools that may have their value at once."""
+
+    @property
+    def answer_at_once(self) -> Callable[[Any, Call], dict[str, Any] | None]:
+        """Answers the call of a tool, on its link; None where it takes `answer`. Raises like a handler."""
+
+    def answer(self, link: Any, call: Call) -> Awaitable[Any]:
+        """Answers `call`. Raises what the handler raises."""
+
+    def translate(self, error: BaseException) -> McpError | InputRequired:
+        """What the client is told of `error`. Raises what no handler may raise."""
 
 
 @dataclass(slots=True)
@@ -50,13 +89,17 @@ class _Pause:
 
 
 class Calls:
-    """The calls of one running server. It is for one event loop, and ends by `close`."""
+    """The calls of one run. It is for one event loop, and ends by `close`."""
 
-    def __init__(self, running: "Running[Any]") -> None:
-        self._running = running
+    def __init__(self, limits: Limits, budget: CallLimits, hooks: Hooks, work: Work) -> None:
+        self.limits = limits
+        """What each link may take."""
+        self.hooks = hooks
+        """Who has a say in how many there are, and hears of those that are refused."""
+        self._work = work
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
-        self._deadlines = ExpiryQueue(running.budget.seconds, _stop)
+        self._deadlines = ExpiryQueue(budget.seconds, _stop)
         self._ended: Signal | None = None
         self._guests: set[CancelScope] = set()
         self._narrowed: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever are
@@ -71,9 +114,9 @@ class Calls:
         """Those under way, in the order in which they began."""
         return iter(self._tasks)
 
-    def begin(self, link: "Connection", call: Call) -> None:
+    def begin(self, link: Link, call: Call) -> None:
         """Begins `call`, or lets it wait until its link has a place for it, or refuses it."""
-        limits = self._running.limits
+        limits = self.limits
         call.link, call.outlet = link, link.session
         if call.method.is_stream:
             if link.streams >= limits.streams:
@@ -81,12 +124,12 @@ class Calls:
                 return
             link.streams += 1
         elif link.running < limits.concurrent_calls:
-            quota = self._running.quota
+            quota = self.hooks.quota
             refusal = None if quota is None else quota.begin(link.client)
             if refusal is not None:
                 link.session.finish(call, refusal)
-                if self._running.on_refused is not None:
-                    self._running.on_refused(call, refusal)
+                if self.hooks.on_refused is not None:
+                    self.hooks.on_refused(call, refusal)
                 return
             link.running += 1
         else:
@@ -94,23 +137,22 @@ class Calls:
             return
         # Within a batch it may have been cancelled already.
         named = call.method.handler == "tools/call" and not call.is_over and call.params.name
-        if named in self._running.features.tools.at_once and self._answer_at_once(link, call):
+        if named in self._work.tools_at_once and self._answer_at_once(link, call):
             return
         call.scope = CancelScope()
         # Plain tasks: one in a task group costs four times as much.
         self._tasks[call] = self._loop.create_task(self._run(call), context=call.came_in)
         call.came_in = None
 
-    def _answer_at_once(self, link: "Connection", call: Call) -> bool:
+    def _answer_at_once(self, link: Link, call: Call) -> bool:
         """Answers the call of a tool where that needs no task, which would cost as much as a small answer does.
         Whatever goes wrong is left to the task."""
-        running, answer = self._running, self._running.at_once
         said = call.raw.get("_meta") if call.raw else None
         # What has waited for its place is answered in its turn.
-        if answer is None or call.came_in is not None or link.is_behind or (said and TRACEPARENT in said):
+        if call.came_in is not None or link.is_behind or (said and TRACEPARENT in said):
             return False
         try:
-            result = answer(Context(call, link, running, running.state, running.budget), call.params)
+            result = self._work.answer_at_once(link, call)
         except (Exception, InputRequired, BaseExceptionGroup) as error:
             _release(error)
             return False
@@ -192,7 +234,7 @@ class Calls:
                 if self._ended is not None:
                     self._ended.wake()
 
-    async def drain(self, link: "Connection | None" = None) -> None:
+    async def drain(self, link: Link | None = None) -> None:
         """Waits for the end of all calls, or of those of one link."""
         if link is None:
             while self._tasks or self._guests:
@@ -215,7 +257,7 @@ class Calls:
 
     async def _run(self, call: Call) -> None:
         """The work on one call. This is the one place where exceptions become answers."""
-        running, link, deadlines, is_stream = self._running, call.link, self._deadlines, call.method.is_stream
+        link, deadlines, is_stream = call.link, self._deadlines, call.method.is_stream
         outcome: Any = None  # an author's handler may return anything
         try:
             with call.scope:
@@ -231,15 +273,14 @@ class Calls:
                     deadlines[call] = call.began + deadlines.seconds
                 if deadlines.timer is None:
                     deadlines.arm()
-                context = Context(call, link, running, running.state, running.budget)
-                outcome = await running.handlers[call.method.handler](running, context, call.params)
+                outcome = await self._work.answer(link, call)
                 if outcome is None:
                     raise TypeError(f"what handles {call.method.name} returned None")
             if call.outlet is not None:
                 # Where nothing came of a call that nobody has cancelled, its time was up.
                 call.outlet.finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
         except (Exception, InputRequired, BaseExceptionGroup) as error:
-            told = running.server.translate(error)
+            told = self._work.translate(error)
             _release(error)
             if call.outlet is not None:
                 call.outlet.finish(call, told)
@@ -252,7 +293,7 @@ class Calls:
             if self._ended is not None:
                 self._ended.wake()
 
-    def _wait(self, link: "Connection", call: Call, most: int) -> None:
+    def _wait(self, link: Link, call: Call, most: int) -> None:
         if len(link.queue or ()) >= most:
             link.session.finish(call, InternalError("too many calls are waiting; send fewer at once"))
             return

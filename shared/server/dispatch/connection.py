@@ -10,10 +10,10 @@ Only a peer that does not take its answers makes `serve` wait before it reads on
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 from anyio import CancelScope, create_task_group
@@ -23,18 +23,19 @@ from ...protocol.identity import LogMessage, Principal
 from ...protocol.session.events import Call, Cancelled, Change, Opened, Outgoing, RootsChanged, Told
 from ...protocol.session.questions import Question
 from ...protocol.session.server import ServerSession
-from ...protocol.wire.jsonrpc import Failure, Message, Response
-from .context import Answers
+from ...protocol.wire.jsonrpc import Failure, Message, RequestId, Response
 
 if TYPE_CHECKING:
     from ...contracts import Transport  # a page of types, which nothing needs when it runs
-    from ..running import Running
     from .calls import Calls
+    from .changes import Changes
 
-__all__ = ["MANY_CHANGES", "Connection", "Watcher", "serve"]
+__all__ = ["MANY_CHANGES", "Answers", "Connection", "Host", "Watcher", "serve"]
 
 MANY_CHANGES = 1_000
 """Changes that wait for one peer, from which on parts of resources are not told apart."""
+_NONE = Failure(None, -32603, "the client ended its stream")
+"""Stands for the answer of a client that will not answer any more."""
 
 
 class Watcher(Protocol):
@@ -50,8 +51,15 @@ class Watcher(Protocol):
         """The peer is gone."""
 
 
+class Host(Protocol):
+    """Whom a peer connects to: a `Run`, which knows connections and so is not named here."""
+
+    def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> "Connection":
+        """A new connection; `due` is called whenever something waits for the peer."""
+
+
 async def serve(
-    running: "Running[Any]", transport: "Transport", *, principal: Principal | None = None, client: str = ""
+    running: Host, transport: "Transport", *, principal: Principal | None = None, client: str = ""
 ) -> None:
     """Serves one peer on a stream of messages until that ends; then what is under way is finished, or cancelled if
     the peer is gone. `client` names who shares the server with others. Never raises for what the peer does."""
@@ -108,20 +116,65 @@ async def _read(connection: "Connection", transport: "Transport", write_at_once:
             await connection.room()
 
 
+class Answers:
+    """What the client answers to the questions of one connection, kept until somebody asks for it."""
+
+    __slots__ = ("_by_id", "_come", "is_finished")
+
+    def __init__(self) -> None:
+        self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections are ever asked
+        self._come: Signal | None = None
+        self.is_finished = False
+        """Whether the client will answer nothing more."""
+
+    def expect(self, ids: Iterable[int]) -> None:
+        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
+        self._by_id = {**(self._by_id or {}), **dict.fromkeys(ids)}
+
+    def forget(self, ids: Collection[int]) -> None:
+        """No longer."""
+        self._by_id = {id_: answer for id_, answer in (self._by_id or {}).items() if id_ not in ids} or None
+
+    def settle(self, id: RequestId, answer: Response | Failure) -> None:
+        """Takes an answer in, if it is expected."""
+        if self._by_id is not None and id in self._by_id:
+            self._by_id[id] = answer
+            self._wake()
+
+    def finish(self) -> None:
+        """The client will answer nothing more."""
+        self.is_finished = True
+        self._wake()
+
+    async def wait(self, id: int) -> Response | Failure:
+        """Waits for the answer to our request `id`, which is expected."""
+        while (answer := (self._by_id or {})[id]) is None:
+            if self.is_finished:
+                return _NONE
+            self._come = self._come or Signal()
+            await self._come.wait()
+        return answer
+
+    def _wake(self) -> None:
+        if self._come is not None:
+            self._come.wake()
+
+
 class Connection:
-    """One peer of a running server, made by `Running.connect`. It ends by `close`. Never raises for what the peer
+    """One peer of a run, made by `Run.connect`. It ends by `close`. Never raises for what the peer
     does."""
 
     __slots__ = (
+        "_bus",
         "_changes",
         "_closing",
         "_due",
         "_loop",
         "_moved",
         "_observer",
-        "_running",
         "_sending",
         "answers",
+        "calls",
         "client",
         "queue",
         "running",
@@ -130,11 +183,14 @@ class Connection:
         "watchers",
     )
 
-    def __init__(self, running: "Running[Any]", session: ServerSession, due: Callable[[], None], client: str) -> None:
+    def __init__(
+        self, calls: "Calls", changes: "Changes", session: ServerSession, due: Callable[[], None], client: str
+    ) -> None:
+        self.calls = calls
+        """The calls of the run that it is a connection of."""
         self.client = client
         """A name for whoever is served, an address and a principal; empty where nobody else is."""
         self.session = session
-        self._running = running
         self._due = due
         self._loop = asyncio.get_running_loop()
         self.running = self.streams = self._sending = 0
@@ -142,13 +198,14 @@ class Connection:
         self.queue: deque[Call] | None = None
         """The calls that wait for a place, where any ever did."""
         self.answers = Answers()
+        self._bus = changes
         self._changes: dict[Change, None] | None = None
         self._moved: Signal | None = None
         self._closing: Signal | None = None
         self.watchers: tuple[Watcher, ...] = ()
         """Who hears what becomes of it; to be replaced, not changed."""
-        self._observer = running.observer()
-        running.changes.join(self)
+        self._observer = calls.hooks.observer()
+        changes.join(self)
 
     # What the driver does
 
@@ -158,11 +215,11 @@ class Connection:
             self._observer.received(message)
         for event in self.session.receive(message):
             if isinstance(event, Call):
-                self._running.calls.begin(self, event)
+                self.calls.begin(self, event)
             elif isinstance(event, Cancelled):
-                self._running.calls.cancel(event.call)
+                self.calls.cancel(event.call)
             elif isinstance(event, Opened):
-                for greet in self._running.greeters:
+                for greet in self.calls.hooks.greeters:
                     greet(self)
             elif isinstance(event, RootsChanged | Told):
                 self._tell_watchers(event)
@@ -181,7 +238,7 @@ class Connection:
     def outgoing(self) -> list[Outgoing]:
         """What waits for the peer. It counts as on its way until this is called again."""
         # Where too much waits already, the peer must catch up before it is told of changes.
-        if self._changes and len(self.session.waiting) < self._running.limits.waiting_messages:
+        if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
             changes, self._changes = self._changes, None
             for change in changes:
                 self.session.deliver(change)
@@ -196,7 +253,7 @@ class Connection:
     @property
     def is_behind(self) -> bool:
         """Whether the peer is too slow to take what waits for it."""
-        return len(self.session.waiting) + self._sending > self._running.limits.waiting_messages
+        return len(self.session.waiting) + self._sending > self.calls.limits.waiting_messages
 
     @property
     def is_left(self) -> bool:
@@ -224,8 +281,8 @@ class Connection:
     async def drain(self, *, is_heard: bool = False) -> None:
         """Finishes, and waits for calls under way and for what is due to leave, within limits."""
         self.finish(is_heard=is_heard)
-        with anyio.move_on_after(self._running.limits.drain_seconds):
-            await self._running.calls.drain(self)
+        with anyio.move_on_after(self.calls.limits.drain_seconds):
+            await self.calls.drain(self)
             while self.session.waiting or self._changes or self._sending:
                 await self.move()
 
@@ -234,18 +291,18 @@ class Connection:
         watchers, self.watchers = self.watchers, ()
         for watcher in watchers:
             watcher.left()
-        self._running.changes.leave(self)
+        self._bus.leave(self)
         self._due, self.queue = _nothing, None
         for call in self.session.abandon():
-            self._running.calls.cancel(call)
+            self.calls.cancel(call)
         return not self.is_busy
 
     async def close(self) -> None:
         """Leaves, waits for the end of what is under way, and gives up the subscriptions; shielded."""
         if not self.leave():
             with CancelScope(shield=True):
-                await self._running.calls.drain(self)
-            await self._running.changes.release(self.session.subscriptions.subscribed.values(), self.client)
+                await self.calls.drain(self)
+            await self._bus.release(self.session.subscriptions.subscribed.values(), self.client)
 
     # What calls, their handlers and the change bus do
 
@@ -269,11 +326,6 @@ class Connection:
     def soon(self) -> None:
         """Lets waiting messages leave, without waiting for it."""
         self._due()
-
-    @property
-    def calls(self) -> "Calls":
-        """The calls of the server that it is a connection of."""
-        return self._running.calls
 
     async def flush(self) -> None:
         """Lets waiting messages leave; waits while the peer is too slow to take them."""
@@ -306,10 +358,11 @@ class Connection:
             self.streams -= 1
         else:
             self.running -= 1
-            calls, quota = self._running.calls, self._running.quota
+            calls = self.calls
+            quota, most = calls.hooks.quota, calls.limits.concurrent_calls
             if quota is not None:
                 quota.end(self.client)
-            while self.queue and not calls.is_closing and self.running < self._running.limits.concurrent_calls:
+            while self.queue and not calls.is_closing and self.running < most:
                 following = self.queue.popleft()
                 if not following.is_over:
                     calls.begin(self, following)

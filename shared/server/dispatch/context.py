@@ -1,14 +1,13 @@
 """What a handler may do besides returning a value: report, ask the client, announce changes."""
 
 import secrets
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ...concurrency import Signal
 from ...errors import DeclarationError, InvalidParams, MissingCapability, PeerError, ToolError
 from ...protocol.identity import Peer
 from ...protocol.records import record
@@ -26,18 +25,17 @@ from ...protocol.session.questions import (
 from ...protocol.signing import digest
 from ...protocol.types.client import CreateMessageResult, ElicitResult, LogLevel, Root
 from ...protocol.wire.jsonrpc import Failure, RequestId, Response
+from ..argument_errors import describe
 from ..functions import JsonSchema
-from .argument_errors import describe
 from .call_task import CallTask
 from .changes import Changes
 from .limits import CallLimits
 from .thread_limiter import Turns
 
 if TYPE_CHECKING:
-    from ..running import Running
     from .connection import Connection
 
-__all__ = ["Answer", "Answers", "Context", "form_schema"]
+__all__ = ["Answer", "Context", "form_schema"]
 
 State = TypeVar("State")
 Form = TypeVar("Form", bound=BaseModel)
@@ -46,52 +44,6 @@ _CANNOT_CONFIRM = (
     "cannot_confirm: this server asks the user before it changes anything, and this client can't be asked. "
     "It takes a client with elicitation of forms, or the operator to start the server without --confirm."
 )
-_NONE = Failure(None, -32603, "the client ended its stream")
-"""Stands for the answer of a client that will not answer any more."""
-
-
-class Answers:
-    """What the client answers to the questions of one connection, kept until somebody asks for it."""
-
-    __slots__ = ("_by_id", "_come", "is_finished")
-
-    def __init__(self) -> None:
-        self._by_id: dict[RequestId, Response | Failure | None] | None = None  # few connections are ever asked
-        self._come: Signal | None = None
-        self.is_finished = False
-        """Whether the client will answer nothing more."""
-
-    def expect(self, ids: Iterable[int]) -> None:
-        """Keeps the answers to our requests `ids` from now on, in whatever order they come, until `forget`."""
-        self._by_id = {**(self._by_id or {}), **dict.fromkeys(ids)}
-
-    def forget(self, ids: Collection[int]) -> None:
-        """No longer."""
-        self._by_id = {id_: answer for id_, answer in (self._by_id or {}).items() if id_ not in ids} or None
-
-    def settle(self, id: RequestId, answer: Response | Failure) -> None:
-        """Takes an answer in, if it is expected."""
-        if self._by_id is not None and id in self._by_id:
-            self._by_id[id] = answer
-            self._wake()
-
-    def finish(self) -> None:
-        """The client will answer nothing more."""
-        self.is_finished = True
-        self._wake()
-
-    async def wait(self, id: int) -> Response | Failure:
-        """Waits for the answer to our request `id`, which is expected."""
-        while (answer := (self._by_id or {})[id]) is None:
-            if self.is_finished:
-                return _NONE
-            self._come = self._come or Signal()
-            await self._come.wait()
-        return answer
-
-    def _wake(self) -> None:
-        if self._come is not None:
-            self._come.wake()
 
 
 @record
@@ -113,7 +65,8 @@ class Context(Generic[State]):
     call: Call
     link: "Connection"
     """The connection. It and the call are for the handlers of this package, not for authors."""
-    running: "Running[Any]"
+    running: Any
+    """The `Run`. It knows what is declared, and so contexts: no type says here what it is."""
     state: State
     """What the server's lifespan yielded."""
     budget: CallLimits
@@ -142,7 +95,8 @@ class Context(Generic[State]):
     @property
     def changes(self) -> Changes:
         """Where changes are told."""
-        return self.running.changes
+        changes: Changes = self.running.changes
+        return changes
 
     @property
     def owner(self) -> str:

@@ -11,7 +11,7 @@ import anyio
 import uvicorn
 from anyio import CancelScope, create_task_group
 
-from ...server.running import Running
+from ...server.run import Run
 from ...telemetry.footprint import fill_free_lists
 from .app.access_log import AccessLog
 from .app.app import Front, HttpApp, HttpOptions
@@ -31,13 +31,13 @@ _ACCEPT_SECONDS = 0.05
 Started = Callable[[str, int], None]
 
 
-def http_app(running: Running[Any], options: HttpOptions) -> HttpApp:
+def http_app(running: Run[Any], options: HttpOptions) -> HttpApp:
     """The ASGI application that serves `running`. Raises ValueError for unusable options."""
     return HttpApp([Mount(running, options.path, options.limits)], options)
 
 
 async def run_http(
-    running: Running[Any],
+    running: Run[Any],
     options: HttpOptions,
     *,
     started: Started | None = None,
@@ -90,7 +90,7 @@ async def _retire(server: "_Uvicorn", mounts: Sequence[Mount], options: HttpOpti
     """Has clients go to other processes, where there are any: workers on the same socket, or replicas elsewhere."""
     if options.listener is not None:
         await server.retire()
-    elif any(mount.running is not None and mount.running.replica is not None for mount in mounts):
+    elif any(mount.running is not None and mount.running.replication.replica is not None for mount in mounts):
         await server.retire(listener)
 
 

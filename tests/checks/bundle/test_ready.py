@@ -18,10 +18,10 @@ from servers.prompts.server import app as prompts
 from servers.prompts.settings import Settings as PromptsSettings
 from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings as SqliteSettings
-from shared.server.running import Running
+from shared.server.run import Run
 
 
-async def said_by(running: Running[Any]) -> str | None:
+async def said_by(running: Run[Any]) -> str | None:
     assert running.server.ready is not None
     with anyio.fail_after(60):
         return await running.server.ready(running)

@@ -14,7 +14,7 @@ import pytest
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Settings
 from shared.server.dispatch.connection import serve
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.transports.memory import MemoryTransport, memory_pair
 from tests.descriptors import descriptors, settled_descriptors
 from tests.raw import INITIALIZE, INITIALIZED, Json, call, request, stateless
@@ -26,7 +26,7 @@ LISTEN = {"notifications": {"resourceSubscriptions": [URI], "toolsListChanged": 
 
 
 @asynccontextmanager
-async def connected(running: Running[Any], *messages: Json) -> AsyncIterator[MemoryTransport]:
+async def connected(running: Run[Any], *messages: Json) -> AsyncIterator[MemoryTransport]:
     """A peer that has sent these messages, of a server that runs; over when `serve` has returned."""
     ours, theirs = memory_pair(10_000)
     with anyio.fail_after(PATIENCE):
@@ -54,7 +54,7 @@ async def begun(end: MemoryTransport) -> None:
 class Census:
     """What there is of all that a connection might leave behind."""
 
-    def __init__(self, running: Running[Any]) -> None:
+    def __init__(self, running: Run[Any]) -> None:
         self._running = running
         self._tasks = len(asyncio.all_tasks())
         self._descriptors = settled_descriptors()
@@ -70,7 +70,7 @@ class Census:
         assert not self._running.changes._listeners
 
 
-async def _connect_and_leave(running: Running[Any], kind: int) -> None:
+async def _connect_and_leave(running: Run[Any], kind: int) -> None:
     """One connection of one of several kinds, each of which ends with something under way."""
     match kind % 5:
         case 0:

@@ -17,7 +17,7 @@ from shared.contracts import TaskLimits
 from shared.extensions.tasks import tasks
 from shared.extensions.tasks.runner import STOPPED, tasks_of
 from shared.protocol.types.tasks import TASKS
-from shared.server.running import Running
+from shared.server.run import Run
 from tests.clock import forward
 from tests.raw import INITIALIZE, INITIALIZED, Json, Raw, request
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Peer, talking
@@ -53,7 +53,7 @@ class Many:
             return str(len(await ctx.roots()))
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Running[Any]]:
+    async def open(self) -> AsyncIterator[Run[Any]]:
         with anyio.fail_after(PATIENCE + 10 * SECONDS):
             async with self.app.open() as running:
                 yield running

@@ -11,7 +11,7 @@ from servers.gateway.bridge import bridge
 from servers.gateway.rules.extension import rules
 from servers.gateway.rules.names import Rules
 from servers.gateway.rules.pins import Pins
-from shared import Context, Running
+from shared import Context, Run
 from tests.quiet import quiet
 from tests.servers.everything.peer import CAPABILITIES, called, listed, settled, text
 from tests.servers.gateway.bridge.upstreams import EVERY_PAIR, OLD, Behind
@@ -127,7 +127,7 @@ async def test_lists_of_a_server_with_sessions_are_each_clients_own() -> None:
         """Show what the client can."""
         return ", ".join(sorted(ctx.peer.capabilities))
 
-    async def listed(running: Running[Any], context: Context[Any], _params: Any) -> Json:
+    async def listed(running: Run[Any], context: Context[Any], _params: Any) -> Json:
         tools = running.features.tools.listed(None)
         return {"tools": tools if context.peer.can("roots") else []}
 

@@ -14,7 +14,7 @@ from servers.prompts.server import app as prompts
 from servers.prompts.settings import Settings as PromptsSettings
 from servers.sqlite.server import app as sqlite
 from servers.sqlite.settings import Settings as SqliteSettings
-from shared import Running
+from shared import Run
 from shared.protocol.types.skills import SKILLS
 from tests.servers.gateway.changes import subscribed, updated
 from tests.servers.gateway.joined.members import Door, joined
@@ -23,7 +23,7 @@ from tests.wire import CLIENT_INFO
 
 
 @asynccontextmanager
-async def bundle(folder: Path) -> AsyncIterator[Running[Any]]:
+async def bundle(folder: Path) -> AsyncIterator[Run[Any]]:
     """All four, behind one gateway."""
     library = folder / "library"
     library.mkdir()

@@ -8,7 +8,7 @@ import pytest
 
 from servers.gateway.bridge import Bridge, bridge
 from shared.server.dispatch.context import Context
-from shared.server.running import Running
+from shared.server.run import Run
 from tests.descriptors import descriptors
 from tests.quiet import quiet
 from tests.servers.gateway.bridge.upstreams import EVERY_PAIR, Behind, bridged, child
@@ -104,7 +104,7 @@ def _only(result: Json) -> str:
     return str(key)
 
 
-async def held(behind: Behind, running: Running[Bridge]) -> Json:
+async def held(behind: Behind, running: Run[Bridge]) -> Json:
     """What there is of all that a call may leave behind, which nothing but the objects themselves can tell."""
     await quiet()
     bridge_, client = running.state, running.state.base.client

@@ -7,7 +7,7 @@ import pytest
 from servers.everything.features.resources import WATCHED
 from servers.everything.server import app
 from servers.gateway.joined.gateway import gateway
-from shared import Running
+from shared import Run
 from shared.protocol.types.base import LOG_LEVEL
 from tests.servers.everything.peer import CAPABILITIES, settled
 from tests.servers.gateway.joined.members import Door
@@ -29,7 +29,7 @@ def without_chance(value: Any) -> Any:
             return value
 
 
-async def everything_said(running: Running[Any], version: str) -> dict[str, list[Json]]:
+async def everything_said(running: Run[Any], version: str) -> dict[str, list[Json]]:
     """What a server says to each request that may be made of it, one after another, by the request."""
     said: dict[str, list[Json]] = {}
     WATCHED.version = 1

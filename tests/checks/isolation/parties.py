@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from pydantic import BaseModel
 
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.server.server import Server
 from tests.shared.transports.http.http_wire import PATIENCE, Json, Site, events, listening
 
@@ -94,7 +94,7 @@ async def parties(
 
 @asynccontextmanager
 async def parties_at(
-    running: Running[Any], tokens: tuple[str, ...] = TOKENS, **options: Any
+    running: Run[Any], tokens: tuple[str, ...] = TOKENS, **options: Any
 ) -> AsyncIterator[tuple[Party, Party]]:
     """The same at a server that was opened already."""
     async with listening(running, tokens=tokens, **options) as site, elsewhere(site) as apart:

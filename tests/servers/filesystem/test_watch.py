@@ -299,7 +299,7 @@ async def test_what_a_replica_may_have_missed_is_told_when_it_has_returned(
         talking(other) as there,
     ):
         await subscribe_to(here, file.as_uri())
-        replica: Any = one.replica
+        replica: Any = one.replication.replica
         replica.link.lose("as the test wants")
         await there.text("write_file", path=str(file), content="missed")
         with anyio.fail_after(PATIENCE):

@@ -12,7 +12,7 @@ import pytest
 from servers.prompts.server import app
 from servers.prompts.settings import Settings
 from shared.protocol.signing import Signer
-from shared.server.running import Running
+from shared.server.run import Run
 from tests.servers.prompts.folders import SIMPLE, asking, front, put
 from tests.servers.prompts.serving import Follower, folder, following, got, inside, names, updates
 from tests.shared.transports.http.http_wire import Site
@@ -57,7 +57,7 @@ async def test_a_first_cursor_is_made_before_a_client_comes_where_there_will_be_
     # What is made before a client comes shows nowhere else.
     signer = NotingSigner()
     monkeypatch.setattr(app, "page_size", 2)
-    monkeypatch.setattr(Running, "signer", signer)
+    monkeypatch.setattr(Run, "signer", signer)
     library = folder(tmp_path, {f"{number}.md": SIMPLE for number in range(count)})
     async with app.open(Settings(libraries=[library])):
         assert signer.purposes == expected

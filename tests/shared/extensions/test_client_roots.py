@@ -11,7 +11,7 @@ import anyio
 from shared import Context, Opening, Resource
 from shared.extensions.client_roots import narrow_to_roots
 from shared.server.dispatch.connection import serve
-from shared.server.dispatch.handlers import CORE
+from shared.server.handlers.core import CORE
 from shared.transports.memory import memory_pair
 from tests.clock import forward
 from tests.quiet import quiet

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from shared import Context, Implementation, Server
 from shared.extensions.narrowing import narrowing
 from shared.protocol.identity import Principal
-from shared.server.running import Opening, Running
+from shared.server.run import Run
+from shared.server.running import Opening
 from shared.stores.memory import Stores
 from tests.shared.server.peer import Peer, talking
 
@@ -43,7 +44,7 @@ def app(seen: list[str] | None = None) -> Server[str]:
         return ctx.state
 
     @served.on_ready
-    async def ready(running: Running[str]) -> str | None:
+    async def ready(running: Run[str]) -> str | None:
         return None
 
     return served
@@ -53,13 +54,13 @@ NARROWED = {"ada": Settings(notes="ada's"), "root": None, "*": Settings(notes="f
 
 
 @asynccontextmanager
-async def opened(settings: dict[str, Settings | None] = NARROWED, **options: Any) -> AsyncIterator[Running[str]]:
+async def opened(settings: dict[str, Settings | None] = NARROWED, **options: Any) -> AsyncIterator[Run[str]]:
     async with app().open(extensions=[narrowing(settings)], **options) as running:
         yield running
 
 
 @asynccontextmanager
-async def as_(running: Running[str], *names: str | None) -> AsyncIterator[list[Peer]]:
+async def as_(running: Run[str], *names: str | None) -> AsyncIterator[list[Peer]]:
     """Clients of these principals, at once."""
     async with AsyncExitStack() as stack:
         yield [
@@ -110,8 +111,8 @@ async def test_what_one_run_has_signed_is_nothing_to_another() -> None:
 async def test_replicas_keep_them_apart_in_the_same_way() -> None:
     stores = Stores()
     async with opened(stores=stores) as one, opened(stores=stores) as other:
-        assert one.for_name("ada").replica is one.replica
-        assert other.for_name("ada").replica is other.replica
+        assert one.for_name("ada").replication.replica is one.replication.replica
+        assert other.for_name("ada").replication.replica is other.replication.replica
         async with as_(one, "ada") as (peer,):
             assert await peer.text("whose") == "ada's"
 
@@ -128,7 +129,7 @@ async def test_all_of_them_are_seen_by_a_trace() -> None:
 
     trace = Trace()
     async with opened() as running:
-        running.trace = trace
+        running.hooks.trace = trace
         async with as_(running, "ada"):
             assert trace.count
 

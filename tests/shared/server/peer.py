@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from shared import Implementation, Running, Server
+from shared import Implementation, Run, Server
 from shared.testing import connected
 from shared.transports.memory import MemoryTransport
 from tests import schemas
@@ -118,7 +118,7 @@ class Peer:
 
 @asynccontextmanager
 async def talking(
-    app: Server[Any] | Running[Any], version: str = NEWEST_HANDSHAKE, capabilities: Json | None = None, **options: Any
+    app: Server[Any] | Run[Any], version: str = NEWEST_HANDSHAKE, capabilities: Json | None = None, **options: Any
 ) -> AsyncIterator[Peer]:
     """A peer of `app`, shaken hands with where the version has a handshake."""
     async with connected(app, **options) as end:

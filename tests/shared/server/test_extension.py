@@ -11,6 +11,7 @@ from shared.protocol.methods import Method
 from shared.protocol.types.base import Params
 from shared.protocol.versions import V2026_07_28
 from shared.server.extension import Capability, Extension
+from shared.server.running import Opening
 from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
 
 STARS = ("extensions", "org.example/stars")
@@ -114,7 +115,7 @@ async def test_a_server_has_one_extension_of_a_name() -> None:
         server(extensions=[stars({}), stars(None)])
     async with server(extensions=[stars({})]).open() as running:
         with pytest.raises(DeclarationError, match="'stars' already"):
-            running.extend(Extension("stars"))
+            Opening(running).extend(Extension("stars"))
 
 
 def test_a_handler_is_of_a_method_that_is_added() -> None:

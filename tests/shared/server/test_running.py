@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from shared import list_roots
+from shared import Opening, list_roots
 from tests.shared.server.peer import server, talking
 
 
@@ -13,7 +13,7 @@ from tests.shared.server.peer import server, talking
 async def test_the_level_before_one_is_asked_for_may_be_said(said: Any, told: list[str]) -> None:
     app = server()
     async with app.open() as running:
-        running.describe({"logging": {}}, None, log_level=said)
+        Opening(running).describe({"logging": {}}, None, log_level=said)
         async with talking(running) as peer:
             await peer.request("ping")
             running.conditions.begin("one", "info", "one")
@@ -25,7 +25,7 @@ async def test_the_level_before_one_is_asked_for_may_be_said(said: Any, told: li
 async def test_whoever_greets_hears_of_each_client_that_has_shaken_hands() -> None:
     app, seen = server(), list[Any]()
     async with app.open() as running:
-        running.greeters.append(seen.append)
+        running.hooks.greeters.append(seen.append)
         async with talking(running) as peer:
             await peer.request("ping")
             assert [link.session.peer.info["name"] for link in seen] == ["wire"]
@@ -34,7 +34,7 @@ async def test_whoever_greets_hears_of_each_client_that_has_shaken_hands() -> No
 async def test_what_is_asked_apart_is_taken_back_where_nobody_waits_for_the_answer() -> None:
     app, links = server(), list[Any]()
     async with app.open() as running:
-        running.greeters.append(links.append)
+        running.hooks.greeters.append(links.append)
         async with talking(running, capabilities={"roots": {}}) as peer, anyio.create_task_group() as tasks:
             await peer.request("ping")
             tasks.start_soon(links[0].ask_apart, list_roots())

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import BaseModel
 
-from shared import Context, Features, Opening, Running
+from shared import Context, Features, Opening, Run
 from shared.errors import DeclarationError
 from shared.server.dispatch.limits import CallLimits, Limits
 from tests.shared.server.peer import server, talking
@@ -167,11 +167,11 @@ async def test_hooks_are_given_the_run_that_they_are_for():
         return uri
 
     @app.on_unsubscribe
-    async def end(running: Running[None], key: str) -> None:
+    async def end(running: Run[None], key: str) -> None:
         seen.append((running, key))
 
     @app.on_wanted
-    async def wanted(running: Running[None]) -> None:
+    async def wanted(running: Run[None]) -> None:
         seen.append(running)
 
     async with app.open() as one, app.open() as other, talking(other) as peer:

@@ -8,7 +8,7 @@ import pytest
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, Response
 from shared.server.dispatch.limits import CallLimits, Limits
-from shared.server.running import Running
+from shared.server.running import prepare
 from shared.server.server import NoSettings
 from shared.telemetry import metrics as metrics_module
 from shared.telemetry.metrics import BUCKETS, Labels, Meter, Metrics, Series
@@ -22,7 +22,7 @@ def call(id: int, tool: Any) -> Request:
 def counting() -> tuple[Metrics, Meter]:
     """Counts, and what counts for one connection."""
     metrics = Metrics()
-    metrics.count(Running(make_server(), NoSettings(), Limits(), CallLimits()))
+    metrics.count(prepare(make_server(), NoSettings(), Limits(), CallLimits(), ()))
     return metrics, metrics.meter()
 
 
@@ -97,7 +97,7 @@ def test_tools_of_others_have_labels_within_limits(monkeypatch: pytest.MonkeyPat
 def test_counts_go_on_when_the_server_was_opened_again() -> None:
     metrics, meter = counting()
     meter.received(call(1, "echo"))
-    metrics.count(Running(make_server(), NoSettings(), Limits(), CallLimits()))
+    metrics.count(prepare(make_server(), NoSettings(), Limits(), CallLimits(), ()))
     metrics.meter().received(call(1, "echo"))
     assert {labels: one.requests for labels, one in metrics} == {Labels("tools/call", "echo"): 2}
 

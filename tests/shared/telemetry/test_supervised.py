@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from shared.protocol.types.base import Implementation
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.server.server import Server
 from shared.telemetry import supervised
 from shared.telemetry.logs import server_name
@@ -37,7 +37,7 @@ class Patient:
         self.one.watch(self._hear)
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Running[Any]]:
+    async def open(self) -> AsyncIterator[Run[Any]]:
         app, life = Server[None](Implementation(name="one", version="1")), self.lives.pop(0)
 
         app.lifespan(lambda _opening: life())
@@ -232,7 +232,7 @@ async def test_log_lines_name_it_where_there_are_others(alone: bool, named: str 
     names = list[str | None]()
 
     @asynccontextmanager
-    async def open_it() -> AsyncIterator[Running[Any]]:
+    async def open_it() -> AsyncIterator[Run[Any]]:
         names.append(server_name.get())
         async with Server[None](Implementation(name="one", version="1")).open() as running:
             yield running

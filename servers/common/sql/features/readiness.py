@@ -1,12 +1,12 @@
 """Whether a server is ready and well, and what clients are told of errors."""
 
-from shared import Running, ToolError
+from shared import Run, ToolError
 
 from ..errors import SqlError
 from .context import Opened
 
 
-async def find_problem(running: Running[Opened]) -> str | None:
+async def find_problem(running: Run[Opened]) -> str | None:
     """Why the server is not ready, or None where it is."""
     for database in running.state.databases:
         try:
@@ -18,7 +18,7 @@ async def find_problem(running: Running[Opened]) -> str | None:
     return None
 
 
-def describe_health(running: Running[Opened]) -> dict[str, object]:
+def describe_health(running: Run[Opened]) -> dict[str, object]:
     """How much is watched, and by what."""
     return {"watching": running.state.watch.health}
 

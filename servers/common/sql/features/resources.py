@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from shared import Annotations, Features, InvalidParams, Resource, ResourceNotFound, Running
+from shared import Annotations, Features, InvalidParams, Resource, ResourceNotFound, Run
 
 from ..database import Database
 from ..dialect import Dialect
@@ -197,11 +197,11 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
         raise ResourceNotFound(uri) from None
 
 
-async def unsubscribe(running: Running[Opened], key: str) -> None:
+async def unsubscribe(running: Run[Opened], key: str) -> None:
     """Watches no more for a key that nobody subscribes to."""
     running.state.watch.end(key)
 
 
-async def begin_listing(running: Running[Opened]) -> None:
+async def begin_listing(running: Run[Opened]) -> None:
     """Watches for tables that come and go, which are among the resources."""
     await running.state.watch.begin_listing()

@@ -25,7 +25,7 @@ from ....protocol.identity import Principal
 from ....protocol.session.events import Call
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Malformed
-from ....server.running import Running
+from ....server.run import Run
 from ..legacy_sse.endpoint import LegacySse
 from ..limits.endpoint_limits import EndpointLimits
 from ..limits.rate_limits import Allowances
@@ -54,7 +54,7 @@ class Endpoint:
     """The endpoint. It serves from `start` on, and after `fail` from the next `start` on."""
 
     def __init__(self, limits: EndpointLimits, path: str) -> None:
-        self._running: Running[Any]
+        self._running: Run[Any]
         self._limits = limits
         self._path = path
         self._sessions: SessionRequests | None = None
@@ -72,13 +72,13 @@ class Endpoint:
         self.refused: Counter[int] = Counter()
         """How many requests were refused before the protocol came to them, by HTTP status."""
 
-    def start(self, running: Running[Any], tasks: TaskGroup) -> None:
+    def start(self, running: Run[Any], tasks: TaskGroup) -> None:
         """Serves `running`; has sessions live in `tasks`."""
         self._running = running
         self._stateless.start(running)
-        running.quota, running.on_refused = self.allowances, self._note_call
-        if self.allowances is not None and running.replica is not None:
-            self.allowances.limiter = running.replica.limiter
+        running.hooks.quota, running.hooks.on_refused = self.allowances, self._note_call
+        if self.allowances is not None and running.replication.replica is not None:
+            self.allowances.limiter = running.replication.replica.limiter
         sessions = Sessions(running, tasks, self._limits.sessions, self.allowances)
         self._sessions = SessionRequests(sessions, self.allowances, self._limits.keep_alive_seconds)
         self._legacy = LegacySse(running, tasks, sessions, self._bodies, self._limits, self._path)

@@ -21,7 +21,7 @@ from ....extensions.dialects import DIALECTS
 from ....protocol.http.rules import Refusal, refuse
 from ....protocol.types.base import Implementation
 from ....server.extension import Extension
-from ....server.running import Running
+from ....server.run import Run
 from ....server.server import Server
 from ....telemetry.audit import Audit, audited
 from ....telemetry.logs import server_name
@@ -43,14 +43,14 @@ class Mount:
 
     def __init__(
         self,
-        served: Server[Any] | Running[Any],
+        served: Server[Any] | Run[Any],
         path: str,
         limits: EndpointLimits,
         settings: BaseModel | None = None,
         name: str = "",
     ) -> None:
         """A server is opened here, with `settings`, and log lines name it; one that runs is served as it is."""
-        self.server = served.server if isinstance(served, Running) else served
+        self.server = served.server if isinstance(served, Run) else served
         self.path = path
         self.paths = (path, *sse_paths(path))
         """Where it answers."""
@@ -67,7 +67,7 @@ class Mount:
         """Who writes down what is done."""
         self.stores: Stores | None = None
         """What it shares with other replicas, where it is opened here."""
-        self.endpoints: list[tuple[str, int]] = served.endpoints if isinstance(served, Running) else []
+        self.endpoints: list[tuple[str, int]] = served.hooks.endpoints if isinstance(served, Run) else []
         """The addresses and ports of its listener."""
         self.endpoint = Endpoint(limits, path)
         self.readiness = Readiness()
@@ -88,9 +88,9 @@ class Mount:
         self.extensions.append(audited(audit, self.name))
 
     @property
-    def running(self) -> Running[Any] | None:
+    def running(self) -> Run[Any] | None:
         """The server while it runs."""
-        return self._served if isinstance(self._served, Running) else self.supervised.running
+        return self._served if isinstance(self._served, Run) else self.supervised.running
 
     @property
     def implementation(self) -> Implementation:
@@ -104,7 +104,7 @@ class Mount:
         running = self.running
         if running is None and self.stores is not None:
             raise Unavailable
-        replica = None if running is None else running.replica
+        replica = None if running is None else running.replication.replica
         return replica is None or await replica.blobs.claim(name, seconds)
 
     def _scopes(self) -> tuple[Sequence[str], Sequence[str]]:
@@ -121,11 +121,11 @@ class Mount:
     def figures(self) -> Figures:
         """What there is to tell of the server at this moment."""
         endpoint, running = self.endpoint, self.running
-        replica = None if running is None else running.replica
+        replica = None if running is None else running.replication.replica
         return Figures(
             server=self.name,
             metrics=self.metrics,
-            up=self.readiness.phase is Phase.READY and running is not None and running.is_there(),
+            up=self.readiness.phase is Phase.READY and running is not None and running.hooks.is_there(),
             sessions=endpoint.sessions,
             streams=endpoint.streams,
             subscriptions=0 if running is None else sum(one.changes.held for one in running.all),
@@ -158,7 +158,7 @@ class Mount:
         return await self.supervised.close(self.drain_seconds)
 
     @asynccontextmanager
-    async def _run(self) -> AsyncIterator[Running[Any]]:
+    async def _run(self) -> AsyncIterator[Run[Any]]:
         """The server and its sessions, as long as one life of it lasts."""
         async with self._open() as running, create_task_group() as tasks:
             self.metrics.count(running)
@@ -166,15 +166,15 @@ class Mount:
             yield running
             tasks.cancel_scope.cancel()
 
-    def _open(self) -> AbstractAsyncContextManager[Running[Any]]:
-        return nullcontext(self._served) if isinstance(self._served, Running) else self._opened(self._served)
+    def _open(self) -> AbstractAsyncContextManager[Run[Any]]:
+        return nullcontext(self._served) if isinstance(self._served, Run) else self._opened(self._served)
 
     @asynccontextmanager
-    async def _opened(self, server: Server[Any]) -> AsyncIterator[Running[Any]]:
+    async def _opened(self, server: Server[Any]) -> AsyncIterator[Run[Any]]:
         if self.before is not None:
             await self.before()
         async with server.open(self._settings, extensions=self.extensions, stores=self.stores) as running:
-            running.endpoints, running.trace = self.endpoints, self.trace
+            running.hooks.endpoints, running.hooks.trace = self.endpoints, self.trace
             yield running
 
     def _heard(self) -> None:

@@ -17,7 +17,7 @@ from ....protocol.session.events import Call
 from ....protocol.types.tasks import TASKS
 from ....server.dispatch.changes import MAX_HELD
 from ....server.dispatch.connection import Connection
-from ....server.running import Running
+from ....server.run import Run
 from ..streamable.session import HttpSession
 from .access_log import session_digest
 from .mount import Mount
@@ -48,7 +48,7 @@ def _server(mount: Mount) -> dict[str, Any]:
     accounts = {} if endpoint.allowances is None else endpoint.allowances.under_way
     return {
         **told,
-        **({} if running.replica is None else {"replica": _replica(running.replica)}),
+        **({} if running.replication.replica is None else {"replica": _replica(running.replication.replica)}),
         "connections": _listed(links, lambda link: _connection(link, sessions.get(link))),
         "calls": _listed(calls, lambda call: _call(call, sessions)),
         "waiting": {
@@ -67,13 +67,13 @@ def _replica(replica: Replica) -> dict[str, Any]:
     return {"number": replica.number, "reason": replica.reason}
 
 
-def _limits(mount: Mount, running: Running[Any]) -> dict[str, dict[str, float]]:
+def _limits(mount: Mount, running: Run[Any]) -> dict[str, dict[str, float]]:
     """How much is used of what there is of it."""
     tasks = [one.opened[TASKS] for one in running.all if isinstance(one.opened.get(TASKS), Tasks)]
     subscriptions = sum(one.changes.held for one in running.all)
     return {
         "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.most_sessions},
-        "tasks": {"used": sum(len(one.at_work) for one in tasks), "of": running.task_limits.total},
+        "tasks": {"used": sum(len(one.at_work) for one in tasks), "of": running.server.task_limits.total},
         "subscriptions": {"used": subscriptions, "of": MAX_HELD},
     }
 

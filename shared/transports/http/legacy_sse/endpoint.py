@@ -39,7 +39,7 @@ from ....protocol.http.rules import (
 )
 from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
-from ....server.running import Running
+from ....server.run import Run
 from ..limits.endpoint_limits import EndpointLimits
 from ..streamable.bodies import Bodies
 from ..streamable.reply import Http
@@ -63,7 +63,7 @@ class LegacySse:
 
     def __init__(
         self,
-        running: Running[Any],
+        running: Run[Any],
         tasks: TaskGroup,
         sessions: Sessions,
         bodies: Bodies,

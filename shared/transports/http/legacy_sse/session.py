@@ -26,7 +26,7 @@ from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Message, Request, failure
-from ....server.running import Running
+from ....server.run import Run
 from ..engine.connections import break_off, untaken
 from ..limits.endpoint_limits import SessionLimits
 from ..streamable.reply import Http, Reply, Stage, Watch
@@ -68,12 +68,12 @@ class LegacySession:
         "uses",
     )
 
-    def __init__(self, running: Running[Any], http: Http, limits: SessionLimits, codec: Codec) -> None:
+    def __init__(self, running: Run[Any], http: Http, limits: SessionLimits, codec: Codec) -> None:
         """`http` is the GET that opens it; `codec` reads and writes its messages."""
         loop = asyncio.get_running_loop()
         self.id = secrets.token_urlsafe(32)
-        if running.replica is not None:
-            self.id = f"{running.replica.number}-{self.id}"
+        if running.replication.replica is not None:
+            self.id = f"{running.replication.replica.number}-{self.id}"
         self.client = http.client
         self.uses = -1  # the `initialize` that opens other sessions is a request to this one
         self.codec = codec

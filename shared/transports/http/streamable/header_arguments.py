@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from ....errors import McpError
 from ....protocol.http.routing_headers import Parameter, parameter_headers
 from ....protocol.identity import Principal
-from ....server.running import Running
+from ....server.run import Run
 from ....server.tools import RegisteredTool
 
 __all__ = ["MAX_LISTED", "RepeatedArguments"]
@@ -22,7 +22,7 @@ MAX_LISTED = 10_000
 class RepeatedArguments:
     """What is known of the tools of one running server."""
 
-    def __init__(self, running: Running[Any]) -> None:
+    def __init__(self, running: Run[Any]) -> None:
         self._running = running
         self._own: WeakKeyDictionary[RegisteredTool, Sequence[Parameter]] = WeakKeyDictionary()
         self._listed: dict[str, Sequence[Parameter]] = {}

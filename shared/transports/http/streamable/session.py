@@ -22,7 +22,7 @@ from ....protocol.versions import Version
 from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, failure
 from ....server.dispatch.connection import Connection
-from ....server.running import Running
+from ....server.run import Run
 from ..limits.endpoint_limits import Keeping
 from .streams import Reader, Streams
 
@@ -56,7 +56,7 @@ class HttpSession:
         "uses",
     )
 
-    def __init__(self, running: Running[Any], record: SessionRecord, keeping: Keeping) -> None:
+    def __init__(self, running: Run[Any], record: SessionRecord, keeping: Keeping) -> None:
         """`record` is what its store has, or what it begins with. `keeping` is that of all sessions."""
         self.id, self.client = record.id, record.client
         self.uses = int(record.snapshot.state is State.OPEN)

@@ -26,7 +26,7 @@ from ....protocol.session.events import cancelled_id
 from ....protocol.session.handshake import NEW
 from ....protocol.session.questions import asker
 from ....protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
-from ....server.running import Running
+from ....server.run import Run
 from ....stores.memory import Stores
 from ....telemetry.footprint import give_back
 from ..limits.client_shares import Shares
@@ -51,14 +51,14 @@ class Sessions:
     """The sessions of one endpoint."""
 
     def __init__(
-        self, running: Running[Any], tasks: TaskGroup, limits: SessionLimits, allowances: Allowances | None = None
+        self, running: Run[Any], tasks: TaskGroup, limits: SessionLimits, allowances: Allowances | None = None
     ) -> None:
         self._running = running
         self._tasks = tasks
         self._limits = limits
-        self.is_alone = running.replica is None
+        self.is_alone = running.replication.replica is None
         """Whether nobody else can have any of them."""
-        replica = running.replica or Stores().replica()
+        replica = running.replication.replica or Stores().replica()
         self.replica = replica
         self._store, self._bus = replica.sessions, replica.bus
         self._keeping = Keeping(limits, replica, self._lapse)

@@ -21,7 +21,7 @@ from ....protocol.session.events import Outgoing
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Failure, Malformed, Message, Request, Response, failure
-from ....server.running import Running
+from ....server.run import Run
 from ..limits.client_shares import Portions
 from ..limits.endpoint_limits import EndpointLimits
 from .header_arguments import RepeatedArguments
@@ -39,7 +39,7 @@ class StatelessRequests:
 
     def __init__(self, limits: EndpointLimits, note: Callable[[Refusal, Principal | None], None]) -> None:
         """`note` is told of a refusal that is answered here."""
-        self._running: Running[Any]
+        self._running: Run[Any]
         self._repeated: RepeatedArguments
         self._limits = limits
         self._note = note
@@ -49,7 +49,7 @@ class StatelessRequests:
     def __len__(self) -> int:
         return len(self._served)
 
-    def start(self, running: Running[Any]) -> None:
+    def start(self, running: Run[Any]) -> None:
         """Serves `running` from now on."""
         self._running = running
         self._repeated = RepeatedArguments(running)
@@ -112,7 +112,7 @@ class _StatelessRequest:
 
     def __init__(
         self,
-        running: Running[Any],
+        running: Run[Any],
         http: Http,
         codec: Codec,
         only: str | None = None,

@@ -25,7 +25,7 @@ from ....protocol.http.rules import Refusal, refuse
 from ....protocol.session.events import Outgoing
 from ....protocol.wire.jsonrpc import Message
 from ....server.dispatch.connection import serve
-from ....server.running import Running
+from ....server.run import Run
 from ..engine.connections import hand_over
 from ..streamable.reply import Http
 from ..streamable.sessions import logged
@@ -97,7 +97,7 @@ class WebSocketSession:
         if self.is_idle:
             self._socket.close(CloseCode.POLICY_VIOLATION, "no message has come")
 
-    async def run(self, running: Running[Any], http: Http, answer: bytes) -> Refusal | None:
+    async def run(self, running: Run[Any], http: Http, answer: bytes) -> Refusal | None:
         """Answers the handshake with `answer`, and serves the peer until either side ends it."""
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE

@@ -12,7 +12,7 @@ from ....protocol.http.rules import Refusal, limit_exceeded
 from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Message
-from ....server.running import Running
+from ....server.run import Run
 from ..limits.endpoint_limits import EndpointLimits
 from ..limits.rate_limits import Allowances, refused_message
 from ..streamable.bodies import Bodies
@@ -37,7 +37,7 @@ class WebSocketSessions:
 
     def __init__(
         self,
-        running: Running[Any],
+        running: Run[Any],
         sessions: Sessions,
         bodies: Bodies,
         limits: EndpointLimits,

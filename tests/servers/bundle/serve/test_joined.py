@@ -19,7 +19,7 @@ from shared import Server
 from shared.auth.policy import Entitlement, Rules
 from shared.program.rules import keeping_to
 from shared.protocol.identity import Principal
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.telemetry.supervised import Supervised
 from tests.servers.bundle.commands.test_serve import metrics
 from tests.servers.bundle.serve.test_foreign_server import at_work, call, configured, listed, started, text
@@ -73,7 +73,7 @@ Member = tuple[Server[Any], Any, Rules]
 
 
 @asynccontextmanager
-async def joined(*members: Member) -> AsyncIterator[Running[Any]]:
+async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
     """Servers with rules, as one."""
     lives = [
         Supervised(
@@ -98,7 +98,7 @@ async def joined(*members: Member) -> AsyncIterator[Running[Any]]:
 
 @asynccontextmanager
 async def as_(
-    running: Running[Any], *names: str, scopes: str | None = None, version: str = ERAS[0]
+    running: Run[Any], *names: str, scopes: str | None = None, version: str = ERAS[0]
 ) -> AsyncIterator[list[Peer]]:
     allowed = None if scopes is None else frozenset(scopes.split())
     async with AsyncExitStack() as stack:

@@ -189,7 +189,7 @@ async def test_h18_a_server_does_not_fetch_from_itself_by_any_name(bound: str) -
         anyio.create_task_group() as tasks,
         open_client(ClientOptions(), policy, NAMES) as web,
     ):
-        endpoints = running.endpoints
+        endpoints = running.hooks.endpoints
         tasks.start_soon(lambda: run_http(running, options, started=lambda *_: ready.set(), stop=stop))
         with anyio.fail_after(PATIENCE):
             await ready.wait()

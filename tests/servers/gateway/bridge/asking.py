@@ -9,7 +9,7 @@ import anyio
 
 from servers.gateway.bridge.bridge import Place
 from servers.gateway.bridge.upstream import Upstream
-from shared import Implementation, Running, Server, elicit_form, list_roots
+from shared import Implementation, Run, Server, elicit_form, list_roots
 from shared import sample as completion
 from shared.client.client import Client
 from shared.client.options import ClientOptions
@@ -190,7 +190,7 @@ class Asking(Small):
 
 
 @asynccontextmanager
-async def placed(make: Callable[[Crew], Place]) -> AsyncIterator[Running[Any]]:
+async def placed(make: Callable[[Crew], Place]) -> AsyncIterator[Run[Any]]:
     """A server that forwards to the place that `make` gives; its calls end before the place does."""
     failed: list[BaseException] = []
     crew = Crew(failed.append)

@@ -13,7 +13,7 @@ from shared.protocol.session.events import Change, Told
 from shared.protocol.session.handshake import State
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
-from shared.server.running import Running
+from shared.server.run import Run
 from tests.servers.gateway.bridge.upstreams import Behind
 from tests.shared.client.small import Small
 from tests.shared.server.peer import PATIENCE
@@ -52,7 +52,7 @@ class Telling(Small, Behind):
         self.gate_seen = anyio.Event()
 
     @asynccontextmanager
-    async def bridged(self) -> AsyncIterator[Running[Any]]:
+    async def bridged(self) -> AsyncIterator[Run[Any]]:
         """A bridge before it; every wait ends after a while."""
         with anyio.fail_after(3 * PATIENCE):
             async with self.serving(shared=self.shared) as upstream, bridge(upstream).open() as running:

@@ -93,7 +93,7 @@ async def test_a_client_that_is_behind_is_told_of_lists_only() -> None:
     async with Telling("handshake").app.open() as running, talking(running) as peer:
         await peer.request("ping")
         (link,) = running.changes._listeners  # the client's
-        running.limits = Limits(waiting_messages=10)
+        running.calls.limits = Limits(waiting_messages=10)
         for number in range(100):
             told(link, Notified("notifications/message", {"level": "error", "data": number}))
         assert len(link.session.waiting) <= 11

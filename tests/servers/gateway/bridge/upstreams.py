@@ -15,7 +15,7 @@ from servers.gateway.bridge import Bridge, Upstream, bridge
 from shared.client.client import Client
 from shared.client.connect import connect_http, connect_stdio
 from shared.client.options import ClientOptions
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.server.server import Server
 from shared.transports.http.server import HttpOptions, run_http
 from tests.shared.client.small import End, Small
@@ -36,7 +36,7 @@ class Behind:
         self.app = app
         self.mode = mode
         self.name = name
-        self.running: Running[Any]
+        self.running: Run[Any]
         self.lines: list[End] = []
         """The connections with it, oldest first: closing one is losing it."""
         self.options: list[ClientOptions] = []
@@ -67,7 +67,7 @@ class Behind:
 
 
 @asynccontextmanager
-async def opened(behind: Behind) -> AsyncIterator[Running[Bridge]]:
+async def opened(behind: Behind) -> AsyncIterator[Run[Bridge]]:
     """A bridge for several clients; every wait ends after some time."""
     with anyio.fail_after(3 * PATIENCE):
         async with behind.serving() as upstream, bridge(upstream).open() as running:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from servers.gateway.joined.directory import Prefix
 from servers.gateway.joined.gateway import gateway
-from shared import Implementation, Running, Server
+from shared import Implementation, Run, Server
 from tests.shared.server.peer import ERAS, PATIENCE, Json, Peer
 
 both_eras = pytest.mark.parametrize("version", ERAS)
@@ -39,7 +39,7 @@ class Door:
 
     def __init__(self, name: str, server: Server[Any], settings: BaseModel | None = None) -> None:
         self.name = name
-        self.running: Running[Any] | None = None
+        self.running: Run[Any] | None = None
         self.reason = "it is starting"
         self._server = server
         self._settings = settings
@@ -51,9 +51,9 @@ class Door:
         self._watching.append(heard)
         return lambda: self._watching.remove(heard)
 
-    async def open(self) -> Running[Any]:
+    async def open(self) -> Run[Any]:
         """The server, opened."""
-        opened: asyncio.Future[Running[Any]] = asyncio.get_running_loop().create_future()
+        opened: asyncio.Future[Run[Any]] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._life = asyncio.create_task(self._live(opened))
         with anyio.fail_after(PATIENCE):
@@ -69,21 +69,21 @@ class Door:
             with anyio.fail_after(PATIENCE):
                 await self._life
 
-    async def _live(self, opened: "asyncio.Future[Running[Any]]") -> None:
+    async def _live(self, opened: "asyncio.Future[Run[Any]]") -> None:
         async with self._server.open(self._settings) as running:
             self._tell(running, "")
             opened.set_result(running)
             await self._closing.wait()
             self._tell(None, "it was closed")
 
-    def _tell(self, running: Running[Any] | None, reason: str) -> None:
+    def _tell(self, running: Run[Any] | None, reason: str) -> None:
         self.running, self.reason = running, reason
         for heard in tuple(self._watching):
             heard()
 
 
 @asynccontextmanager
-async def joined(*doors: Door, prefix: Prefix = "auto", closed: tuple[Door, ...] = ()) -> AsyncIterator[Running[Any]]:
+async def joined(*doors: Door, prefix: Prefix = "auto", closed: tuple[Door, ...] = ()) -> AsyncIterator[Run[Any]]:
     """A gateway to `doors`, all of them open, and to those that are `closed` as yet, which come after them."""
     try:
         for door in doors:
@@ -134,7 +134,7 @@ def serving(name: str, *uris: str) -> Server[Any]:
     return server
 
 
-def opened(door: Door) -> Running[Any]:
+def opened(door: Door) -> Run[Any]:
     """The server behind a door that is open."""
     assert door.running is not None
     return door.running

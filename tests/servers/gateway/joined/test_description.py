@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shared.server.server import MAX_INSTRUCTIONS
+from shared.server.declaration import MAX_INSTRUCTIONS
 from tests.servers.gateway.joined.members import (
     Door,
     both_eras,

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 
 from servers.gateway.joined.list_cache import LISTING_SECONDS
-from shared import Context, RpcError, Running
+from shared import Context, RpcError, Run
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.servers.gateway.joined.members import (
@@ -48,7 +48,7 @@ class Lists:
         self.handler = running.handlers["tools/list"]
         running.handlers["tools/list"] = self.list
 
-    async def list(self, running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def list(self, running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         self.asked += 1
         await self.may.wait()
         return await self.handler(running, context, params)
@@ -120,7 +120,7 @@ async def test_a_list_that_changes_while_it_is_told_is_asked_for_again() -> None
         lists = Lists(door)
         handler, again = lists.handler, []
 
-        async def change(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        async def change(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             told = await handler(running, context, params)
             if not again:
                 again.append(told)
@@ -145,12 +145,12 @@ async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
     ):
         asked = []
 
-        async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             asked.append(context.call.raw)
             name = "with_roots" if context.peer.can("roots") else "without"
             return {"tools": [{"name": name, "inputSchema": {"type": "object"}}]}
 
-        async def call(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+        async def call(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
             return {"content": [{"type": "text", "text": params.name}]}
 
         opened(door).handlers.update({"tools/list": listed, "tools/call": call})
@@ -186,7 +186,7 @@ async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() ->
     door, asked = member("a", "read", SimpleNamespace(differs_by_client=True)), []
     shown = [{"name": f"tool_{number:03}", "inputSchema": {"type": "object"}} for number in range(250)]
 
-    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         asked.append(params.cursor)
         return {"tools": shown}
 
@@ -225,7 +225,7 @@ async def test_a_list_is_asked_for_in_its_own_name_to_where_a_cursor_comes_twice
     """The token is that of the call on whose behalf it is asked for, and nobody may keep what does not say so."""
     door, heard = member("a", "read"), []
 
-    async def listed(running: Running[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+    async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         heard.append((context.call.method.name, context.call.token, params.cursor))
         assert "progressToken" not in context.call.raw.get("_meta", {})
         return {"tools": [{"name": "read", "inputSchema": {"type": "object"}}], "nextCursor": "again"}

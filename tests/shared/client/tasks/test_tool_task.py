@@ -22,7 +22,7 @@ from shared.errors import PeerError, TaskCancelled, TaskLost
 from shared.extensions.tasks import experimental, extension, tasks
 from shared.protocol.types.client import ElicitResult
 from shared.protocol.types.elicitation import ElicitForm
-from shared.server.running import Running
+from shared.server.run import Run
 from shared.testing import connected
 from tests.shared.client.small import End, Name, listening, text_of
 
@@ -219,7 +219,7 @@ async def test_started_tool_is_taken_up_by_another_client(mode: str) -> None:
 
 
 @asynccontextmanager
-async def _joined(running: Running[Any], mode: str) -> AsyncIterator[Client]:
+async def _joined(running: Run[Any], mode: str) -> AsyncIterator[Client]:
     with anyio.fail_after(30):
         async with connected(running) as end, Client(End(end), ClientOptions(mode=mode)) as client:
             yield client

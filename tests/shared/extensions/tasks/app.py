@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 from pydantic import BaseModel
 
-from shared import Context, Implementation, Opening, RpcError, Running, Server, ToolError, elicit_form
+from shared import Context, Implementation, Opening, RpcError, Run, Server, ToolError, elicit_form
 from shared.contracts import TaskLimits
 from shared.extensions.tasks import tasks
 from shared.protocol.types.tasks import TASKS
@@ -100,7 +100,7 @@ async def until(peer: Peer, id: str, wanted: str) -> Json:
 
 
 @asynccontextmanager
-async def opened(server: Server[Gate] | None = None) -> AsyncIterator[Running[Gate]]:
+async def opened(server: Server[Gate] | None = None) -> AsyncIterator[Run[Gate]]:
     """The server, for several clients."""
     async with (server or app()).open() as running:
         yield running

@@ -12,7 +12,7 @@ from servers.gateway.bridge.calls.borrowed_session import ROOTS_SECONDS
 from servers.gateway.bridge.calls.pending_input import Parking
 from servers.gateway.bridge.calls.pool import Pool
 from servers.gateway.bridge.forwarding import GONE
-from shared import Context, Running
+from shared import Context, Run
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
@@ -40,7 +40,7 @@ FORM: Json = {"message": "?", "requestedSchema": {"type": "object", "properties"
 
 
 @asynccontextmanager
-async def _pooled(**limits: Any) -> AsyncIterator[tuple[Asking, Running[Any], Pool]]:
+async def _pooled(**limits: Any) -> AsyncIterator[tuple[Asking, Run[Any], Pool]]:
     asking, pools = Asking(), list[Pool]()
 
     def make(crew: Any) -> Pool:
@@ -51,7 +51,7 @@ async def _pooled(**limits: Any) -> AsyncIterator[tuple[Asking, Running[Any], Po
         yield asking, running, pools[0]
 
 
-def _talking(running: Running[Any], who: Principal | None = None, capabilities: Json = FORMS) -> Any:
+def _talking(running: Run[Any], who: Principal | None = None, capabilities: Json = FORMS) -> Any:
     return talking(running, STATELESS, capabilities, principal=who)
 
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from servers.gateway.bridge import bridge
-from shared import Running
+from shared import Run
 from tests.servers.gateway.apps import HOST, PAGE, linked, notes, shown, title
 from tests.servers.gateway.bridge.asking import EVERYTHING, FORMS, Asking, begun, named, round_of, text
 from tests.servers.gateway.bridge.upstreams import OLD, Behind, over_http
@@ -19,7 +19,7 @@ BOTH_ERAS = pytest.mark.parametrize("version", ERAS)
 
 
 @asynccontextmanager
-async def _shared() -> AsyncIterator[tuple[Asking, Running[Any]]]:
+async def _shared() -> AsyncIterator[tuple[Asking, Run[Any]]]:
     asking = Asking()
     with anyio.fail_after(3 * PATIENCE):
         async with (

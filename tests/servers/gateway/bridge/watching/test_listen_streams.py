@@ -176,13 +176,13 @@ async def test_a_stream_that_the_server_ends_for_good_is_tried_again(monkeypatch
     heard = Heard()
     async with heard.listening() as streams:
         await streams.add("memo://0")
-        heard.running.limits = Limits(streams=0)
+        heard.running.calls.limits = Limits(streams=0)
         (call,) = heard.running.calls._tasks  # what a server does that is about to close
         call.link.session.end_listen(call)
         heard.running.calls.cancel(call)
         call.link.soon()
         await until(lambda: not heard.held)
-        heard.running.limits = Limits()
+        heard.running.calls.limits = Limits()
         await until(lambda: heard.told)
         assert heard.told == [Change("resource", "memo://0")]
         assert heard.serves("memo://0")

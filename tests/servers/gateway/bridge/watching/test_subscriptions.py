@@ -8,7 +8,7 @@ import pytest
 from servers.gateway.bridge import Bridge
 from servers.gateway.bridge.session_messages import ANSWER_SECONDS
 from servers.gateway.bridge.watching.listen_streams import Listening
-from shared.server.running import Running
+from shared.server.run import Run
 from tests.clock import forward
 from tests.servers.gateway.bridge.telling import MODES, Telling, until
 from tests.servers.gateway.changes import subscribed, unsubscribed, updated
@@ -208,7 +208,7 @@ async def test_nothing_is_subscribed_to_while_the_server_is_away(mode: str) -> N
         assert running.changes.held == 0
 
 
-def streams_of(running: Running[Bridge]) -> int:
+def streams_of(running: Run[Bridge]) -> int:
     """How many listen streams for resources there are at the server."""
     asking = running.state.apart.watching.asking
     return asking.streams if isinstance(asking, Listening) else 0

@@ -20,7 +20,8 @@ from shared.protocol.http.rules import HttpRequest
 from shared.protocol.identity import Principal
 from shared.protocol.types.base import Implementation
 from shared.server.dispatch.context import Context
-from shared.server.running import Opening, Running
+from shared.server.run import Run
+from shared.server.running import Opening
 from shared.server.server import Server
 from shared.transports.http.limits.endpoint_limits import EndpointLimits
 from tests.quiet import quiet
@@ -166,7 +167,7 @@ async def narrowed() -> AsyncIterator[Site]:
         return ctx.state
 
     @app.on_ready
-    async def ready(running: Running[str]) -> str | None:
+    async def ready(running: Run[str]) -> str | None:
         return "the notes are gone" if running.state == "gone" else None
 
     async with (

@@ -487,8 +487,8 @@ async def test_every_server_knows_where_all_listen() -> None:
         for name in ("one", "two"):
             await site.until(name, "ready")
         runs = [mount.running for mount in site.mounts]
-        assert [run and run.endpoints for run in runs] == [[("127.0.0.1", site.port)]] * 2
-    assert [run and run.endpoints for run in runs] == [[], []]
+        assert [run and run.hooks.endpoints for run in runs] == [[("127.0.0.1", site.port)]] * 2
+    assert [run and run.hooks.endpoints for run in runs] == [[], []]
 
 
 async def test_counts_are_one_servers_own() -> None:

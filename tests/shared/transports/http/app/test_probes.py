@@ -211,7 +211,7 @@ async def test_probes_name_any_host_where_others_may_connect() -> None:
 
 async def test_nothing_is_counted_where_nobody_asks() -> None:
     async with make_server().open() as running:
-        assert running.observer() is None
+        assert running.hooks.observer() is None
 
 
 # A store
@@ -259,7 +259,7 @@ async def test_without_a_store_nothing_is_said_of_one() -> None:
 async def test_each_replica_says_which_one_it_is() -> None:
     async with replicas(make_server(), 2) as (one, other), listening(one) as here, listening(other) as there:
         told: list[Json] = [(await stated(site))["replica"] for site in (here, there)]
-        assert told == [{"number": run.replica.number, "reason": None} for run in (one, other)]
+        assert told == [{"number": run.replication.replica.number, "reason": None} for run in (one, other)]
         assert told[0] != told[1]
         assert await counted_of_store(here) == {"mcp_store_up": 1, "mcp_store_lost_total": 0}
 

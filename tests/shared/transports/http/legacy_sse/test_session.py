@@ -82,7 +82,7 @@ async def test_a_session_belongs_to_its_principal_at_all_replicas(two: Two) -> N
 async def test_an_address_that_names_no_stream_is_unknown_everywhere(two: Two) -> None:
     async with two() as (here, there):
         async with streaming(here) as client:
-            number = here.running.replica.number
+            number = here.running.replication.replica.number
             assert f"session_id={number}-" in client.address
             assert await status(here, f"{client.address}x") == 404
             for session_id in ("", "x", f"{number + 1_000}-x", "99999999-x", "-1-x"):
@@ -113,12 +113,12 @@ async def test_the_streams_of_a_replica_that_is_lost_end(redis_server: RedisServ
         listening(other) as there,
     ):
         async with initialized(here) as client:
-            one.replica.link.lose("as the test wants")
-            assert await status(here, f"/messages?session_id={other.replica.number}-x") == 503
+            one.replication.replica.link.lose("as the test wants")
+            assert await status(here, f"/messages?session_id={other.replication.replica.number}-x") == 503
             with pytest.raises(httpx.RemoteProtocolError):
                 await client.rest()
         with anyio.fail_after(PATIENCE):
-            while one.replica.reason is not None:
+            while one.replication.replica.reason is not None:
                 await anyio.lowlevel.checkpoint()
         async with apart(here, there) as client:
             await client.initialize()

@@ -70,7 +70,7 @@ def app() -> Server[Probe]:
     @made.tool()
     async def be_lost(ctx: Context[Probe]) -> None:
         """Log, and before that can leave have the replica be lost."""
-        replica: Any = ctx.running.replica
+        replica: Any = ctx.running.replication.replica
         ctx.link.session.log(ctx.call, "error", "before", None)
         ctx.link.soon()
         replica.link.lose("for the test")
@@ -241,13 +241,13 @@ async def test_a_question_is_answered_through_another_replica(two: Two) -> None:
                 reply = {"jsonrpc": "2.0", "id": question["id"], "result": given}
                 assert (await answering.post(reply, session)).status_code == 202
                 assert (await anext(messages))["result"]["content"] == [{"type": "text", "text": "red"}]
-        assert asked == [site.running.replica.number << 32 | 1 for site in (here, there)]
+        assert asked == [site.running.replication.replica.number << 32 | 1 for site in (here, there)]
 
 
 async def test_a_question_of_a_replica_that_stops_is_answered_through_another(two: Two) -> None:
     async with two() as (here, there):
         session, stopping = await here.initialize(capabilities=FORMS), anyio.Event()
-        here.running.stoppers.append(stopping.set)
+        here.running.hooks.stoppers.append(stopping.set)
         async with here.stream(call(here, "favourite", "f"), session) as response:
             messages = events(response)
             question = await anext(messages)
@@ -280,7 +280,7 @@ async def test_the_questions_of_a_replica_are_numbered_over_all_sessions(two: Tw
             session = await there.initialize(capabilities=FORMS)
             async with there.stream(call(there, "favourite", "f"), session) as response:
                 asked.append((await anext(events(response)))["id"])
-        first = there.running.replica.number << 32 | 1
+        first = there.running.replication.replica.number << 32 | 1
         assert asked == [first, first + 1]
 
 
@@ -414,7 +414,7 @@ async def test_a_full_replica_leaves_a_session_to_the_others() -> None:
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "60")
             assert (await here.post(here.message("ping", id="p"), session)).status_code == 200
         # The one that had no room does not have it.
-        assert await one.replica.sessions.lapse(session["Mcp-Session-Id"], busy=False)
+        assert await one.replication.replica.sessions.lapse(session["Mcp-Session-Id"], busy=False)
 
 
 async def test_a_session_that_makes_room_goes_on_where_it_is_used() -> None:
@@ -439,7 +439,7 @@ async def test_a_full_replica_keeps_a_session_that_nobody_has() -> None:
         async with listening(one) as here:
             session = await here.initialize()
             here.stop.set()
-        one.replica.sessions.release(session["Mcp-Session-Id"])
+        one.replication.replica.sessions.release(session["Mcp-Session-Id"])
         blocking = await there.initialize()
         async with there.client.stream("GET", "/mcp", headers=merged(blocking)):
             assert (await there.post(there.message("ping", id="p"), session)).status_code == 503
@@ -468,10 +468,10 @@ class Far:
     `lost`."""
 
     def __init__(self, running: Any) -> None:
-        self.near = running.replica.sessions
+        self.near = running.replication.replica.sessions
         self.slow = self.lost = ""
         self.answer = anyio.Event()
-        running.replica.sessions = self
+        running.replication.replica.sessions = self
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.near, name)
@@ -491,7 +491,7 @@ class Far:
 async def far_away() -> AsyncIterator[tuple[Any, Far, Sessions]]:
     """The store of one replica, which has a session, and another replica, whose store is far away."""
     async with replicas(app(), 2) as (one, other), anyio.create_task_group() as tasks:
-        near: Any = one.replica
+        near: Any = one.replication.replica
         await near.sessions.create(SessionRecord("s", None, "c", 60, NEW))
         far = Far(other)
         yield near.sessions, far, Sessions(other, tasks, SessionLimits(idle_seconds=60))
@@ -583,7 +583,7 @@ async def test_the_end_of_a_session_is_answered_when_the_others_know(
                 await quiet()
                 assert not answers
                 if is_lost:
-                    one.replica.link.lose("for the test")
+                    one.replication.replica.link.lose("for the test")
                 redis_server.send(signal.SIGCONT)
         finally:
             redis_server.send(signal.SIGCONT)

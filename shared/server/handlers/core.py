@@ -6,15 +6,13 @@ version. The pages of lists that don't depend on who asks are kept in `Listings`
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...concurrency import background
 from ...errors import InvalidParams, ResourceNotFound
 from ...protocol.methods import REQUESTS
-from ...protocol.pagination import cursor_at, page, position_of
+from ...protocol.pagination import cursor_at, position_of
 from ...protocol.session.subscriptions import LISTS, Listen
-from ...protocol.shaping import CachedResult
-from ...protocol.signing import Signer
 from ...protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
 from ...protocol.types.resources import (
     CONDITIONAL_READS,
@@ -25,18 +23,14 @@ from ...protocol.types.resources import (
 )
 from ...protocol.types.tools import ListParams
 from ..completion import completion
+from ..dispatch.context import Context
 from ..extension import Capability, Extension, Follow
-from ..tools import call_tool
+from ..run import Run
 from .conditional_reads import held_etag, tagged
-from .context import Context
-
-if TYPE_CHECKING:
-    from ..running import Running
+from .dispatch import call_tool
 
 __all__ = [
     "CORE",
-    "FRESH_MS",
-    "Listings",
     "complete",
     "get_prompt",
     "list_prompts",
@@ -50,48 +44,16 @@ __all__ = [
 ]
 
 
-FRESH_MS = 60_000
-"""Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
-
-_Entries = list[dict[str, Any]]
-_NOTHING: tuple[_Entries | None, CachedResult] = (None, CachedResult({}))
-
-
-class Listings:
-    """The pages of the lists that are the same for every caller: each is made once, for as long as the entries on
-    offer stay the same ones. These are compared each time, so nobody has to say that something changed. There are as
-    many pages as cursors were issued."""
-
-    def __init__(self) -> None:
-        self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}
-
-    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, signer: Signer) -> CachedResult:
-        """The page of the list `what` that begins at `cursor`, as a result that anyone may cache.
-
-        Raises InvalidParams for a cursor that was not issued for this list.
-        """
-        made_of, made = self._pages.get((what, cursor, size), _NOTHING)
-        if made_of == entries:
-            return made
-        shown, following = page(entries, cursor, name=what, size=size, signer=signer)
-        result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
-        if following is not None:
-            result["nextCursor"] = following
-        made = CachedResult(result)
-        self._pages[what, cursor, size] = list(entries), made
-        return made
-
-
-def _listing(running: "Running[Any]", what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
+def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
     return running.listings.page(what, items, params.cursor, size=running.page_size, signer=running.signer)
 
 
-async def list_tools(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`tools/list`: the same for every caller, so it may be cached by anyone."""
     return _listing(running, "tools", running.features.tools.listed(running.settings), params)
 
 
-async def list_resources(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+async def list_resources(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
     await running.changes.want_resources()
     name, size = context.peer.own_list("resources"), running.page_size
@@ -103,19 +65,19 @@ async def list_resources(running: "Running[Any]", context: Context[Any], params:
     return {"resources": [one.to_wire() for one in found[:size]], **more}
 
 
-async def list_templates(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+async def list_templates(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/templates/list`."""
     return _listing(running, "resourceTemplates", running.features.resources.templates(), params)
 
 
-async def read_resource(running: "Running[Any]", context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
+async def read_resource(running: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
     """`resources/read`. Raises ResourceNotFound, and InvalidParams for an etag that is none."""
     held = held_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
     return tagged(await resource.read(context, params.uri, variables), held)
 
 
-async def list_prompts(running: "Running[Any]", context: Context[Any], params: ListParams) -> dict[str, Any]:
+async def list_prompts(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`prompts/list`."""
     source = running.features.prompts.source
     if source is None:
@@ -127,12 +89,12 @@ async def list_prompts(running: "Running[Any]", context: Context[Any], params: L
     return {"prompts": shown, **more}
 
 
-async def get_prompt(running: "Running[Any]", context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
+async def get_prompt(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
     """`prompts/get`."""
     return await running.features.prompts.render(context, params.name, params.arguments)
 
 
-async def complete(running: "Running[Any]", context: Context[Any], params: CompleteParams) -> dict[str, Any]:
+async def complete(running: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any]:
     """`completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
     features = running.features
     if isinstance(params.ref, PromptReference):
@@ -144,7 +106,7 @@ async def complete(running: "Running[Any]", context: Context[Any], params: Compl
     return await features.completions.complete(context, params)
 
 
-async def subscribe(running: "Running[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
+async def subscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
     """`resources/subscribe` of the handshake era. Raises ResourceNotFound where the URI is not served."""
     subscriptions = context.link.session.subscriptions
     if params.uri in subscriptions.subscribed:
@@ -158,14 +120,14 @@ async def subscribe(running: "Running[Any]", context: Context[Any], params: UriP
     return {}
 
 
-async def unsubscribe(running: "Running[Any]", context: Context[Any], params: UriParams) -> dict[str, Any]:
+async def unsubscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
     """`resources/unsubscribe`; fine where there is no such subscription."""
     unheld = context.link.session.subscriptions.unsubscribe(params.uri)
     await running.changes.release(unheld, context.link.client)
     return {}
 
 
-async def listen(running: "Running[Any]", context: Context[Any], params: ListenParams) -> dict[str, Any]:
+async def listen(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
     """`subscriptions/listen`: acknowledges what is served, then stays open until either side ends it."""
     wanted, session = params.notifications, context.link.session
     if len(wanted.resource_subscriptions) > running.limits.subscriptions:
@@ -207,7 +169,7 @@ async def _until_closing(context: Context[Any], follows: Sequence[Follow]) -> No
         await context.link.closing()
 
 
-def _wanted_lists(running: "Running[Any]", wanted: SubscriptionFilter) -> frozenset[str]:
+def _wanted_lists(running: Run[Any], wanted: SubscriptionFilter) -> frozenset[str]:
     asked = {
         "tools": wanted.tools_list_changed,
         "prompts": wanted.prompts_list_changed,
@@ -216,25 +178,25 @@ def _wanted_lists(running: "Running[Any]", wanted: SubscriptionFilter) -> frozen
     return frozenset(name for name in LISTS if asked[name] and running.identity.has((name, "listChanged")))
 
 
-def _tools(running: "Running[Any]") -> dict[str, Any] | None:
+def _tools(running: Run[Any]) -> dict[str, Any] | None:
     return {"listChanged": True} if len(running.features.tools) else None
 
 
-def _resources(running: "Running[Any]") -> dict[str, Any] | None:
+def _resources(running: Run[Any]) -> dict[str, Any] | None:
     subscribe = {"subscribe": True} if running.changes.on_subscribe is not None else {}
     return {**subscribe, "listChanged": True} if len(running.features.resources) else None
 
 
-def _conditional_reads(running: "Running[Any]") -> dict[str, Any] | None:
+def _conditional_reads(running: Run[Any]) -> dict[str, Any] | None:
     return {} if len(running.features.resources) else None
 
 
-def _prompts(running: "Running[Any]") -> dict[str, Any] | None:
+def _prompts(running: Run[Any]) -> dict[str, Any] | None:
     prompts = running.features.prompts
     return {"listChanged": True} if len(prompts) or prompts.source is not None else None
 
 
-def _completions(running: "Running[Any]") -> dict[str, Any] | None:
+def _completions(running: Run[Any]) -> dict[str, Any] | None:
     features = running.features
     return {} if len(features.completions) or features.prompts.source is not None else None
 

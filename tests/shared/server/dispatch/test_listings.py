@@ -4,7 +4,7 @@ import pytest
 
 from shared.errors import InvalidParams
 from shared.protocol.signing import Signer
-from shared.server.dispatch.handlers import Listings
+from shared.server.dispatch.listings import Listings
 from tests.shared.server.peer import ERAS, server, talking
 
 SIGNER = Signer(b"key")

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...text import nearest
+from ..text import nearest
 
 __all__ = ["describe"]
 
