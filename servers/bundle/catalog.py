@@ -161,15 +161,12 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
             raise ValueError(f"{path}: two servers are called {name!r}")
     # The bundle's own is a directory deeper in a wheel than in a checkout; what it names is not.
     directory = _SERVERS.parent if path == CATALOG else path.absolute().parent
-    return Catalog(servers=[_placed(entry, directory) for entry in catalog.servers])
-
-
-def _placed(entry: Entry, directory: Path) -> Entry:
-    """The entry with the paths of its texts and pictures from the root; a URL stays."""
-    named = {"icon": entry.icon, "documentation": entry.documentation}
-    return entry.model_copy(
-        update={key: str(directory / text) for key, text in named.items() if text and "://" not in text}
-    )
+    servers = []
+    for entry in catalog.servers:
+        named = {"icon": entry.icon, "documentation": entry.documentation}
+        placed = {key: str(directory / name) for key, name in named.items() if name and "://" not in name}
+        servers.append(entry.model_copy(update=placed))
+    return Catalog(servers=servers)
 
 
 def catalog_schema() -> dict[str, Any]:

@@ -177,7 +177,15 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Want
     if options.connect or options.config is not None:
         raise ValueError("--connect goes with a --url without NAME, and --config with --join")
     if options.url is not None:
-        return Wanted(client, entry, _reached(entry, options, arguments, name), (), _secrets_of(options.url))
+        if "http" not in entry.transports:
+            raise ValueError(f"{entry.name} is not reached over HTTP: leave out --url")
+        if arguments or options.env:
+            raise ValueError("a server with a --url is started elsewhere: give its arguments and variables there")
+        parts = urlsplit(options.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
+        there = Configured(name, url=options.url, token_variable=_token_variable(options))
+        return Wanted(client, entry, there, (), _secrets_of(options.url))
     if options.token_variable is not None:
         raise ValueError("--token-variable goes with --url: a server that is started needs no token")
     if "stdio" not in entry.transports:
@@ -216,17 +224,6 @@ def _variable(text: str) -> tuple[str, str]:
     if not equals or not _VARIABLE.fullmatch(name):
         raise ValueError("--env takes NAME=VALUE")
     return name, value
-
-
-def _reached(entry: Entry, options: Namespace, arguments: Sequence[str], name: str) -> Configured:
-    if "http" not in entry.transports:
-        raise ValueError(f"{entry.name} is not reached over HTTP: leave out --url")
-    if arguments or options.env:
-        raise ValueError("a server with a --url is started elsewhere: give its arguments and variables there")
-    parts = urlsplit(options.url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
-    return Configured(name, url=options.url, token_variable=_token_variable(options))
 
 
 def _token_variable(options: Namespace) -> str | None:

@@ -54,7 +54,14 @@ def main(argv: Sequence[str]) -> int:
         options = read_common(given, "stdio")
         limits = read_options(Limits, given, os.environ, _OWN)
         sent = read_options(_Sent, given, os.environ, _OWN)
-        remote, is_exposed = _remote(read_options(_Where, given).url, sent)
+        urls = read_options(_Where, given).url
+        if len(urls) != 1:
+            raise ValueError("give one URL, such as https://mcp.example.org/mcp")
+        try:
+            token, is_exposed = (sent.token, False) if sent.token_file is None else read_value(sent.token_file)
+        except ValueError as error:
+            raise ValueError(f"--token-file: {error}") from None
+        remote = Remote.of(urls[0], sent.header, token)
         if find_spec("aiohttp") is None:
             raise ValueError(needs_extra("client"))
         advice = "" if remote.has_token else "; --token-file has a token sent, and `login` logs in"
@@ -63,14 +70,3 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     return door.open(parser.program, options, exposed=str(sent.token_file) if is_exposed else None)
-
-
-def _remote(urls: Sequence[str], sent: _Sent) -> tuple[Remote, bool]:
-    """The server that is meant, and whether others can read the token in its file. Raises ValueError."""
-    if len(urls) != 1:
-        raise ValueError("give one URL, such as https://mcp.example.org/mcp")
-    try:
-        token, is_exposed = (sent.token, False) if sent.token_file is None else read_value(sent.token_file)
-    except ValueError as error:
-        raise ValueError(f"--token-file: {error}") from None
-    return Remote.of(urls[0], sent.header, token), is_exposed

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -49,7 +48,12 @@ def main(argv: Sequence[str]) -> int:
         usual = Path(named) if named else Path(state_folder(this_machine())) / "tokens.toml"
         tokens = TokensToChange(given.tokens_file or usual)
         if given.action == "new":
-            _make(tokens, given)
+            scopes = None if given.scope is None else sorted(read_scopes(" ".join(given.scope)))
+            if given.expires is not None and not 1 <= given.expires <= _MOST_DAYS:
+                raise ValueError(f"--expires: give between 1 and {_MOST_DAYS} days")
+            print(tokens.make(given.name, scopes, given.expires))  # noqa: T201 - it is the output
+            told = f"this is shown once; servers take it with --tokens-file {tokens.path}"
+            print(plain(told), file=sys.stderr)  # noqa: T201 - for people
         elif given.action == "list":
             _list(tokens, as_json=given.json)
         else:
@@ -57,15 +61,6 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     return 0
-
-
-def _make(tokens: TokensToChange, given: Namespace) -> None:
-    scopes = None if given.scope is None else sorted(read_scopes(" ".join(given.scope)))
-    if given.expires is not None and not 1 <= given.expires <= _MOST_DAYS:
-        raise ValueError(f"--expires: give between 1 and {_MOST_DAYS} days")
-    print(tokens.make(given.name, scopes, given.expires))  # noqa: T201 - it is the output
-    told = f"this is shown once; servers take it with --tokens-file {tokens.path}"
-    print(plain(told), file=sys.stderr)  # noqa: T201 - for people
 
 
 def _list(tokens: TokensToChange, *, as_json: bool) -> None:

@@ -91,7 +91,12 @@ def _read(found: Configuration, source: _Source, project: Path, entries: Sequenc
     client, path, where = source.client, source.path, source.where
     try:
         listed = {**read_entries(client, path), **of_project(client, path, project)}
-        other = _other_list(client, path) if not listed else None
+        members = []
+        if not listed and client.format != "toml":
+            root = jsonc.parse(read_bytes(path) or b"", client.format == "jsonc")
+            members = root.members() if root is not None else []
+        # Another client would look there for servers, where this one finds none.
+        other = next((one.name for one in members if one.name in _LISTS and one.name != client.key), None)
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: ")
         found.findings.append(fault(where, f"{client.title} can't read it: {reason}", _fix(client, path)))
@@ -113,13 +118,6 @@ def _fix(client: Client, path: Path) -> str:
     if path.is_file() and not os.access(path, os.R_OK):
         return f"let its owner read it: chmod u+rw '{path}'"
     return f"correct it in an editor, or remove it; until then {client.title} starts none of its servers"
-
-
-def _other_list(client: Client, path: Path) -> str | None:
-    """The key under which another client would look for servers, where this one finds none."""
-    root = None if client.format == "toml" else jsonc.parse(read_bytes(path) or b"", client.format == "jsonc")
-    members = root.members() if root is not None else []
-    return next((one.name for one in members if one.name in _LISTS and one.name != client.key), None)
 
 
 def _add(found: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]) -> None:

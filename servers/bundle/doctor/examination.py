@@ -60,7 +60,11 @@ async def examine(examination: Examination) -> list[Finding]:
             what = "none of the servers stands in its configuration"
             fix = f"put one there: {program_name()} install NAME --client {client.name}"
             findings.append(warning(client.title, what, fix))
-    steps: list[Step] = [partial(_check, examination, launch) for launch in found.launches]
+
+    async def check(launch: Launch) -> list[Finding]:
+        return (await try_launch(launch, machine, examination.installation, examination.seconds)).findings
+
+    steps: list[Step] = [partial(check, launch) for launch in found.launches]
     if not found.launches or examination.asked:
         rest = [entry for entry in entries if entry.name not in configured | broken]
         steps += [partial(_try_out, examination, entry) for entry in rest]
@@ -80,10 +84,6 @@ async def take(steps: Sequence[Step]) -> list[Finding]:
         for number in range(len(steps)):
             tasks.start_soon(run, number)
     return [finding for findings in found for finding in findings]
-
-
-async def _check(examination: Examination, launch: Launch) -> list[Finding]:
-    return (await try_launch(launch, examination.machine, examination.installation, examination.seconds)).findings
 
 
 async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:

@@ -62,7 +62,9 @@ def check_installation(bundle: Installation, entries: Sequence[Entry], used: Col
         yield fault(str(python), f"this is Python {running}, the bundle needs {wanted}", fix)
     wrong: dict[str, list[str]] = {}
     for name in sorted(script.name for script in distribution.entry_points.select(group="console_scripts")):
-        path = _script(distribution, name) or bundle.python.parent / name
+        # It stands beside the interpreter, or in the directory of the user.
+        files = [file for file in distribution.files or () if file.name in (name, f"{name}.exe")]
+        path = Path(os.path.normpath(str(distribution.locate_file(files[0])))) if files else python.parent / name
         reason = _wrong(path, bundle.python)
         if reason:
             wrong.setdefault(reason, []).append(name)
@@ -71,7 +73,12 @@ def check_installation(bundle: Installation, entries: Sequence[Entry], used: Col
         yield fault(where, f"{reason}: {', '.join(names)}", f"write them again: {bundle.line(again=True)}")
     for entry in entries:
         if entry.extra is not None:
-            yield _extra(bundle, entry.name, entry.extra, entry.name in used)
+            lacking = sorted(set(_lacking(distribution, entry.extra)))
+            if lacking:
+                what = f"its extra {entry.extra!r} is not installed: {', '.join(lacking)}"
+                yield (fault if entry.name in used else warning)(entry.name, what, bundle.line(entry.extra))
+            else:
+                yield fine(entry.name, f"the libraries of its extra {entry.extra!r} are installed")
 
 
 def _wrong(script: Path, python: Path) -> str:
@@ -84,23 +91,6 @@ def _wrong(script: Path, python: Path) -> str:
         return f"they start {interpreter}, which does not exist"
     same = environment_of(interpreter).samefile(environment_of(python))
     return "" if same else f"they start another Python, {interpreter}"
-
-
-def _script(distribution: Distribution, name: str) -> Path | None:
-    """Where the script was installed: beside the interpreter, or in the directory of the user."""
-    for file in distribution.files or ():
-        if file.name in (name, f"{name}.exe"):
-            return Path(os.path.normpath(str(distribution.locate_file(file))))
-    return None
-
-
-def _extra(bundle: Installation, server: str, extra: str, used: bool) -> Finding:
-    lacking = sorted(set(_lacking(bundle.distribution, extra)))
-    if not lacking:
-        return fine(server, f"the libraries of its extra {extra!r} are installed")
-    fix = bundle.line(extra)
-    what = f"its extra {extra!r} is not installed: {', '.join(lacking)}"
-    return (fault if used else warning)(server, what, fix)
 
 
 def _lacking(distribution: Distribution | None, extra: str) -> Iterator[str]:

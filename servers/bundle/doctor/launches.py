@@ -89,7 +89,13 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
         else:
             yield fault(launch.where, f"{command} is gone, since uv's cache was emptied", let)
     elif not command.exists():
-        yield fault(launch.where, _gone(command), let)
+        environment = environment_of(command).parent
+        what = f"{command} does not exist"
+        if command.is_symlink():
+            what = f"{command} leads to {command.readlink()}, which is gone: that Python was removed or replaced"
+        elif not environment.exists():
+            what = f"{command} is gone, with its environment {environment}: it was moved or deleted"
+        yield fault(launch.where, what, let)
     elif not command.is_file() or not os.access(command, os.X_OK):
         fix = let if not command.is_file() else f"chmod +x '{command}'"
         yield fault(launch.where, f"{command} is not a program that may be executed", fix)
@@ -98,16 +104,6 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
         if interpreter is not None and not interpreter.exists():
             what = f"{command} starts {interpreter}, which does not exist: the environment was moved or has lost it"
             yield fault(launch.where, what, let)
-
-
-def _gone(command: Path) -> str:
-    """Why there is no such program."""
-    environment = environment_of(command).parent
-    if command.is_symlink():
-        return f"{command} leads to {command.readlink()}, which is gone: that Python was removed or replaced"
-    if not environment.exists():
-        return f"{command} is gone, with its environment {environment}: it was moved or deleted"
-    return f"{command} does not exist"
 
 
 # What its arguments name

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from shared.program.messages import needs_extra
 from shared.program.run import Options, check_arguments
-from shared.program.settings.command_line import Spelling, read_command_line
+from shared.program.settings.command_line import read_command_line
 from shared.program.settings.options import option_spellings, paths_after, positional_field
 from shared.program.settings.settings_file import placed
 from shared.server.server import Server
@@ -43,7 +43,15 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     program where a bundled server has no such option.
     """
     app = _app(entry) if bundled else None
-    options, fields = _of_entry(entry) if app is None else _of_app(app)
+    fields: Fields
+    if app is None:
+        kinds: dict[str, type] = {"file": Path, "directory": Path}
+        options = entry.spellings()
+        fields = {one.option: FieldInfo(annotation=kinds.get(one.type, str)) for one in entry.arguments}
+    else:
+        own = {**app.settings_model.model_fields, **Options.model_fields}
+        options, positional = option_spellings(own), positional_field(own)
+        fields = {_UNNAMED if name == positional else name: field for name, field in own.items()}
     unnamed = next((argument.metavar for argument in entry.arguments if argument.option is None), None) or "argument"
     secret = {argument.option for argument in entry.arguments if argument.secret}
     line = read_command_line(words, options)
@@ -76,21 +84,6 @@ def _app(entry: Entry) -> Server[Any]:
         extra = f"; {needs_extra(entry.extra)}" if entry.extra else ""
         raise ValueError(f"{entry.name} can't be started here: {error}{extra}") from None
     return app
-
-
-def _of_app(app: Server[Any]) -> tuple[Mapping[str, Spelling], Fields]:
-    """What a bundled server takes: its options, and the fields that they set."""
-    fields = {**app.settings_model.model_fields, **Options.model_fields}
-    unnamed = positional_field(fields)
-    by_name: Fields = {_UNNAMED if name == unnamed else name: field for name, field in fields.items()}
-    return option_spellings(fields), by_name
-
-
-def _of_entry(entry: Entry) -> tuple[Mapping[str, Spelling], Fields]:
-    """What another server takes, as far as the catalog says it."""
-    kinds: dict[str, type] = {"file": Path, "directory": Path}
-    fields: Fields = {one.option: FieldInfo(annotation=kinds.get(one.type, str)) for one in entry.arguments}
-    return entry.spellings(), fields
 
 
 def _checked(value: str, field: FieldInfo, source: str, *, making: bool) -> str:

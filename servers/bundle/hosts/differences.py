@@ -94,10 +94,14 @@ def _offsets(lines: list[bytes], first: int, past: int) -> tuple[int, int]:
 def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
     """The lines of a part of the text, with what nobody should see replaced."""
     root = parse_toml(text) if client.format == "toml" else parse(text, client.format == "jsonc")
+    first, last = (root.start, root.end) if root is not None else (len(text), len(text))
     at, end = part
     pieces: list[bytes] = []
     try:
-        places = list(_hidden(text, root, part, view))
+        # There are nothing but comments before and after the value.
+        places = list(_comments(text, max(part[0], 0), min(part[1], first)))
+        places += _values(root, part, view) if root is not None else ()
+        places += _comments(text, max(part[0], last), part[1])
     except RecursionError:
         raise ValueError("the file is nested too deeply") from None
     for start, past in places:
@@ -107,16 +111,6 @@ def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> 
     pieces.append(text[at:end])
     lines = b"".join(pieces).decode().removeprefix("\ufeff").split("\n")
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
-
-
-def _hidden(text: bytes, root: Element | None, part: tuple[int, int], view: _View) -> Iterator[tuple[int, int]]:
-    """The places in that part that are hidden, in order."""
-    outer = (root.start, root.end) if root is not None else (len(text), len(text))
-    # There are nothing but comments before and after the value.
-    yield from _comments(text, max(part[0], 0), min(part[1], outer[0]))
-    if root is not None:
-        yield from _values(root, part, view)
-    yield from _comments(text, max(part[0], outer[1]), part[1])
 
 
 def _comments(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:

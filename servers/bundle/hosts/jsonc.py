@@ -66,11 +66,12 @@ class Element:
     def value(self) -> Any:
         """The value itself. Raises ValueError where it is nested too deeply."""
         try:
-            return json.loads(_bare(self._text()))
+            return json.loads(_bare(self.text()))
         except RecursionError:
             raise ValueError("is nested too deeply") from None
 
-    def _text(self) -> str:
+    def text(self) -> str:
+        """It as it is written."""
         return (self._node.text or b"").decode()
 
 

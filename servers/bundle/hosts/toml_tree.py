@@ -24,11 +24,11 @@ class TomlElement(Element):
 
     def value(self) -> Any:
         """The value itself."""
-        return tomllib.loads(f"x = {self._text()}")["x"]
+        return tomllib.loads(f"x = {self.text()}")["x"]
 
     def path(self) -> list[str]:
         """The names in a key, such as two in `a."b c"`."""
-        found, names = tomllib.loads(f"{self._text()} = 0"), list[str]()
+        found, names = tomllib.loads(f"{self.text()} = 0"), list[str]()
         while isinstance(found, dict):
             ((name, found),) = found.items()
             names.append(name)

@@ -28,18 +28,32 @@ class Account(NamedTuple):
     expires: float | None
     """When its token ends, in seconds since 1970; None where nobody has said."""
 
+    @classmethod
+    def of(cls, key: Key, value: Mapping[str, Any]) -> "Account":
+        """The login that is kept as this."""
+        expires = value.get("expires")
+        is_time = isinstance(expires, int | float) and 0 <= expires < _NEVER
+        scopes = tuple(str(value.get("scope") or "").split())
+        return cls(key[1], key[0], scopes, expires if is_time else None)
+
 
 class Accounts:
     """All logins of the user: in the system's keyring where there is one, else in a file that nobody else reads."""
 
     def __init__(self, folder: Path) -> None:
         """Raises AuthError for a keyring that is misnamed."""
-        self.tokens = _store(folder)
+        self.tokens: Any = FileTokens(folder)
+        if find_spec("keyring") is not None:
+            from shared.client.auth.keyring_store import KeyringTokens, usable_keyring
+
+            system = usable_keyring()
+            if system is not None:
+                self.tokens = KeyringTokens(folder, system)
 
     def all(self) -> list[Account]:
         """The logins, by resource. Raises AuthError where they can't be read."""
         entries = self.tokens.entries()
-        found = [_account(key, value) for key, value in entries.items() if all(key) and "scope" in value]
+        found = [Account.of(key, value) for key, value in entries.items() if all(key) and "scope" in value]
         return sorted(found)
 
     def knows(self, url: str) -> bool:
@@ -71,20 +85,3 @@ def stored_credentials(url: str, folder: Path) -> Credentials | None:
         return plain(f"run `mcp-server-bundle login {place_of(url)}{scopes}`")
 
     return OAuth(url, AuthorizationCode(None, advice=how_to_log_in), tokens=accounts.tokens)
-
-
-def _store(folder: Path) -> Any:
-    if find_spec("keyring") is not None:
-        from shared.client.auth.keyring_store import KeyringTokens, usable_keyring
-
-        system = usable_keyring()
-        if system is not None:
-            return KeyringTokens(folder, system)
-    return FileTokens(folder)
-
-
-def _account(key: Key, value: Mapping[str, Any]) -> Account:
-    expires = value.get("expires")
-    is_time = isinstance(expires, int | float) and 0 <= expires < _NEVER
-    scopes = tuple(str(value.get("scope") or "").split())
-    return Account(key[1], key[0], scopes, expires if is_time else None)

@@ -6,7 +6,7 @@ as escapes, and long lines and differences are cut and say so.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import ndiff
 from typing import Any, NamedTuple
 
@@ -91,7 +91,10 @@ MAX_LINES = 60
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """What is another in a definition, part by part: lines that begin with `-` are gone, those with `+` came."""
-    lines = [line for part in sorted({*before, *after}) for line in _of_part(part, before.get(part), after.get(part))]
+    lines: list[str] = []
+    for part in sorted(part for part in {*before, *after} if before.get(part) != after.get(part)):
+        compared = ndiff(_lines(before.get(part)), _lines(after.get(part)))
+        lines += [f"{escape(part)}:", *(f"  {line}" for line in compared if line[0] in "-+")]
     return _bounded(lines)
 
 
@@ -102,15 +105,6 @@ def summary(definition: Mapping[str, Any]) -> list[str]:
     arguments = ", ".join(escape(str(name)) for name in properties) if isinstance(properties, dict) else ""
     lines = [*_lines(definition.get("description")), *([f"arguments: {arguments}"] if arguments else [])]
     return _bounded([f"  {line}" for line in lines])
-
-
-def _of_part(part: str, before: Any, after: Any) -> Iterator[str]:
-    if before == after:
-        return
-    yield f"{escape(part)}:"
-    for line in ndiff(_lines(before), _lines(after)):
-        if line[0] in "-+":
-            yield f"  {line}"
 
 
 def _lines(value: Any) -> list[str]:

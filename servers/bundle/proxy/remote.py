@@ -30,7 +30,13 @@ class Remote(NamedTuple):
         Raises ValueError, in one line without a secret, for what can't be a server or can't be sent.
         """
         check_url(url)
-        return cls(url, fixed_headers(token, dict(map(_header, headers))))
+        fixed: dict[str, str] = {}
+        for text in headers:
+            found = _HEADER.fullmatch(text)
+            if found is None:
+                raise ValueError("--header takes NAME=VALUE")
+            fixed[found[1].strip()] = found[2].strip()
+        return cls(url, fixed_headers(token, fixed))
 
     @property
     def has_token(self) -> bool:
@@ -69,10 +75,3 @@ def read_token(path: Path) -> str:
     if not token:
         raise ValueError(f"--token-file: {path} is empty")
     return token
-
-
-def _header(text: str) -> tuple[str, str]:
-    found = _HEADER.fullmatch(text)
-    if found is None:
-        raise ValueError("--header takes NAME=VALUE")
-    return found[1].strip(), found[2].strip()

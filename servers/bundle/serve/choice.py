@@ -136,7 +136,10 @@ def _chosen(entry: Entry, configuration: Configuration) -> Chosen:
         # Its settings can't be checked.
         return Chosen(entry.name, _failing(entry, app), NoSettings(), None)
     fields = {**app.settings_model.model_fields, **TABLES}
-    written = configuration.settings(entry.name, fields) if configuration.servers else _defaults(entry)
+    written = configuration.settings(entry.name, fields)
+    if not configuration.servers:
+        _, defaults = DEFAULTS.get(entry.module, ("", {}))
+        written = {name: Written(value, f"the default of {name}") for name, value in defaults.items()}
     try:
         settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), written)
         rules = configuration.rules(entry.name, written, settings)
@@ -151,11 +154,6 @@ def _foreign(one: Foreign, configuration: Configuration) -> Chosen:
     budget = {name: limit for name, limit in said.items() if limit is not None}
     rules = configuration.rules(one.name, one.written, None)
     return Chosen(one.name, foreign_server(one), NoSettings(), one.exposed, budget, rules)
-
-
-def _defaults(entry: Entry) -> Mapping[str, Written]:
-    _, settings = DEFAULTS.get(entry.module, ("", {}))
-    return {name: Written(value, f"the default of {name}") for name, value in settings.items()}
 
 
 def _loaded(entry: Entry) -> Server[Any] | BaseException:

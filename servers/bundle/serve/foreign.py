@@ -48,11 +48,6 @@ def _split(command: Any) -> Any:
     return shlex.split(command) if isinstance(command, str) else command
 
 
-def _server_url(url: str) -> str:
-    check_url(url)
-    return url
-
-
 class ForeignSettings(BaseModel):
     """What is said of one server of others."""
 
@@ -61,7 +56,7 @@ class ForeignSettings(BaseModel):
     env_file: Path | None = option(None, "lines of NAME=VALUE", "FILE")
     cwd: Path | None = option(None, "where the command is started", "DIR")
     shared: bool = False
-    url: Annotated[str, AfterValidator(_server_url)] | None = None
+    url: Annotated[str, AfterValidator(check_url)] | None = None
     token: str | None = secret(None, "the token itself")
     token_file: Path | None = option(None, "file with the token", "FILE")
     headers: Values = {}

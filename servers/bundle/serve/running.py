@@ -7,7 +7,6 @@ loop back would hold up all of them.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import anyio
 from anyio import to_thread
@@ -32,7 +31,7 @@ from shared.transports.http.app.app import Front, HttpOptions
 from shared.transports.http.app.mount import Mount
 from shared.transports.http.server import run_mounts
 
-from .choice import Choice, Chosen
+from .choice import Choice
 from .foreign_server import hear_commands
 from .joined import joined_server, kept_apart, settled
 from .selection import JOINED
@@ -58,7 +57,13 @@ def run_all(
         exit_with_error(program, str(error))
     set_up_process(options, exposed)
     hear_commands(options.log_level)
-    mounts = [_mounted(one, options, http, trace) for one in choice.servers]
+    mounts: list[Mount] = []
+    for one in choice.servers:
+        one.limit(options)
+        mount = Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
+        mount.trace = trace and trace.of(one.name)
+        mount.extensions += one.extensions(options)
+        mounts.append(mount)
     if choice.joined:
         members = [mount for mount in mounts if mount.name in choice.joined]
         supervised = [one.supervised for one in members]
@@ -76,14 +81,6 @@ def run_all(
     finally:
         for records in filter(None, (trace, audit, telemetry)):
             records.close()
-
-
-def _mounted(one: Chosen, options: Options, http: HttpOptions, trace: Any) -> Mount:
-    one.limit(options)
-    mount = Mount(one.app, f"/{one.name}/mcp", http.limits, one.settings, one.name)
-    mount.trace = trace and trace.of(one.name)
-    mount.extensions += one.extensions(options)
-    return mount
 
 
 def _united(members: Sequence[Mount]) -> tuple[list[str], list[str]]:

@@ -118,17 +118,15 @@ def _show(out: Console, offers: Offers) -> None:
 
 
 def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:
-    rows = [(join_lines(one.name), join_lines(one.kind), _described(one)) for one in parameters]
+    rows: list[tuple[str, str, str]] = []
+    for one in parameters:
+        lines = " ".join(one.description.split())
+        notes = ["required"] if one.required else []
+        if one.default is not None and one.default not in ("", [], {}):
+            notes.append(f"default {as_text(one.default)}")
+        rows.append((join_lines(one.name), join_lines(one.kind), "; ".join([*([lines] if lines else []), *notes])))
     if rows:
         out.print(Padding(table(("Argument", "Value", "What it is"), rows), (0, 0, 0, 4)), soft_wrap=False)
-
-
-def _described(parameter: Parameter) -> str:
-    lines = " ".join(parameter.description.split())
-    notes = ["required"] if parameter.required else []
-    if parameter.default is not None and parameter.default not in ("", [], {}):
-        notes.append(f"default {as_text(parameter.default)}")
-    return "; ".join([*([lines] if lines else []), *notes])
 
 
 def _capabilities(capabilities: Mapping[str, Any]) -> Iterator[str]:

@@ -159,7 +159,8 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
     for part in _alternatives(whole, root):
         named = list(_choices(part))
         choices += named
-        said = {one for one in _texts(part.get("type")) if one == "string" or one in _PYTHON}
+        kinds = [part["type"]] if isinstance(part.get("type"), str) else _list(part.get("type"))
+        said = {one for one in kinds if isinstance(one, str) and (one == "string" or one in _PYTHON)}
         if not named:
             types |= said
             is_open = is_open or not said
@@ -235,18 +236,14 @@ def _finite(text: str) -> float:
     return value if isfinite(value) else _refused(text)
 
 
-def _is_of(value: Any, kind: str) -> bool:
-    is_switch = isinstance(value, bool)
-    return kind in _PYTHON and isinstance(value, _PYTHON[kind]) and is_switch is (kind == "boolean")
-
-
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _texts(value: Any) -> list[str]:
-    return [one for one in ([value] if isinstance(value, str) else _list(value)) if isinstance(one, str)]
-
-
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    is_switch = isinstance(value, bool)  # which is an int as well to Python
+    return kind in _PYTHON and isinstance(value, _PYTHON[kind]) and is_switch is (kind == "boolean")

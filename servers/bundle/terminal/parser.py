@@ -50,7 +50,12 @@ class TalkParser(CommandParser):
         given = self.parse_intermixed_args(argv[:end])
         try:
             words = tuple(argv[end + 1 :])
-            headers = dict(map(_header, given.header))
+            headers: dict[str, str] = {}
+            for text in given.header:
+                name, colon, value = text.partition(":")
+                if not colon:
+                    raise Misuse("--header takes NAME:VALUE")
+                headers[name.strip()] = value.strip()
             token = _token(given.token_file, given.token_variable)
             if token is not None:
                 headers["Authorization"] = f"Bearer {token}"
@@ -68,13 +73,6 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise ArgumentTypeError("takes a number of seconds")
     return seconds
-
-
-def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise Misuse("--header takes NAME:VALUE")
-    return name.strip(), value.strip()
 
 
 def _variable(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:

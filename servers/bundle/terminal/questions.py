@@ -90,8 +90,11 @@ async def _field(parameter: Parameter) -> Any:
     choices = many or parameter
     for number, title in enumerate(choices.titles, 1):
         tell(f"  {number}  {plain(title)}")
-    default = parameter.default
-    shown = "" if default is None else f" [{plain(_written(default))}]"
+    default, shown = parameter.default, ""
+    if default is not None:
+        parts: Sequence[Any] = default if isinstance(default, list) else [default]
+        words = [as_text(one) if not isinstance(one, bool) else "yes" if one else "no" for one in parts]
+        shown = f" [{plain(', '.join(words))}]"
     while True:
         line = await ask(f"  {plain(_hint(parameter, many))}{shown}: ")
         if line is None:
@@ -143,9 +146,3 @@ def _checked(parameter: Parameter, value: Any) -> Any:
     if fault is not None:
         raise Misuse(fault[1])
     return value
-
-
-def _written(default: Any) -> str:
-    parts: Sequence[Any] = default if isinstance(default, list) else [default]
-    words = {True: "yes", False: "no"}
-    return ", ".join(words[one] if isinstance(one, bool) else as_text(one) for one in parts)
