@@ -124,13 +124,9 @@ def _is_proxied(parts: SplitResult) -> bool:
 def _exposure(text: str) -> int:
     address = ip_address(text)
     if isinstance(address, IPv6Address):
-        address = address.ipv4_mapped or _translated(address)
+        address = address.ipv4_mapped or (IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else address)
     if address.is_loopback:
         return _LOOPBACK
     if address.is_link_local or address.is_multicast or address.is_unspecified:
         return _FORBIDDEN
     return _PUBLIC if address.is_global else _PRIVATE
-
-
-def _translated(address: IPv6Address) -> IPv4Address | IPv6Address:
-    return IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else address

@@ -95,7 +95,14 @@ class OAuthTokens:
                 if is_dpop
                 else _invalid("the token is malformed", resource)
             )
-        return await self._judge(request, sent, resource)
+        try:
+            granted = await self._granted(sent, resource)
+        except BadToken as error:
+            return _refuse(resource, sent.scheme == "dpop", f"the token is not valid: {error}")
+        except AuthError:
+            return Denial("tokens can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
+        fault = await self._possession.check(request, granted, sent.token, sent.scheme == "dpop", self._clock())
+        return granted.principal if fault is None else fault
 
     def knows(self, request: HttpRequest) -> bool:
         """Whether nobody has to be asked, and nothing verified, to tell who sends `request`, proofs aside."""
@@ -105,16 +112,6 @@ class OAuthTokens:
         if self._own is not None and sent.scheme != "dpop" and self._own.known(sent.token) is not None:
             return True
         return request.resource is None or self._cached(_key(sent, request.resource)) is not None
-
-    async def _judge(self, request: HttpRequest, sent: _Sent, resource: ProtectedResource) -> Principal | Denial:
-        try:
-            granted = await self._granted(sent, resource)
-        except BadToken as error:
-            return _refuse(resource, sent.scheme == "dpop", f"the token is not valid: {error}")
-        except AuthError:
-            return Denial("tokens can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
-        fault = await self._possession.check(request, granted, sent.token, sent.scheme == "dpop", self._clock())
-        return granted.principal if fault is None else fault
 
     async def _granted(self, sent: _Sent, resource: ProtectedResource) -> Grant:
         key = _key(sent, resource)
@@ -127,7 +124,10 @@ class OAuthTokens:
             granted = self._cached(key)
             if granted is None:
                 granted = await self._checker.check(sent.token, resource.audiences, self._clock())
-                self._remember(key, granted)
+                until, expires = self._clock() + self._keep, granted.principal.expires
+                self._cache[key] = granted, until if expires is None else min(until, expires)
+                if len(self._cache) > MAX_CACHED:
+                    self._cache.popitem(last=False)
             return granted
 
     def _invitation(self, resource: ProtectedResource) -> str:
@@ -145,12 +145,6 @@ class OAuthTokens:
         self._cache.move_to_end(key)
         return found[0]
 
-    def _remember(self, key: tuple[bytes, str], granted: Grant) -> None:
-        until, expires = self._clock() + self._keep, granted.principal.expires
-        self._cache[key] = granted, until if expires is None else min(until, expires)
-        if len(self._cache) > MAX_CACHED:
-            self._cache.popitem(last=False)
-
 
 def _key(sent: _Sent, resource: ProtectedResource) -> tuple[bytes, str]:
     return sha256(sent.token.encode("utf-8", "replace")).digest(), resource.uri
@@ -167,10 +161,6 @@ def _read(request: HttpRequest) -> _Sent | Denial | None:
     if text is None:
         key = headers.get("x-api-key")
         return None if key is None else _Sent("key", key)
-    return _split(text)
-
-
-def _split(text: str) -> _Sent | None:
     scheme, _, token = text.partition(" ")
     match scheme.lower():
         case "bearer":

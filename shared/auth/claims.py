@@ -44,7 +44,11 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     """What a token of `issuer` with these claims is good for at one of `audiences`. Raises `BadToken`."""
     if "iss" in claims and claims["iss"] != issuer:
         raise BadToken("it is of another issuer")
-    _check_audience(claims.get("aud"), audiences)
+    named = claims.get("aud")
+    those = named if isinstance(named, list) else [named]
+    ours = {canonical(one) for one in audiences}
+    if not any(isinstance(one, str) and canonical(one) in ours for one in those):
+        raise BadToken("it is for another audience")
     expires = _check_times(claims, now, rules.skew)
     subject, client = _name(claims, "sub"), _name(claims, "client_id") or _name(claims, "azp")
     if subject:
@@ -60,15 +64,13 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
         raise BadToken("it lacks the claim that names its principal")
     if rules.has_several_issuers:
         name = f"{issuer}#{name}"
-    principal = Principal(key, name, _scopes(claims), client or None, expires)
+    # The scopes of a token (RFC 8693, section 4.2); `scp` is what several issuers call them.
+    value = claims.get("scope", claims.get("scp"))
+    parts = value.split() if isinstance(value, str) else [] if value is None else value
+    if not isinstance(parts, list) or len(parts) > _MAX_SCOPES or not all(isinstance(one, str) for one in parts):
+        raise BadToken("its scopes are not valid")
+    principal = Principal(key, name, frozenset(parts), client or None, expires)
     return Grant(principal, _thumbprint(claims))
-
-
-def _check_audience(named: Any, audiences: Collection[str]) -> None:
-    those = named if isinstance(named, list) else [named]
-    ours = {canonical(one) for one in audiences}
-    if not any(isinstance(one, str) and canonical(one) in ours for one in those):
-        raise BadToken("it is for another audience")
 
 
 def _check_times(claims: Mapping[str, Any], now: float, skew: float) -> float | None:
@@ -103,15 +105,6 @@ def _name(claims: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or len(value) > _MAX_NAME or not value.isprintable():
         raise BadToken("one of its names is not valid")
     return value
-
-
-def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """The scopes of a token (RFC 8693, section 4.2); `scp` is what several issuers call them."""
-    value = claims.get("scope", claims.get("scp"))
-    parts = value.split() if isinstance(value, str) else [] if value is None else value
-    if not isinstance(parts, list) or len(parts) > _MAX_SCOPES or not all(isinstance(one, str) for one in parts):
-        raise BadToken("its scopes are not valid")
-    return frozenset(parts)
 
 
 def _thumbprint(claims: Mapping[str, Any]) -> str | None:

@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from joserfc import jwt
-from joserfc.jwk import ECKey, Key
+from joserfc.jwk import ECKey
 
 from ..protocol.records import record
-from .jose import ALGORITHMS, BadToken, Signed, public_key, read_signed, verify
+from .jose import ALGORITHMS, BadToken, public_key, read_signed, verify
 from .metadata import canonical
 
 __all__ = ["WINDOW", "BadProof", "Proof", "check_proof", "make_proof", "new_key", "target", "token_hash"]
@@ -78,7 +78,11 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
     before is for the caller to see, and what its nonce is worth. Raises `BadProof` (RFC 9449, section 4.3)."""
     try:
         signed = read_signed(text)
-        key = _key(signed)
+        if signed.header.get("typ") != _TYPE:
+            raise BadToken("its typ is not dpop+jwt")
+        key = public_key(signed.header.get("jwk"))
+        if key is None:
+            raise BadToken("its jwk is not a valid public key")
         verify(signed, key, ALGORITHMS)
     except BadToken as error:
         raise BadProof(f"the proof is not valid: {error}") from None
@@ -97,15 +101,6 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
     ):
         raise BadProof("the proof is for another token")
     return Proof(key.thumbprint(), jti, float(made), nonce if isinstance(nonce, str) else None)
-
-
-def _key(signed: Signed) -> Key:
-    if signed.header.get("typ") != _TYPE:
-        raise BadToken("its typ is not dpop+jwt")
-    key = public_key(signed.header.get("jwk"))
-    if key is None:
-        raise BadToken("its jwk is not a valid public key")
-    return key
 
 
 def _same(claimed: str, url: str) -> bool:

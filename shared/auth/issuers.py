@@ -9,7 +9,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import anyio
@@ -157,9 +157,19 @@ class Issuer:
         answer = await self._web.get_json(place, near=self.url)
         if answer.status != 200:
             raise WebError(f"its keys were answered with HTTP {answer.status}")
-        self._keys = _read_keys(answer.document)
+        listed = answer.document.get("keys") if isinstance(answer.document, dict) else None
+        if not isinstance(listed, list):
+            raise MetadataError("its keys are not a JWK Set")
+        if len(listed) > MAX_KEYS:
+            raise MetadataError(f"it has more than {MAX_KEYS} keys")
+        read = [(one, public_key(one)) for one in listed]
+        self._keys = [_Named(one.get("kid"), one.get("alg"), key) for one, key in read if key is not None]
         self._fetched = self._clock()
-        self._until = self._fetched + _freshness(answer.headers)
+        # For how many seconds keys count as new (RFC 9111, section 5.2.2.1), within bounds.
+        found = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
+        self._until = self._fetched + (
+            _FRESH if found is None else min(max(float(found[1]), _LEAST_FRESH), _MOST_FRESH)
+        )
 
     def _matching(self, kid: str | None, algorithm: str) -> Sequence[Key]:
         fitting = [one for one in self._keys or () if one.algorithm in (None, algorithm)]
@@ -168,19 +178,3 @@ class Issuer:
         # A token that names no key is tried with those there are, unless that would be much work.
         usable = [one.key for one in fitting if one.key.key_type == _KIND.get(algorithm[:2])]
         return usable if len(usable) <= MOST_TRIED else ()
-
-
-def _read_keys(document: Any) -> Sequence[_Named]:
-    listed = document.get("keys") if isinstance(document, dict) else None
-    if not isinstance(listed, list):
-        raise MetadataError("its keys are not a JWK Set")
-    if len(listed) > MAX_KEYS:
-        raise MetadataError(f"it has more than {MAX_KEYS} keys")
-    read = [(one, public_key(one)) for one in listed]
-    return [_Named(one.get("kid"), one.get("alg"), key) for one, key in read if key is not None]
-
-
-def _freshness(headers: Mapping[str, str]) -> float:
-    """For how many seconds keys count as new (RFC 9111, section 5.2.2.1), within bounds."""
-    found = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", headers.get("cache-control", "").lower(), re.ASCII)
-    return _FRESH if found is None else min(max(float(found[1]), _LEAST_FRESH), _MOST_FRESH)

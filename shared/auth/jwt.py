@@ -27,7 +27,11 @@ class JwtTokens:
         reach and that can't be known."""
         signed = read_signed(token)
         issuer = self._issuer(signed)
-        _check_header(signed)
+        kind = signed.header.get("typ")
+        if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
+            raise BadToken("it is a token of another type")
+        if not _KEYS.isdisjoint(signed.header):
+            raise BadToken("its header has a parameter that is not allowed")
         # What is refused anyhow has nobody asked for keys.
         granted = grant(signed.claims, issuer.url, audiences, now, self.rules)
         if granted.principal.expires is None:
@@ -58,11 +62,3 @@ class JwtTokens:
             else:
                 return
         raise fault
-
-
-def _check_header(signed: Signed) -> None:
-    kind = signed.header.get("typ")
-    if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
-        raise BadToken("it is a token of another type")
-    if not _KEYS.isdisjoint(signed.header):
-        raise BadToken("its header has a parameter that is not allowed")

@@ -67,16 +67,12 @@ async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, 
     # As long as it may count anywhere, also where the clock is that far behind.
     seconds = proof.at + WINDOW - now + WINDOW
     try:
-        is_new = await claim(_name(proof), seconds)
+        words = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
+        is_new = await claim(f"proof:{sha256(words).hexdigest()}", seconds)
     except OSError:
         # Another replica may have seen it: who could replay it would wait for this moment.
         return Denial("proofs can't be checked now", "", 503, (("retry-after", _RETRY_AFTER),))
     return None if is_new else _refuse(resource, BadProof.code, "the proof was used before")
-
-
-def _name(proof: Proof) -> str:
-    words = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
-    return f"proof:{sha256(words).hexdigest()}"
 
 
 def _refuse(

@@ -111,7 +111,9 @@ async def connect_http(
             start = partial(open_http, url, fixed, lent, auth)
             client = await stack.enter_async_context(_started(start, options))
         except PeerError as refusal:
-            if not _may_be_older(refusal, options):
+            # Whether a server that refuses what opens a session may be one of HTTP+SSE.
+            shakes_hands = not options.accepted()[0].stateless
+            if not (shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _LET_IN_OR_BUSY):
                 raise
             older = partial(open_sse, url, fixed, lent, auth)
             transport = await stack.enter_async_context(_older(older, refusal))
@@ -205,12 +207,6 @@ def _shaking_hands(transport: ClosableTransport, options: ClientOptions, start: 
     """No server of HTTP+SSE is stateless, and one that knows no `server/discover` may never answer it."""
     mode = "handshake" if options.mode == "auto" else options.mode
     return _client(transport, replace(options, mode=mode), start)
-
-
-def _may_be_older(refusal: PeerError, options: ClientOptions) -> bool:
-    """Whether a server that refuses what opens a session may be one of HTTP+SSE."""
-    shakes_hands = not options.accepted()[0].stateless
-    return shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _LET_IN_OR_BUSY
 
 
 def _keyed(options: ClientOptions | None, server: Hashable) -> ClientOptions:

@@ -103,7 +103,10 @@ class CachedResult(dict[str, Any]):
 def shape(method: Method, result: dict[str, Any], version: Version, server_info: dict[str, Any]) -> dict[str, Any]:
     """`result` of `method` as `version` has it. The argument is not changed."""
     if isinstance(result, CachedResult):
-        return _prepared(method, result, version, server_info)
+        kept = result.shaped.get(version)
+        if kept is None:
+            kept = result.shaped[version] = Prepared(shape(method, dict(result), version, server_info))
+        return kept
     if version.stateless:
         return _enveloped(method, _fit(method.name, result, version) if method.cacheable else result, server_info)
     if method.cacheable or _changes(method.name, version):
@@ -117,13 +120,6 @@ def is_well_formed(name: str, result: dict[str, Any]) -> bool:
     """Whether a result of the method `name`, which another server has made, has objects or lists where they must be.
     What is in the lists is for the peer to judge."""
     return all(isinstance(result.get(part, []), dict | list) for part in _PARTS.get(name, ()))
-
-
-def _prepared(method: Method, result: CachedResult, version: Version, server_info: dict[str, Any]) -> Prepared:
-    kept = result.shaped.get(version)
-    if kept is None:
-        kept = result.shaped[version] = Prepared(shape(method, dict(result), version, server_info))
-    return kept
 
 
 def shape_question(method: str, params: dict[str, Any], version: Version) -> dict[str, Any]:

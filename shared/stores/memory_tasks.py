@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from ..contracts import TaskLimits, TaskRecord
 from ..protocol.wire.jsonrpc import json_of
@@ -52,7 +51,14 @@ class MemoryTasks:
         if self._tasks.get(before.id) is not before:
             return False
         if after.outcome is not before.outcome:
-            self._weigh(after.id, after.outcome)
+            size, client = 0 if after.outcome is None else len(json_of(after.outcome)), self._tasks[after.id].client
+            more = size - self._sizes.get(after.id, 0)
+            left, own = self._limits.result_bytes - self._bytes - more, self._bytes_of[client] + more
+            is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
+            # As much as is left for others: alone, one may have half of it. Who is not one of several has it all.
+            if not is_small and (left < 0 or (client and own > left)):
+                raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
+            self._bytes, self._bytes_of[client], self._sizes[after.id] = self._bytes + more, own, size
         self._tasks[after.id] = after
         self._wake(after.id)
         return True
@@ -84,16 +90,6 @@ class MemoryTasks:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-
-    def _weigh(self, id: str, outcome: Mapping[str, Any] | None) -> None:
-        size, client = 0 if outcome is None else len(json_of(outcome)), self._tasks[id].client
-        more = size - self._sizes.get(id, 0)
-        left, own = self._limits.result_bytes - self._bytes - more, self._bytes_of[client] + more
-        is_small = outcome is None or ("error" in outcome and size <= SMALL_BYTES)
-        # As much as is left for others: alone, one may have half of it. Who is not one of several has it all.
-        if not is_small and (left < 0 or (client and own > left)):
-            raise OverflowError(f"the results of tasks take {self._limits.result_bytes:,} bytes at most")
-        self._bytes, self._bytes_of[client], self._sizes[id] = self._bytes + more, own, size
 
     def _drop(self, id: str) -> None:
         task = self._tasks.pop(id, None)

@@ -42,29 +42,33 @@ class AuditFile:
     def write(self, line: bytes) -> None:
         """Appends `line`, which ends as lines do. Raises OSError where it can't be had whole; none of it is there
         then."""
-        self._follow(len(line))
-        text = b"\n" + line if self._torn else line
-        written = os.write(self._file.fileno(), text)
-        if written == len(text):
-            self._torn = False
-            return
-        self._take_back(written)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
-
-    def _follow(self, more: int) -> None:
-        """Has the file open that stands at the path now, with room for so many bytes."""
+        # Has the file open that stands at the path now, with room for so many bytes.
         if not self._is_here():
             self._reopen()
-        if self._size() + more > self._max_bytes and self._size() and time.monotonic() >= self._rotates_at:
+        if self._size() + len(line) > self._max_bytes and self._size() and time.monotonic() >= self._rotates_at:
             self._rotates_at = time.monotonic() + AGAIN_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has is a TimeoutError, which is one
                 if self._is_here():  # else another process was faster
                     self._rotate()
                 self._reopen()
+        text = b"\n" + line if self._torn else line
+        written = os.write(self._file.fileno(), text)
+        if written == len(text):
+            self._torn = False
+            return
+        # Takes a part of a line back, unless another process has written since: then the next line ends it.
+        fd = self._file.fileno()
+        end = os.lseek(fd, 0, os.SEEK_CUR)
+        self._torn = written > 0
+        with suppress(OSError):
+            if self._torn and os.fstat(fd).st_size == end:
+                os.ftruncate(fd, end - written)
+                self._torn = False
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
 
     def _is_here(self) -> bool:
         try:
@@ -111,13 +115,3 @@ class AuditFile:
                     return False
                 time.sleep(_WRITING_SECONDS)
             return True
-
-    def _take_back(self, written: int) -> None:
-        """Takes a part of a line back, unless another process has written since: then the next line ends it."""
-        fd = self._file.fileno()
-        end = os.lseek(fd, 0, os.SEEK_CUR)
-        self._torn = written > 0
-        with suppress(OSError):
-            if self._torn and os.fstat(fd).st_size == end:
-                os.ftruncate(fd, end - written)
-                self._torn = False

@@ -39,27 +39,23 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
             outer = current.get()
             kind: Kind = "internal" if outer is not None and outer.is_ours else "server"
             with span(name, {**fixed, **said}, kind) as one:
-                return await _told(one, handler, running, context, params)
+                # What `handler` gives, once the span has been told what became of it.
+                result = None
+                try:
+                    result = await handler(running, context, params)
+                    return result
+                finally:
+                    error = sys.exc_info()[1] if result is None else None
+                    if error is not None:
+                        _tell(one, error, running, context.call)
+                    elif isinstance(result, dict) and result.get("isError"):
+                        one.fail("tool_error")
 
         return handled
 
     extension = Extension[Any]("traces", around=around)
     extension.outermost = 3
     return extension
-
-
-async def _told(one: Span, handler: Handler, running: Run[Any], context: Context[Any], params: Any) -> Any:
-    """What `handler` gives, once the span has been told what became of it."""
-    result = None
-    try:
-        result = await handler(running, context, params)
-        return result
-    finally:
-        error = sys.exc_info()[1] if result is None else None
-        if error is not None:
-            _tell(one, error, running, context.call)
-        elif isinstance(result, dict) and result.get("isError"):
-            one.fail("tool_error")
 
 
 def _tell(one: Span, error: BaseException, running: Run[Any], call: Call) -> None:

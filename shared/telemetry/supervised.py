@@ -108,17 +108,14 @@ class Supervised:
     async def _live(self) -> None:
         self._name_it()
         while not self.is_leaving:
-            await self._live_once()
+            self._opened, self._scope = None, anyio.CancelScope()
+            # Whatever is raised in a task is there to be looked at, and harms nobody.
+            life = asyncio.get_running_loop().create_task(self._run(self._scope))
+            life.add_done_callback(self._ended)
+            await asyncio.wait([life])
             with anyio.move_on_after(self.pause):
                 await self._leaving.wait()
         self._tell(None, _STOPPED)
-
-    async def _live_once(self) -> None:
-        self._opened, self._scope = None, anyio.CancelScope()
-        # Whatever is raised in a task is there to be looked at, and harms nobody.
-        life = asyncio.get_running_loop().create_task(self._run(self._scope))
-        life.add_done_callback(self._ended)
-        await asyncio.wait([life])
 
     async def _run(self, scope: anyio.CancelScope) -> None:
         try:
@@ -151,12 +148,7 @@ class Supervised:
         if self._opened is not None and anyio.current_time() - self._opened >= STEADY_SECONDS:
             self.pause, self._told = 0.0, None
         self.pause = min(LONGEST_SECONDS, 2 * self.pause) or FIRST_SECONDS
-        self._log(begun, error)
-        kind = "it ended by itself" if error is None else type(error).__name__
-        self._tell(None, f"{_FAILING if begun else 'it could not start'} ({kind}); the log says more")
-
-    def _log(self, begun: bool, error: BaseException | None) -> None:
-        """Tells the log: all of it the first time, one line where the same goes wrong again."""
+        # Tells the log: all of it the first time, one line where the same goes wrong again.
         said, self._told = self._told, repr(error)
         if said == self._told:
             log.warning("the server failed again as before; it is opened again in %g s", self.pause)
@@ -165,6 +157,8 @@ class Supervised:
             log.error("can't start: %s", " ".join(str(error).split()))
         else:
             log.error("the server failed", exc_info=error)
+        kind = "it ended by itself" if error is None else type(error).__name__
+        self._tell(None, f"{_FAILING if begun else 'it could not start'} ({kind}); the log says more")
 
     def _tell(self, running: Run[Any] | None, reason: str) -> None:
         self.running, self.reason = running, reason

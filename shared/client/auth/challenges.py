@@ -40,7 +40,9 @@ def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
         if parameter and found:
             name, quoted, plain = parameter.groups()
             value = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-            _add(found[-1], name.lower(), value)
+            challenge = found[-1]
+            if isinstance(challenge.parameters, dict):
+                challenge.parameters.setdefault(name.lower(), value)
             at = parameter.end()
         elif scheme := _SCHEME.match(text, at):
             found.append(Challenge(scheme[1].lower(), {}))
@@ -55,11 +57,6 @@ def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
 def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
     matched = pattern.match(text, at)
     return matched.end() if matched else at
-
-
-def _add(challenge: Challenge, name: str, value: str) -> None:
-    if isinstance(challenge.parameters, dict):
-        challenge.parameters.setdefault(name, value)
 
 
 def pick_challenge(header: str | None) -> Challenge | None:

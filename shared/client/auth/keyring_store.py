@@ -57,7 +57,13 @@ class KeyringTokens:
         text = await self._ask(self._system.get_password, SERVICE, _name(key))
         if text is None:
             return None
-        return {**{name: value for name, value in known.items() if name != IN_KEYRING}, **_secrets_in(text)}
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise AuthError("what the keyring of the system has of this login can't be read; log out and in again")
+        return {**{name: value for name, value in known.items() if name != IN_KEYRING}, **found}
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
         """Keeps `value`. Raises AuthError where the keyring or the file does not take it."""
@@ -115,16 +121,6 @@ class KeyringTokens:
 
 class _Closed(OutOfReach):
     """It takes nothing, however short."""
-
-
-def _secrets_in(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise AuthError("what the keyring of the system has of this login can't be read; log out and in again")
-    return found
 
 
 def _name(key: Key) -> str:

@@ -113,9 +113,12 @@ class OAuth:
             self._obtained, self._has_refreshed = 0, False
         if status not in (401, 403):
             return False
-        challenge = pick_challenge(_header(headers, "www-authenticate"))
+        # All headers of that name, as one.
+        found = [value for key, value in headers.items() if key.lower() == "www-authenticate"]
+        challenge = pick_challenge(", ".join(found) or None)
         error = challenge.parameters.get("error") if challenge else None
-        sent = self._last_sent()
+        sent = _sent.get()
+        sent = sent if sent is not None and sent.by is self else _Sent(self, self._held.number, self._attempts, None)
         if error == "use_dpop_nonce" and proofs is not None and proofs.nonce(url) != sent.nonce:
             return True
         if status == 403 and error != "insufficient_scope":
@@ -126,10 +129,6 @@ class OAuth:
     @property
     def _proofs(self) -> Proofs | None:
         return None if self._held.login is None else self._held.login.proofs
-
-    def _last_sent(self) -> _Sent:
-        sent = _sent.get()
-        return sent if sent is not None and sent.by is self else _Sent(self, self._held.number, self._attempts, None)
 
     async def _obtain(self, challenge: Challenge | None, sent: _Sent, *, more: bool) -> None:
         """Has a token for `challenge`, with `more` scopes than the one that was sent, where nobody has tried it since
@@ -232,9 +231,3 @@ def _same_origin(one: str, other: str) -> bool:
 
 def _as_http(url: str) -> str:
     return f"http{url[2:]}" if url[:2].lower() == "ws" else url
-
-
-def _header(headers: Mapping[str, str], name: str) -> str | None:
-    """All headers of that name, as one."""
-    found = [value for key, value in headers.items() if key.lower() == name]
-    return ", ".join(found) or None

@@ -377,7 +377,11 @@ class Connection:
     def _carry_out(self, event: ClientEvent) -> None:
         match event:
             case Answered() | InputWanted() | Unusable():
-                self._settle(event)
+                if event.id in self._waiting:
+                    self._waiting[event.id].settle(event)
+                if isinstance(event, Unusable) and event.fate == "session over" and self._closed is None:
+                    self._closed = event.reason
+                    self.gone.set()
             case Notified():
                 self._notified(event)
             case Asked():
@@ -390,13 +394,6 @@ class Connection:
                 for subscription in tuple(self.subscriptions):
                     subscription.missed()
                 self._hear(event, bool(self.subscriptions))
-
-    def _settle(self, outcome: Outcome) -> None:
-        if outcome.id in self._waiting:
-            self._waiting[outcome.id].settle(outcome)
-        if isinstance(outcome, Unusable) and outcome.fate == "session over" and self._closed is None:
-            self._closed = outcome.reason
-            self.gone.set()
 
     def _notified(self, event: Notified) -> None:
         if event.stream is not None and (theirs := self._waiting.get(event.stream)) and theirs.relay is not None:
@@ -413,12 +410,11 @@ class Connection:
                 return
             taken = True
         else:
-            taken = not self.session.stateless and self._offered(event)
+            # Every one of them is asked.
+            taken = not self.session.stateless and True in [
+                subscription.offer(event) for subscription in tuple(self.subscriptions)
+            ]
         self._hear(event, taken)
-
-    def _offered(self, event: Notified) -> bool:
-        # Every one of them is asked.
-        return True in [subscription.offer(event) for subscription in tuple(self.subscriptions)]
 
     def _relay_of(self, asked: Asked) -> Relay | None:
         waiter = None if asked.stream is None else self._waiting.get(asked.stream)

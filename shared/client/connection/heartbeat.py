@@ -17,19 +17,13 @@ async def watch_over(connection: Connection, seconds: float | None) -> None:
     answered in as long, is lost; None asks for nothing."""
     while not connection.gone.is_set():
         silent = anyio.current_time() - connection.heard
-        if seconds is None or silent < seconds or not _matters(connection):
-            with anyio.move_on_after(None if seconds is None else _wait(seconds, silent)):
+        if seconds is None or silent < seconds or connection.busy or not connection.subscriptions:
+            # Until silence has lasted that long; where nobody cares about it yet, once more so long.
+            left = None if seconds is None else seconds - silent if silent < seconds else seconds
+            with anyio.move_on_after(left):
                 await connection.gone.wait()
         else:
             await _ping(connection, seconds)
-
-
-def _matters(connection: Connection) -> bool:
-    return bool(connection.subscriptions) and not connection.busy
-
-
-def _wait(seconds: float, silent: float) -> float:
-    return seconds - silent if silent < seconds else seconds
 
 
 async def _ping(connection: Connection, seconds: float) -> None:

@@ -64,17 +64,13 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         raise _nothing_shared(session, options)
     connection.flush()
     if options.log_level is not None and session.server is not None and session.server.can("logging"):
-        await _set_log_level(connection, options.log_level)
-
-
-async def _set_log_level(connection: Connection, level: str) -> None:
-    """Says which log messages are wanted. A server that refuses is used without."""
-    try:
-        await connection.call("logging/setLevel", {"level": level}, seconds=OPENING_SECONDS)
-    except PeerError as error:
-        if error.code > 0:  # an HTTP status: what is wrong is not the level
-            raise
-        _log.warning("the server refuses the log level %s: %s", level, error)
+        # Says which log messages are wanted. A server that refuses is used without.
+        try:
+            await connection.call("logging/setLevel", {"level": options.log_level}, seconds=OPENING_SECONDS)
+        except PeerError as error:
+            if error.code > 0:  # an HTTP status: what is wrong is not the level
+                raise
+            _log.warning("the server refuses the log level %s: %s", options.log_level, error)
 
 
 async def _discover(connection: Connection, options: ClientOptions) -> Era:

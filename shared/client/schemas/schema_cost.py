@@ -75,7 +75,9 @@ class Cost:
         for schema in found:
             self._in_place.append([])
             self._of_parts.append([])
-            self._own.append(_own_work(schema))
+            applied = (_OF_PARTS, _IN_PLACE, _NOT_APPLIED)
+            own = (value for keyword, value in schema.items() if not any(keyword in some for some in applied))
+            self._own.append(1 + sum(len(value) for value in own if isinstance(value, list | dict)))
             by_pattern = schema.get("patternProperties")
             self.patterns += ("pattern" in schema) + (len(by_pattern) if isinstance(by_pattern, dict) else 0)
             for is_part, other in _applied(schema, self._root):
@@ -139,9 +141,3 @@ def _referred(reference: object, root: Schema) -> Schema:
     if not isinstance(place, dict | bool):
         raise UnusableSchema("it refers to what is not there")
     return place if isinstance(place, dict) else {}
-
-
-def _own_work(schema: Schema) -> int:
-    applied = (_OF_PARTS, _IN_PLACE, _NOT_APPLIED)
-    own = (value for keyword, value in schema.items() if not any(keyword in some for some in applied))
-    return 1 + sum(len(value) for value in own if isinstance(value, list | dict))

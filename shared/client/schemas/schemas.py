@@ -97,18 +97,15 @@ class CheckedSchema:
             if cost * size.count <= MAX_EXPLAINED:
                 self._validator.validate(value)
         except self._library.ValidationError as error:
-            return self._explained(error)
+            kinds = self._library.ValidationErrorKind
+            if isinstance(error.kind, kinds.BacktrackLimitExceeded | kinds.RegexEngineFailure):
+                raise UnusableSchema("a pattern would take too long") from None
+            return [str(part) for part in error.instance_path], _short(error)
         except ValueError as error:  # it is no JSON
             return [], _short(error)
         if self._engine.looks_around:
             raise UnusableSchema("the value breaks it, or a pattern took too long: which is not known")
         return [], "it breaks the schema"
-
-    def _explained(self, error: Any) -> tuple[list[str], str]:
-        kinds = self._library.ValidationErrorKind
-        if isinstance(error.kind, kinds.BacktrackLimitExceeded | kinds.RegexEngineFailure):
-            raise UnusableSchema("a pattern would take too long")
-        return [str(part) for part in error.instance_path], _short(error)
 
 
 def _short(error: Any) -> str:

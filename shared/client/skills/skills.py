@@ -144,7 +144,11 @@ class LoadedSkill:
         Raises SkillRefused for a file that is not the skill's, which costs nothing but this call, and for one that is
         not what was listed: with that the skill is done. Raises what `Client.request` does.
         """
-        uri = self._find(file)
+        path = posixpath.normpath(file)
+        uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))
+        uri = uri or f"{self._root}/{quote(path, errors='replace')}"
+        if not (uri in self._listed if self._listed else inside(self._root, uri)):
+            raise SkillRefused(uri, "unlisted", "it is not listed as a file of the skill")
         if uri in self._read:
             return self._read[uri]
         self._require_sound()
@@ -158,14 +162,6 @@ class LoadedSkill:
             self._refusal = refusal
             raise
         return data
-
-    def _find(self, file: str) -> str:
-        path = posixpath.normpath(file)
-        uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))
-        uri = uri or f"{self._root}/{quote(path, errors='replace')}"
-        if not (uri in self._listed if self._listed else inside(self._root, uri)):
-            raise SkillRefused(uri, "unlisted", "it is not listed as a file of the skill")
-        return uri
 
     def _require_sound(self) -> None:
         if self._refusal is not None:

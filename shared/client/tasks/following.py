@@ -189,7 +189,21 @@ class _Following:
             while not (state := await self._look()).is_over:
                 answers.wanted(_questions(state))
                 await self._way.pause(state.poll_seconds)
-        return _outcome(state)
+        if state.status == "cancelled":
+            raise TaskCancelled(f"the task was cancelled{f': {state.message}' if state.message else ''}")
+        name = "result" if state.status == "completed" else "error"
+        outcome = state.told.get(name)
+        if not isinstance(outcome, dict):
+            raise InvalidResult("tasks/get", name, f"a task that is {state.status} has one", dict(state.told))
+        if name == "result":
+            return outcome
+        code, message = outcome.get("code"), outcome.get("message")
+        is_code = isinstance(code, int) and not isinstance(code, bool)
+        raise PeerError(
+            message if isinstance(message, str) else state.message or "the task failed",
+            code=code if is_code else None,
+            data=outcome.get("data"),
+        )
 
     # 2025-11-25
 
@@ -246,7 +260,13 @@ class _Answers:
     def wanted(self, questions: Questions) -> None:
         """Takes all that the task asks now."""
         if self._way.answer_all is not None:
-            self._wanted_at_once(questions)
+            for scope, keys in self._open.items():
+                if keys.isdisjoint(questions):
+                    scope.cancel()
+            fresh = {key: one for key, one in questions.items() if key not in self._known}
+            self._known |= questions.keys()
+            if fresh:
+                self._tasks.start_soon(self._work_at_once, fresh)
             return
         self._due = {key: one for key, one in self._due.items() if key in questions}
         self._due |= {key: one for key, one in questions.items() if key not in self._known}
@@ -269,15 +289,6 @@ class _Answers:
             if answer is not None:  # and the question was not taken back
                 await self._way.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
         self._current = None
-
-    def _wanted_at_once(self, questions: Questions) -> None:
-        for scope, keys in self._open.items():
-            if keys.isdisjoint(questions):
-                scope.cancel()
-        fresh = {key: one for key, one in questions.items() if key not in self._known}
-        self._known |= questions.keys()
-        if fresh:
-            self._tasks.start_soon(self._work_at_once, fresh)
 
     async def _work_at_once(self, questions: Questions) -> None:
         assert self._way.answer_all is not None
@@ -305,21 +316,3 @@ def _questions(state: TaskState) -> dict[str, tuple[str, dict[str, Any]]]:
             raise fault(fault="it has what is no question")
         questions[key] = (method, params)
     return questions
-
-
-def _outcome(state: TaskState) -> dict[str, Any]:
-    if state.status == "cancelled":
-        raise TaskCancelled(f"the task was cancelled{f': {state.message}' if state.message else ''}")
-    name = "result" if state.status == "completed" else "error"
-    outcome = state.told.get(name)
-    if not isinstance(outcome, dict):
-        raise InvalidResult("tasks/get", name, f"a task that is {state.status} has one", dict(state.told))
-    if name == "result":
-        return outcome
-    code, message = outcome.get("code"), outcome.get("message")
-    is_code = isinstance(code, int) and not isinstance(code, bool)
-    raise PeerError(
-        message if isinstance(message, str) else state.message or "the task failed",
-        code=code if is_code else None,
-        data=outcome.get("data"),
-    )

@@ -26,24 +26,20 @@ def help_text(
     if version is not None:
         parser.add_argument("--version", action="version", version=version)
     for group in groups:
-        _add_group(parser, group)
+        place = parser if group.title is None else parser.add_argument_group(group.title)
+        unnamed = positional_field(group.fields)
+        for name, field in group.fields.items():
+            variable = None if group.prefix is None else variable_of(name, group.prefix)
+            if name == unnamed:
+                metavar = extra_of(field)["positional"]
+                text = _with_variable(str(field.description), variable and f"{variable}, separated by {os.pathsep!r}")
+                parser.usage = f"{parser.usage} [{metavar} ...]"
+                place.add_argument(name, nargs="*", metavar=metavar, help=text)
+            elif not is_secret(field):
+                place.add_argument(flag_of(name), **_shape(name, field), help=_help(field, variable))
     if usage is not None:
         parser.usage = f"%(prog)s {usage}"
     return parser.format_help()
-
-
-def _add_group(parser: argparse.ArgumentParser, group: Group) -> None:
-    place = parser if group.title is None else parser.add_argument_group(group.title)
-    unnamed = positional_field(group.fields)
-    for name, field in group.fields.items():
-        variable = None if group.prefix is None else variable_of(name, group.prefix)
-        if name == unnamed:
-            metavar = extra_of(field)["positional"]
-            text = _with_variable(str(field.description), variable and f"{variable}, separated by {os.pathsep!r}")
-            parser.usage = f"{parser.usage} [{metavar} ...]"
-            place.add_argument(name, nargs="*", metavar=metavar, help=text)
-        elif not is_secret(field):
-            place.add_argument(flag_of(name), **_shape(name, field), help=_help(field, variable))
 
 
 def _help(field: FieldInfo, variable: str | None) -> str:

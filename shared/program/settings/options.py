@@ -145,7 +145,10 @@ def read_options(
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise ValueError(_explained(error, sources)) from None
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        reason = first["msg"].removeprefix("Value error, ")
+        source = sources.get(str(first["loc"][0])) if first["loc"] else None
+        raise ValueError(reason if source is None else f"{source}: {reason}") from None
 
 
 def split_list(value: str, separator: str) -> list[str]:
@@ -162,10 +165,3 @@ def _from_environment(value: str, field: FieldInfo) -> Any:
     if get_origin(field.annotation) is not list:
         return value
     return split_list(value, os.pathsep if get_args(field.annotation) == (Path,) else ",")
-
-
-def _explained(error: ValidationError, sources: Mapping[str, str]) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    reason = first["msg"].removeprefix("Value error, ")
-    source = sources.get(str(first["loc"][0])) if first["loc"] else None
-    return reason if source is None else f"{source}: {reason}"

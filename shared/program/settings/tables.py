@@ -120,10 +120,6 @@ def _united(own: Mapping[str, Entitlement], common: Mapping[str, Entitlement]) -
     """What holds where a server says one thing, and all of them together another: both."""
     united: dict[str, Entitlement] = {}
     for name in {**common, **own}:
-        mine, ours = (_for(name, entries) for entries in (own, common))
+        mine, ours = (entries.get(name) or entries.get("*") or Entitlement() for entries in (own, common))
         united[name] = Entitlement((*mine.ceilings, *ours.ceilings), mine.settings)
     return united
-
-
-def _for(name: str, entries: Mapping[str, Entitlement]) -> Entitlement:
-    return entries.get(name) or entries.get("*") or Entitlement()

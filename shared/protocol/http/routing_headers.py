@@ -78,29 +78,25 @@ def check_stateless_body(message: Message) -> Refusal | None:
 def check_stateless(headers: Headers, request: Request, parameters_of: ParametersOf) -> Refusal | None:
     """The first fault of a stateless request, in the order above, with its HTTP status."""
     try:
-        _check_routing(headers, request)
+        if headers.repeated:
+            raise HeaderMismatch(REPEATED)
+        meta = check_envelope(request.params)
+        if headers.get(VERSION_HEADER) != meta[PROTOCOL_VERSION]:
+            raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
+        if _decoded(headers, METHOD_HEADER) != request.method:
+            raise HeaderMismatch("the Mcp-Method header must equal the method")
+        named_by = NAMED_BY.get(request.method)
+        name = request.params.get(named_by) if named_by is not None else None
+        # A name that is no string can't be repeated; the params' own check refuses it.
+        may_lack = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
+        if isinstance(name, str) and not may_lack and _decoded(headers, NAME_HEADER) != name:
+            raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
         stateless_version(request.params["_meta"][PROTOCOL_VERSION])
         if request.method == "tools/call":
             _check_parameters(headers, request.params, parameters_of)
     except RpcError as error:
         return Refusal(stateless_status(error), failure(request.id, error))
     return None
-
-
-def _check_routing(headers: Headers, request: Request) -> None:
-    if headers.repeated:
-        raise HeaderMismatch(REPEATED)
-    meta = check_envelope(request.params)
-    if headers.get(VERSION_HEADER) != meta[PROTOCOL_VERSION]:
-        raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
-    if _decoded(headers, METHOD_HEADER) != request.method:
-        raise HeaderMismatch("the Mcp-Method header must equal the method")
-    named_by = NAMED_BY.get(request.method)
-    name = request.params.get(named_by) if named_by is not None else None
-    # A name that is no string can't be repeated; the params' own check refuses it.
-    may_lack = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
-    if isinstance(name, str) and not may_lack and _decoded(headers, NAME_HEADER) != name:
-        raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
 
 
 def _decoded(headers: Headers, name: str) -> str | None:

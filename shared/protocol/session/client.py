@@ -392,7 +392,9 @@ class ClientSession:
             case Request():
                 return self._question(message)
             case Malformed(refused, is_call=True):
-                self._refuse(refused)
+                # Answers a question that can't be read; those of the stateless era get no answer at all.
+                if refused.id is not None and not self._mode.stateless:
+                    self._reply(refused.id, refused)
             case Malformed(refused):
                 return self._unusable(refused.id, refused.message)
             case Unanswered(id_, reason, fate):
@@ -476,11 +478,6 @@ class ClientSession:
             self._asked.add(request.id)
             return asked
         return None
-
-    def _refuse(self, refusal: Failure) -> None:
-        """Answers a question that can't be read; those of the stateless era get no answer at all."""
-        if refusal.id is not None and not self._mode.stateless:
-            self._reply(refusal.id, refusal)
 
     def _refusal(self, asked: Asked) -> RpcError | None:
         if asked.id in self._asked:

@@ -188,7 +188,15 @@ class ServerSession:
             case Notification(method="notifications/initialized"):
                 return [Opened()] if self._handshake.initialized() else []
             case Notification(method="notifications/cancelled"):
-                return self._cancelled(message)
+                try:
+                    params = CancelledParams.model_validate(message.params)
+                except ValidationError:
+                    return []
+                call = self._calls.get(params.request_id)
+                if call is None:
+                    return []
+                self.cancel(call)
+                return [Cancelled(call, params.reason)]
             case Notification(method="notifications/roots/list_changed"):
                 self.roots_changed += 1
                 return [RootsChanged()]
@@ -199,17 +207,6 @@ class ServerSession:
             case Malformed(silent=False):
                 self._reply(message.failure)
         return []
-
-    def _cancelled(self, message: Notification) -> list[Event]:
-        try:
-            params = CancelledParams.model_validate(message.params)
-        except ValidationError:
-            return []
-        call = self._calls.get(params.request_id)
-        if call is None:
-            return []
-        self.cancel(call)
-        return [Cancelled(call, params.reason)]
 
     # What the application says
 

@@ -260,11 +260,7 @@ def _message(value: Any) -> Message:
             return Request(known_id, method, params)
         if "id" not in value:
             return Notification(method, params)
-    return _refused(value, known_id)
-
-
-def _refused(value: dict[str, Any], known_id: RequestId | None) -> Malformed:
-    """The answer due to a call that is none."""
+    # The answer due to a call that is none.
     wants_answer = "id" in value
     if wants_answer and known_id is None:
         return Malformed(failure(None, InvalidRequest('"id" must be a string or an integer')), is_call=True)

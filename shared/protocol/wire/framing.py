@@ -78,10 +78,7 @@ class LineBuffer:
             return []
         self._dropping, self._tail = True, bytes(self._buffer[-EDGE:])
         self._buffer = self._buffer[:EDGE]
-        return self._told()
-
-    def _told(self) -> list[bytes | Oversized]:
-        """At once, unless the end of the line may show the id of a request."""
+        # At once, unless the end of the line may show the id of a request.
         found = _oversized(self._limit, bytes(self._buffer), b"")
         is_known = found.id is not None or found.answered is not None
         self._is_told = is_known or not self._buffer.lstrip().startswith(b"{")

@@ -45,7 +45,13 @@ class EventStream:
         events: list[ServerSentEvent | Oversized] = []
         for part in chunk.splitlines(keepends=True):
             text = part.rstrip(b"\r\n")
-            self._store(text)
+            self._size += len(text)
+            if self._size <= self._limit:
+                self._line += text
+            elif text:
+                # Too long to keep; what matters is that this line is not the blank one that ends the event.
+                self._data.clear()
+                self._line[:] = b"-"
             if len(text) < len(part):
                 events += self._end_line()
         return events
@@ -57,15 +63,6 @@ class EventStream:
         self._at_start = True
         self._clear()
 
-    def _store(self, text: bytes) -> None:
-        self._size += len(text)
-        if self._size <= self._limit:
-            self._line += text
-        elif text:
-            # Too long to keep; what matters is that this line is not the blank one that ends the event.
-            self._data.clear()
-            self._line[:] = b"-"
-
     def _end_line(self) -> list[ServerSentEvent | Oversized]:
         line = bytes(self._line)
         self._line.clear()
@@ -73,7 +70,15 @@ class EventStream:
             self._at_start = False
             line = line.removeprefix(_BOM)
         if not line:
-            return self._end_event()
+            if self._size > self._limit:
+                self._clear()
+                return [Oversized(self._limit)]
+            if self._id is not None:
+                self.last_id = self._id
+            data, event = self._data, self._event or "message"
+            made = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
+            self._clear()
+            return [made] if data else []
         if self._size <= self._limit:
             self._field(line)
         if line.startswith(b":"):
@@ -92,17 +97,6 @@ class EventStream:
                 self._id = value.decode("utf-8", "replace")
             case b"retry" if value.isdigit():
                 self.retry = self._retry = int(value[:9])
-
-    def _end_event(self) -> list[ServerSentEvent | Oversized]:
-        if self._size > self._limit:
-            self._clear()
-            return [Oversized(self._limit)]
-        if self._id is not None:
-            self.last_id = self._id
-        data, event = self._data, self._event or "message"
-        made = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
-        self._clear()
-        return [made] if data else []
 
     def _clear(self) -> None:
         self._size = 0

@@ -42,21 +42,18 @@ class RedisLimiter:
         if not cost and key in self._ahead:
             return 0.0
         try:
-            return await self._take(key, rate, cost)
+            most = max(cost, rate.burst // AHEAD)
+            interval = 1_000_000 / rate.per_second
+            taken, wait = await self._link.ask("take", key, interval, rate.burst, cost, most if cost else 0)
+            if int(wait):
+                return int(wait) / 1_000_000
+            more = float(taken) - cost
+            if more > 0 or not cost:
+                self._left[key] = self._left.get(key, 0.0) + max(more, 0.0)
+                self._ahead.start(key)
+            return 0.0
         except Unavailable:
             return await self._alone.take(key, rate, cost)
-
-    async def _take(self, key: str, rate: Rate, cost: float) -> float:
-        most = max(cost, rate.burst // AHEAD)
-        interval = 1_000_000 / rate.per_second
-        taken, wait = await self._link.ask("take", key, interval, rate.burst, cost, most if cost else 0)
-        if int(wait):
-            return int(wait) / 1_000_000
-        more = float(taken) - cost
-        if more > 0 or not cost:
-            self._left[key] = self._left.get(key, 0.0) + max(more, 0.0)
-            self._ahead.start(key)
-        return 0.0
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
         """Takes `cost` for what was done already, whatever is allowed."""

@@ -240,7 +240,7 @@ class Link:
             except (RedisError, OSError) as error:
                 if not self.is_joined:
                     break
-                if _is_lost(error):
+                if isinstance(error, ResponseError) and str(error).startswith("LEASE"):
                     self.lose("its lease has run out")
                     break
                 self._away(error, batch)
@@ -313,23 +313,16 @@ class Link:
             elif operation.reply is not None:
                 self._loop.call_soon(operation.reply, reply)
             elif operation.answer is not None:
-                self._settle(operation, operation.answer, reply)
-
-    def _settle(self, operation: _Operation, answer: "asyncio.Future[Any]", reply: Any) -> None:
-        if not answer.done():
-            answer.set_result(reply)
-        else:
-            self._take_back(operation, reply)
+                if not operation.answer.done():
+                    operation.answer.set_result(reply)
+                else:
+                    self._take_back(operation, reply)
 
     def _take_back(self, operation: _Operation, reply: Any) -> None:
         words = None if operation.undo is None else operation.undo(reply)
         if words is not None:
             name, *arguments = words
             self.tell(str(name), *arguments)
-
-
-def _is_lost(error: Exception) -> bool:
-    return isinstance(error, ResponseError) and str(error).startswith("LEASE")
 
 
 def why_away(error: Exception) -> str:

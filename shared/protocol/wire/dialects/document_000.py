@@ -84,24 +84,22 @@ class Document000:
             return self._notification(method.removeprefix(_PREFIX), params)
         if not is_id(value["id"]):
             raise InvalidRequest('"id" must be a string, an integer or null')
-        return self._request(value["id"], method, params)
-
-    def _request(self, id: RequestId | None, method: str, params: dict[str, Any]) -> Sequence[Message]:
+        id_ = value["id"]
         standard = method.removeprefix(_PREFIX)
         if method == _INITIALIZE and self._is_stream:
-            request = self._requests.open(id, method, standard, _HANDSHAKE)
+            request = self._requests.open(id_, method, standard, _HANDSHAKE)
             self._has_initialized = True
             return [request, Notification("notifications/initialized")]
         if method == _INITIALIZE:
-            return [self._requests.open(id, method, "server/discover", enveloped({}))]
+            return [self._requests.open(id_, method, "server/discover", enveloped({}))]
         if standard in _OF_HANDSHAKE:
-            return [self._of_handshake(id, method, standard, params)]
+            return [self._of_handshake(id_, method, standard, params)]
         if method in _OWN:
             standard = f"{_HANDLED}000/{standard}"
         elif standard.startswith(_HANDLED):
             standard = method  # which there is not: those are called by the names of their documents
-        token = None if self._is_stream else id
-        return [self._requests.open(id, method, standard, enveloped(params, token, self._log_level))]
+        token = None if self._is_stream else id_
+        return [self._requests.open(id_, method, standard, enveloped(params, token, self._log_level))]
 
     def _of_handshake(self, id: RequestId | None, method: str, standard: str, params: dict[str, Any]) -> Request:
         if standard not in _AT_ANY_TIME and not self._has_initialized:

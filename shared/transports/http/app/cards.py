@@ -66,23 +66,20 @@ class Cards:
     async def _answer(self, path: str, request: Request) -> Response:
         base, mount = self._base.of(request.headers.get("host")), self._mounts.get(path)
         if mount is None:
-            answer = self._answers(json.dumps(self._catalog(base)), _CATALOG_TYPE)
+            domain = _domain(base)
+            entries = [
+                {
+                    "identifier": f"urn:air:{domain}:mcp:{_name(mount)}",
+                    "displayName": _title(mount),
+                    "type": _CARD_TYPE,
+                    "url": base + path,
+                }
+                for path, mount in self._mounts.items()
+            ]
+            answer = self._answers(json.dumps({"specVersion": "1.0", "entries": entries}), _CATALOG_TYPE)
         else:
             answer = self._answers(json.dumps(self._card(base, mount)), _CARD_TYPE)
         return answer.to(request)
-
-    def _catalog(self, base: str) -> dict[str, Any]:
-        domain = _domain(base)
-        entries = [
-            {
-                "identifier": f"urn:air:{domain}:mcp:{_name(mount)}",
-                "displayName": _title(mount),
-                "type": _CARD_TYPE,
-                "url": base + path,
-            }
-            for path, mount in self._mounts.items()
-        ]
-        return {"specVersion": "1.0", "entries": entries}
 
     def _card(self, base: str, mount: Mount) -> dict[str, Any]:
         implementation = mount.implementation

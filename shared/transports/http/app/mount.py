@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from ....contracts import Observer, Stores
 from ....errors import Unavailable
 from ....extensions.dialects import DIALECTS
-from ....protocol.http.rules import Refusal, refuse
+from ....protocol.http.rules import refuse
 from ....protocol.types.base import Implementation
 from ....server.extension import Extension
 from ....server.run import Run
@@ -184,13 +184,9 @@ class Mount:
             self.readiness.served(server.running)
             self._is_open.set()
         elif not server.is_leaving:
-            self.endpoint.fail(_failed(server))
+            reason = f"this server has failed: {server.reason}. It is started again; try later"
+            self.endpoint.fail(refuse(503, reason, Retry_After=str(max(1, math.ceil(server.pause)))))
             self.readiness.failed(server.reason)
         elif self.readiness.phase is not Phase.STOPPED:
             self.endpoint.stop()
             self.readiness.stopped()
-
-
-def _failed(server: Supervised) -> Refusal:
-    reason = f"this server has failed: {server.reason}. It is started again; try later"
-    return refuse(503, reason, Retry_After=str(max(1, math.ceil(server.pause))))

@@ -17,7 +17,6 @@ from ....protocol.session.events import Call
 from ....protocol.types.tasks import TASKS
 from ....server.dispatch.changes import MAX_HELD
 from ....server.dispatch.connection import Connection
-from ....server.run import Run
 from ..streamable.session import HttpSession
 from .access_log import session_digest
 from .mount import Mount
@@ -46,6 +45,9 @@ def _server(mount: Mount) -> dict[str, Any]:
     links = [link for one in running.all for link in one.changes.listeners if isinstance(link, Connection)]
     calls = [call for one in running.all for call in one.calls]
     accounts = {} if endpoint.allowances is None else endpoint.allowances.under_way
+    # How much is used of what there is of it.
+    tasks = [one.opened[TASKS] for one in running.all if isinstance(one.opened.get(TASKS), Tasks)]
+    subscriptions = sum(one.changes.held for one in running.all)
     return {
         **told,
         **({} if running.replication.replica is None else {"replica": _replica(running.replication.replica)}),
@@ -58,24 +60,17 @@ def _server(mount: Mount) -> dict[str, Any]:
             "brief_turns": sum(one.brief_turns.waiting for one in running.all),
         },
         "clients": _listed(accounts.items(), lambda item: {"client": item[0], "calls": item[1]}),
-        "limits": _limits(mount, running),
+        "limits": {
+            "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.most_sessions},
+            "tasks": {"used": sum(len(one.at_work) for one in tasks), "of": running.server.task_limits.total},
+            "subscriptions": {"used": subscriptions, "of": MAX_HELD},
+        },
     }
 
 
 def _replica(replica: Replica) -> dict[str, Any]:
     """Which of those that share a store this one is, and why the others are out of reach."""
     return {"number": replica.number, "reason": replica.reason}
-
-
-def _limits(mount: Mount, running: Run[Any]) -> dict[str, dict[str, float]]:
-    """How much is used of what there is of it."""
-    tasks = [one.opened[TASKS] for one in running.all if isinstance(one.opened.get(TASKS), Tasks)]
-    subscriptions = sum(one.changes.held for one in running.all)
-    return {
-        "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.most_sessions},
-        "tasks": {"used": sum(len(one.at_work) for one in tasks), "of": running.server.task_limits.total},
-        "subscriptions": {"used": subscriptions, "of": MAX_HELD},
-    }
 
 
 def _listed(all_of_them: Collection[One], told: Callable[[One], dict[str, Any]]) -> dict[str, Any]:

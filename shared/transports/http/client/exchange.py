@@ -89,7 +89,16 @@ class _Exchange:
             raise RuntimeError("the HTTP session is closed")
         connection = await self._connect(self._session.connector)
         try:
-            await self._exchange(connection)
+            protocol = connection.protocol
+            if protocol is None or protocol.transport is None:
+                raise aiohttp.ServerDisconnectedError
+            protocol.set_response_params(read_until_eof=True, max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES)
+            protocol.transport.write(self._data)
+            while True:
+                message, self.content = await protocol.read()
+                if message.code >= 200 or message.code == 101:
+                    break
+            self.status, self.reason, self.headers = message.code, message.reason, message.headers
             self._connection = connection
         finally:
             if self._connection is None:
@@ -119,15 +128,3 @@ class _Exchange:
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError from error
         return connection
-
-    async def _exchange(self, connection: Connection) -> None:
-        protocol = connection.protocol
-        if protocol is None or protocol.transport is None:
-            raise aiohttp.ServerDisconnectedError
-        protocol.set_response_params(read_until_eof=True, max_line_size=HEADER_BYTES, max_field_size=HEADER_BYTES)
-        protocol.transport.write(self._data)
-        while True:
-            message, self.content = await protocol.read()
-            if message.code >= 200 or message.code == 101:
-                break
-        self.status, self.reason, self.headers = message.code, message.reason, message.headers

@@ -97,7 +97,12 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = self._body_bytes = self._framed_bytes = 0
         self.server_state.default_headers = _dated(int(time.time()))
         if not self.url.startswith(b"/"):
-            self._ask_for(_ABSOLUTE.match(self.url))
+            # Has a target that names a host, as proxies are sent it, count instead of the header (RFC 9112, section
+            # 3.2.2). Several headers stay: they are refused.
+            target = _ABSOLUTE.match(self.url)
+            hosts = [number for number, (name, _) in enumerate(self.headers) if name == b"host"]
+            if target is not None and len(hosts) == 1:
+                self.headers[hosts[0]] = (b"host", target[1])
         super().on_headers_complete()
         if self.left is not None:
             self.leave()
@@ -108,13 +113,6 @@ class Connection(HttpToolsProtocol):
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_started:
             cycle.keep_alive = False
-
-    def _ask_for(self, target: re.Match[bytes] | None) -> None:
-        """Has a target that names a host, as proxies are sent it, count instead of the header (RFC 9112, section
-        3.2.2). Several headers stay: they are refused."""
-        hosts = [number for number, (name, _) in enumerate(self.headers) if name == b"host"]
-        if target is not None and len(hosts) == 1:
-            self.headers[hosts[0]] = (b"host", target[1])
 
     def on_body(self, body: bytes) -> None:
         """A part of a body."""
@@ -144,14 +142,11 @@ class Connection(HttpToolsProtocol):
                 self.send_400_response("The request head is too large.")
         elif self._awaits == "body" == awaited:
             self._framed_bytes += len(data)
-            self._check_framing()
-
-    def _check_framing(self) -> None:
-        free, more = _FRAMING
-        if self._framed_bytes > free + (1 + more) * self._body_bytes:
-            self.send_400_response("The chunks or trailers of the request are too large.")
-        elif self._framed_bytes > _UNREAD and self.cycle.response_complete:
-            self.transport.close()
+            free, more = _FRAMING
+            if self._framed_bytes > free + (1 + more) * self._body_bytes:
+                self.send_400_response("The chunks or trailers of the request are too large.")
+            elif self._framed_bytes > _UNREAD and self.cycle.response_complete:
+                self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
         """Refuses the request, and closes the connection: without a word while an answer is on its way."""

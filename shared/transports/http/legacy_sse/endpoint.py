@@ -136,7 +136,18 @@ class LegacySse:
         owner = replica_of(named)
         if owner is None or owner == self._sessions.replica.number:
             return _UNKNOWN
-        return await self._pass_on(owner, named, http)
+        # Has the replica that has the stream, if it is there, take in what was posted here.
+        body = await self._bodies.read(http)
+        if isinstance(body, Refusal):
+            return body
+        post = Post(body, http.principal, http.headers.get(VERSION_HEADER))
+        try:
+            if not await self._sessions.replica.bus.deliver(owner, News(named, post=post)):
+                return _UNKNOWN
+        except OSError:
+            return LOST  # it may have been delivered
+        await http.reply.json(202, b"")
+        return None
 
     async def _take(self, session: LegacySession, http: Http) -> Refusal | None:
         body = await self._bodies.read(http)
@@ -150,20 +161,6 @@ class LegacySse:
         if refusal is None:
             await http.reply.json(202, b"")
         return refusal
-
-    async def _pass_on(self, owner: int, id: str, http: Http) -> Refusal | None:
-        """Has the replica that has the stream, if it is there, take in what was posted here."""
-        body = await self._bodies.read(http)
-        if isinstance(body, Refusal):
-            return body
-        post = Post(body, http.principal, http.headers.get(VERSION_HEADER))
-        try:
-            if not await self._sessions.replica.bus.deliver(owner, News(id, post=post)):
-                return _UNKNOWN
-        except OSError:
-            return LOST  # it may have been delivered
-        await http.reply.json(202, b"")
-        return None
 
     def _find(self, id: str, principal: Principal | None) -> LegacySession | None:
         """The session of that id that is here; somebody else's is as unknown as one that never was."""

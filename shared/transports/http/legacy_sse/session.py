@@ -29,7 +29,7 @@ from ....protocol.wire.jsonrpc import Message, Request, failure
 from ....server.run import Run
 from ..engine.connections import break_off, untaken
 from ..limits.endpoint_limits import SessionLimits
-from ..streamable.reply import Http, Reply, Stage, Watch
+from ..streamable.reply import Http, Stage, Watch
 from ..streamable.session import CATCH_UP_SECONDS
 from ..streamable.sessions import logged
 from ..streamable.token_expiry import ending_with_token
@@ -112,7 +112,11 @@ class LegacySession:
         if self.codec.dialect is None:
             message, version = messages[0], self._connection.session.version
             if is_stateless(headers, message):
-                return self._refuse_newest(message)
+                if not isinstance(message, Request):
+                    return refuse(400, _TOO_NEW)
+                self._put(failure(message.id, InvalidRequest(_TOO_NEW)))
+                self._ready.wake()
+                return None
             refusal = check_session_message(headers, message, version)
             if refusal is not None:
                 return refusal
@@ -134,13 +138,6 @@ class LegacySession:
                 self._put(replace(refusal.failure, id=id_))
             self._ready.wake()
 
-    def _refuse_newest(self, message: Message) -> Refusal | None:
-        if not isinstance(message, Request):
-            return refuse(400, _TOO_NEW)
-        self._put(failure(message.id, InvalidRequest(_TOO_NEW)))
-        self._ready.wake()
-        return None
-
     async def run(self, http: Http, pause: float) -> None:
         """Writes the stream until it ends or its client is gone; after each `pause` in seconds without a message a
         comment keeps the connection open."""
@@ -150,7 +147,16 @@ class LegacySession:
             Watch(http.receive, http.reply.comment, pause, gone=self.cut),
             self._writing,
         ):
-            await self._write(http.reply)
+            await http.reply.events([ServerSentEvent(f"{MESSAGES}?{ID}={self.id}".encode(), "endpoint")])
+            while self._unsent or not self.is_ending:
+                if self._unsent:
+                    events, self._unsent, self._behind = self._unsent, [], 0
+                    self._untaken = None  # it grows by what is written now
+                    self._deliver()
+                    await http.reply.events(events)
+                else:
+                    await self._ready.wait()
+            await http.reply.end()
         if not self.is_ending:
             log.warning("a stream was cut off: its client is %d bytes behind", self._behind)
         if http.reply.stage is not Stage.ENDED:
@@ -164,7 +170,7 @@ class LegacySession:
     def end(self, seconds: float = CATCH_UP_SECONDS) -> None:
         """Ends it when what is due has left, for which the client has so many seconds."""
         self.is_ending = True
-        self._writing.deadline = _in(seconds)
+        self._writing.deadline = asyncio.get_running_loop().time() + seconds
         self._ready.wake()
 
     def _lapse(self) -> None:
@@ -183,15 +189,6 @@ class LegacySession:
         if self._stalled is not None:
             self._stalled.cancel()
         await self._connection.close()
-
-    async def _write(self, reply: Reply) -> None:
-        await reply.events([ServerSentEvent(f"{MESSAGES}?{ID}={self.id}".encode(), "endpoint")])
-        while self._unsent or not self.is_ending:
-            if self._unsent:
-                await reply.events(self._catch_up())
-            else:
-                await self._ready.wait()
-        await reply.end()
 
     def _deliver(self) -> None:
         """Puts what is due on the stream. Where its client is too far behind, what is due waits, and holds up the
@@ -223,12 +220,6 @@ class LegacySession:
         else:
             self._stalled = asyncio.get_running_loop().call_later(STALL_SECONDS, self._look)
 
-    def _catch_up(self) -> list[ServerSentEvent]:
-        events, self._unsent, self._behind = self._unsent, [], 0
-        self._untaken = None  # it grows by what is written now
-        self._deliver()
-        return events
-
 
 def replica_of(id: str) -> int | None:
     """The replica that has the stream of the session of that id; None where the id names none."""
@@ -238,7 +229,3 @@ def replica_of(id: str) -> int | None:
 
 def _key(principal: Principal | None) -> str | None:
     return None if principal is None else principal.key
-
-
-def _in(seconds: float) -> float:
-    return asyncio.get_running_loop().time() + seconds
