@@ -16,7 +16,7 @@ import anyio
 
 from shared.client.client import Client
 from shared.client.tasks.following import TaskState, Way, follow, read_state
-from shared.client.tasks.task_support import TaskSupport
+from shared.client.tasks.tool_task import TaskSupport
 from shared.errors import McpError, MethodNotFound
 from shared.protocol.identity import declared
 from shared.protocol.session.client import ServerDescription

@@ -7,17 +7,17 @@ typed calls ──▶ CachedRequests ──▶ Client's own requests ──▶ s
 
 import math
 from collections.abc import Awaitable, Callable, Hashable, Mapping
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
 import anyio
 
-from ...errors import PeerError
+from ...errors import McpError, PeerError
 from ...protocol.types.resources import ETAG, NOT_MODIFIED
 from ..cache import Pending, Question, ResponseCache
 from ..connection.subscription import Change, Kind
 from ..options import Progress
-from .flight import Flight
 from .raw_calls import Requester
 
 __all__ = ["CachedRequests"]
@@ -36,7 +36,43 @@ _CHANGED: dict[Kind, tuple[str, ...]] = {
     "prompts": ("prompts/list",),
     "resources": ("resources/list", "resources/templates/list"),
 }
-_NOBODY: tuple[Pending | None, Flight | None] = (None, None)
+
+
+class _Flight:
+    """One request under way, and all who wait for its result.
+
+    The first caller makes the request in its own task, and leads; the others follow. Where the leader gives up, by
+    being cancelled or for want of time, one of them leads the next.
+    """
+
+    def __init__(self) -> None:
+        self._ended = anyio.Event()
+        self._result: dict[str, Any] | None = None
+        self._error: McpError | OSError | None = None
+
+    async def lead(self, request: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Makes the request for everybody. Raises what it raises."""
+        try:
+            self._result = await request()
+        except TimeoutError:  # others may have more time
+            raise
+        except (McpError, OSError) as error:
+            self._error = error
+            raise
+        finally:
+            self._ended.set()
+        return self._result
+
+    async def follow(self) -> dict[str, Any] | None:
+        """Waits for the leader, and gives a result of its own; None where the leader gave up. Raises what the request
+        raised."""
+        await self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        return deepcopy(self._result)
+
+
+_NOBODY: tuple[Pending | None, _Flight | None] = (None, None)
 
 
 class CachedRequests:
@@ -49,7 +85,7 @@ class CachedRequests:
         self._cache = cache
         self._owner = object()
         self._server = self._owner if server is None else server
-        self._flights: dict[Question, tuple[Pending, Flight]] = {}
+        self._flights: dict[Question, tuple[Pending, _Flight]] = {}
 
     async def __call__(
         self,
@@ -135,7 +171,7 @@ class CachedRequests:
                 return result
 
     async def _lead(self, question: Question, seconds: float | None) -> dict[str, Any]:
-        flight = Flight()
+        flight = _Flight()
         with self._cache.asking(question) as pending:
             self._flights[question] = ours = (pending, flight)
             try:

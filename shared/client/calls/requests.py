@@ -19,7 +19,7 @@ from ..connection.retry import Retries, is_unlisted
 from ..options import Progress
 from ..relay import Caller
 from ..tasks.following import OnTask, TaskState, Way, follow, read_state
-from ..tasks.task_support import TaskSupport
+from ..tasks.tool_task import TaskSupport
 from .handlers import Handlers
 from .raw_calls import PlainCalls
 from .url_elicitation import visits_wanted

@@ -60,7 +60,7 @@ class Admission:
             reply.spend = partial(allowances.spend, client)
         query, resource = scope["query_string"], scope[RESOURCE]
         http = Http(headers, sender, client, receive, reply, scope["path"], query, resource)
-        if not mount.is_alone:
+        if not mount.is_alone:  # else every line of the log would say the same
             server_name.set(mount.name)
         await mount.endpoint.serve(scope["method"], http)
         reply.settle()

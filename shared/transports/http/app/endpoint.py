@@ -150,11 +150,12 @@ class Endpoint:
             return self._closed
         if http.path != self._path:
             return await self._legacy.handle(method, http)
-        if method == "POST":
+        if method == "POST":  # whose era may stand in the body alone
             return await self._post(http, sessions)
+        # Before the era is looked at: a WebSocket is open to peers of both.
         if method == "GET" and is_upgrade(http.headers):
             return await self._upgrade(http, sessions.sessions)
-        if is_stateless(http.headers):
+        if is_stateless(http.headers):  # 2026-07-28, Streamable HTTP: neither GET nor DELETE
             return refuse(405, "this protocol version has POST only", Allow="POST")
         match method:
             case "GET":
@@ -176,7 +177,7 @@ class Endpoint:
             return refusal or self._closed or _STARTING
         codec = Codec(line_end=b"", dialects=True) if dialects else _STANDARD
         message = await self._bodies.decode(http.client, codec.decode_body, body)
-        if codec.dialect is not None:
+        if codec.dialect is not None:  # it has no such headers, so their refusal says nothing of it
             return await self._stateless.post_dialect(http, message, codec)
         if refusal is not None:
             return refusal

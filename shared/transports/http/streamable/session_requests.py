@@ -49,6 +49,7 @@ class SessionRequests:
         """Takes a body in for a session, and answers what it asks."""
         sessions = self.sessions
         opens = isinstance(message, Request) and message.method == "initialize"
+        # One that names a session is for that session, which refuses to be initialized again.
         if opens and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, message)
         id_, ids = read_session_id(http.headers), request_ids(message)
@@ -94,6 +95,7 @@ class SessionRequests:
         except OSError:  # the other replicas can't be told of it
             return OUT_OF_REACH
         finally:
+            # Nobody else would end it: its client never learned the id, or may not have.
             if session.spoken is None or http.reply.stage is not Stage.ENDED:
                 self.sessions.end(session)
         return None

@@ -69,7 +69,7 @@ class StatelessRequests:
         refusal = check_stateless_body(message)
         if refusal is not None:
             return refusal
-        if not isinstance(message, Request):
+        if not isinstance(message, Request):  # a notification: nobody here waits for one
             await http.reply.json(202, b"")
             return None
         refusal = check_stateless(http.headers, message, partial(self._repeated.of, principal=http.principal))
@@ -93,6 +93,7 @@ class StatelessRequests:
         return None
 
     async def _serve(self, http: Http, request: Request, codec: Codec, only: str | None = None) -> Refusal | None:
+        # Apart: streams that are silent for hours must not take the room of calls.
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
             return _BUSY
