@@ -108,13 +108,14 @@ def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
 
 
 def _listed(beneath: RootedFiles, place: Place, entry: "os.DirEntry[str]", closed: bool) -> ListedEntry:
-    kind = kind_of(entry)
-    size = modified = None
-    if not closed:
-        with suppress(OSError):
-            found = entry.stat(follow_symlinks=False)
-            size, modified = found.st_size if kind == "file" else None, found.st_mtime
-    return ListedEntry(displayed(entry.name), kind, size, modified, beneath.roots.uri(place.child(entry.name)))
+    kind, name, uri = kind_of(entry), displayed(entry.name), beneath.roots.uri(place.child(entry.name))
+    try:
+        found = None if closed else entry.stat(follow_symlinks=False)
+    except OSError:
+        found = None
+    if found is None:
+        return ListedEntry(name, kind, None, None, uri)
+    return ListedEntry(name, kind, found.st_size if kind == "file" else None, found.st_mtime, uri)
 
 
 def info(beneath: RootedFiles, place: Place) -> FileInfo:
