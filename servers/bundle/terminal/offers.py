@@ -103,18 +103,11 @@ def _show(out: Console, offers: Offers) -> None:
     for prompt in offers.prompts:
         out.print(cell(f"  {_name(prompt)}", "bold"))
         _paragraph(out, prompt.get("description") or prompt.get("title"), 4)
-        _arguments(
-            out,
-            [
-                Parameter(
-                    _name(one),
-                    frozenset({"string"}),
-                    required=one.get("required") is True,
-                    description=str(one.get("description") or ""),
-                )
-                for one in records_of(prompt.get("arguments"))
-            ],
-        )
+        takes: list[Parameter] = []
+        for one in records_of(prompt.get("arguments")):
+            described, required = str(one.get("description") or ""), one.get("required") is True
+            takes.append(Parameter(_name(one), frozenset({"string"}), required=required, description=described))
+        _arguments(out, takes)
 
 
 def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:
