@@ -19,7 +19,7 @@ from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import ResponseLimits, Statement, Written
 from servers.postgres.catalog import Session, Types
-from servers.postgres.commits import Commit, Committed, ignore_commit
+from servers.postgres.commits import Committed, ignore_commit
 from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
@@ -233,12 +233,10 @@ class PostgresDatabase:
         except PostgresError as error:
             if error.position is not None:
                 with suppress(SqlError):
-                    error.suggestion = await self._suggest(query, error.state, error.position) or error.suggestion
+                    async with self._session() as session:
+                        found = await suggest_names(session.ask, error.state, bind(query)[0], error.position)
+                    error.suggestion = found or error.suggestion
             raise
-
-    async def _suggest(self, query: Query, state: str, position: int) -> str:
-        async with self._session() as session:
-            return await suggest_names(session.ask, state, bind(query)[0], position)
 
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[Session]:
@@ -261,13 +259,10 @@ class PostgresDatabase:
     @asynccontextmanager
     async def _writing(self, job: Job | None) -> AsyncIterator[writing.Session]:
         async with self._writer() as link:
-            places = writing.Places(link, self._readers.lent, self._tell_commit)
+            places = writing.Places(link, self._readers.lent, self.on_committed)
             yield writing.Session(places, Deadline(self._limits.seconds, job))
 
     async def _make_way(self, statements: Sequence[Statement]) -> None:
         """Lets go of what is kept for who may go on, where a statement needs a table for itself."""
         if any(kind_of(one.sql) in _EXCLUSIVE for one in statements):
             await self._snapshots.release()
-
-    def _tell_commit(self, commit: Commit) -> None:
-        self.on_committed(commit)

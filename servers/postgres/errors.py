@@ -5,8 +5,6 @@ The words that name a host, a file or a role come with the opening of a connecti
 client is told them.
 """
 
-from collections.abc import Callable
-
 from psycopg.pq import DiagnosticField as Field
 from psycopg.pq.abc import PGresult
 
@@ -79,11 +77,15 @@ class PostgresError(SqlError):
 def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     """The error for a `result` that is one, of the statement `sql` of a caller, which stood after so many characters
     of ours."""
-    read = _reader(result)
+
+    def read(field: Field) -> str:
+        return (result.error_field(field) or b"").decode("utf-8", "replace")
+
     state = read(Field.SQLSTATE)
     if not state:
         return from_broken()
-    code, reason, suggestion = _find_words(state)
+    known = next((state[:length] for length in (5, 3, 2) if state[:length] in _BY_STATE), "")
+    code, reason, suggestion = _BY_STATE.get(known, ("bad_statement", "", ""))
     written = read(Field.STATEMENT_POSITION)
     position = int(written) - 1 - before if written.isdecimal() else -1
     where = f" at {_find_place(sql, position)}" if 0 <= position <= len(sql) else ""
@@ -101,20 +103,6 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
 def from_broken() -> PostgresError:
     """The error for a connection that broke."""
     return PostgresError(*_BY_STATE["08"], (), "")
-
-
-def _reader(result: PGresult) -> Callable[[Field], str]:
-    def read(field: Field) -> str:
-        return (result.error_field(field) or b"").decode("utf-8", "replace")
-
-    return read
-
-
-def _find_words(state: str) -> tuple[str, str, str]:
-    for length in (5, 3, 2):
-        if state[:length] in _BY_STATE:
-            return _BY_STATE[state[:length]]
-    return "bad_statement", "", ""
 
 
 def _find_place(sql: str, position: int) -> str:

@@ -37,14 +37,11 @@ async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limi
     page = PageBuilder(names, limits, Codec(types).encode)
     left = page.add(result.rows)
     while not left and len(result.rows) == most and (wanted := page.wanted):
-        most = min(wanted, most * _GROWTH) if _measure(result.rows) < _LARGE else 1
+        size = sum(len(cell) for row in result.rows for cell in row if cell is not None)
+        most = min(wanted, most * _GROWTH) if size < _LARGE else 1
         result = await session.run(f"FETCH FORWARD {most} FROM {_CURSOR}", ())
         left = page.add(result.rows)
     if not left and len(result.rows) == most:
         left = [*(await session.run(f"FETCH FORWARD 1 FROM {_CURSOR}", ())).rows]
     await session.run(f"CLOSE {_CURSOR}", ())
     return Filled(names, Page(page.made, [kind.name for kind in types]), bool(left))
-
-
-def _measure(rows: Sequence[Sequence[Cell]]) -> int:
-    return sum(len(cell) for row in rows for cell in row if cell is not None)

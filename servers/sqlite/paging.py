@@ -19,7 +19,9 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
         left = page.add(taken)
         if left or not taken:
             break
-    return Page(page.made, _find_types(names, page.given)), left or list(islice(rows, 1))
+    columns = zip(*page.given, strict=True)
+    types = [", ".join(sorted(find_types(values))) for values in columns] or [""] * len(names)
+    return Page(page.made, types), left or list(islice(rows, 1))
 
 
 def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | None:
@@ -28,8 +30,3 @@ def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | Non
     if measure(made) > find_room(names, limits):
         return None
     return Page(made, list(map(type_of, row)))
-
-
-def _find_types(names: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    """The storage classes of each column's values."""
-    return [", ".join(sorted(find_types(values))) for values in zip(*rows, strict=True)] or [""] * len(names)

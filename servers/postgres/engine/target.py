@@ -46,7 +46,10 @@ def parse_target(given: str, writable: bool) -> Target:
     if conninfo is None:
         encode = "percent-encode what is no letter and no digit in its parts"
         raise ValueError(f"the URL of {name or 'a database'} is not well formed; {encode}")
-    return Target(name or _find_name(conninfo), conninfo, writable)
+    if not name:
+        found = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", found)[:64] or "postgres"
+    return Target(name, conninfo, writable)
 
 
 def _is_whole(where: str) -> bool:
@@ -68,8 +71,3 @@ def _parse(where: str) -> Conninfo | None:
         return None
     ports = conninfo.get("port", "").split(",")
     return conninfo if all(not port or port.isdecimal() for port in ports) else None
-
-
-def _find_name(conninfo: Conninfo) -> str:
-    name = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)[:64] or "postgres"

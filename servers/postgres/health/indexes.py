@@ -68,7 +68,9 @@ async def suggest_indexes(
 
     `find_cost` has the statement planned again. Raises SqlError.
     """
-    conditions = "\n".join(_strip(node[title]) for node in nodes for title in _CONDITIONS if title in node)
+    written = [node[title] for node in nodes for title in _CONDITIONS if title in node]
+    # Without literals and casts, which may look like columns or stand around them.
+    conditions = "\n".join(_WRAPPED.sub(r"\1", _CAST.sub("", _LITERAL.sub("''", one))) for one in written)
     found: list[_Candidate] = []
     for table in tables:
         columns: dict[str, str] = dict(await ask(_COLUMNS, table.oid))
@@ -118,12 +120,6 @@ def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str,
     kept = [pair for place, pair in enumerate(pairs) if pair[::-1] not in pairs[:place]]
     for chosen in islice([*((one,) for one in singles), *kept], 2 * _CANDIDATES):
         yield _Candidate(table.name, chosen)
-
-
-def _strip(condition: str) -> str:
-    """A condition without literals and casts, which may look like columns or stand around them."""
-    plain = _CAST.sub("", _LITERAL.sub("''", condition))
-    return _WRAPPED.sub(r"\1", plain)
 
 
 def _unquote(part: str) -> str:

@@ -106,11 +106,11 @@ async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], pa
         WHERE {" AND ".join(conditions)} LIMIT {_MOST_KEYS}""",  # noqa: S608
         *parts,
     )
-    return [join_key(row) for row in rows if any(row) and all(map(_is_offered, row))]
-
-
-def _is_offered(value: str) -> bool:
-    return len(value) <= _LONGEST_KEY and value.isprintable()
+    return [
+        join_key(row)
+        for row in rows
+        if any(row) and all(len(value) <= _LONGEST_KEY and value.isprintable() for value in row)
+    ]
 
 
 async def _find_key(ask: Ask, relation: Relation) -> list[_KeyColumn]:

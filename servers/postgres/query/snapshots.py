@@ -132,7 +132,9 @@ class Snapshots:
         finally:
             if not keeps:
                 await self._let_go(link)
-        await self._spare()
+        # No more than a share of the connections is kept from other queries.
+        if len(self._kept) > max(self._pool.size // _SHARE, 1):
+            await self.press()
         return found
 
     async def _go_on(
@@ -171,11 +173,6 @@ class Snapshots:
             self._kept[cursor] = _Kept(link, answer.rest, time.monotonic() + self._kept_seconds)
             self._some.set()
         return found._replace(more=True, cursor=cursor), answer.rest.is_kept
-
-    async def _spare(self) -> None:
-        """Keeps no more than its share of the connections from other queries."""
-        if len(self._kept) > max(self._pool.size // _SHARE, 1):
-            await self.press()
 
     async def _let_go(self, link: Link) -> None:
         with anyio.CancelScope(shield=True):

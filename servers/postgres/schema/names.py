@@ -84,8 +84,13 @@ async def find_relation(ask: Ask, wanted: str) -> Relation:
             names = fence([format_name(SqlName(one.name)) for one in found[:_SHOWN]])
             raise SqlError("ambiguous", "several tables or views are called so", f"Name one of them:\n{names}")
         if found:
-            return await _read_found(ask, found[0])
-    raise SqlError("not_found", "there is no table or view of that name", await _suggest_tables(ask, wanted))
+            relations = await read_relations(ask, found[0].oid)
+            if not relations:
+                raise SqlError("not_found", "the table or view was removed just now")
+            return relations[0]
+    suggestion = _format_suggestion(await _find_tables(ask, wanted, wanted))
+    suggestion = suggestion or "list_tables names those that there are."
+    raise SqlError("not_found", "there is no table or view of that name", suggestion)
 
 
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
@@ -113,18 +118,6 @@ def _split(wanted: str) -> list[str]:
 
 def _unquote(part: str) -> str:
     return part[1:-1].replace('""', '"') if part.startswith('"') else part
-
-
-async def _read_found(ask: Ask, one: _Candidate) -> Relation:
-    found = await read_relations(ask, one.oid)
-    if not found:
-        raise SqlError("not_found", "the table or view was removed just now")
-    return found[0]
-
-
-async def _suggest_tables(ask: Ask, wanted: str) -> str:
-    close = await _find_tables(ask, wanted, wanted)
-    return _format_suggestion(close) or "list_tables names those that there are."
 
 
 async def _find_tables(ask: Ask, *wanted: str) -> Sequence[str]:

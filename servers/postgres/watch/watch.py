@@ -61,13 +61,10 @@ class Watch(DatabaseWatch[Watched]):
     def _start(self, database: Source) -> Watched:
         of_schema = {LISTING, self._uris.format(Target(database.name))}
         watched = Watched(database, of_schema, self._tell, database.name in self._triggers)
-        watched.on_ways = self._tell_ways
+        watched.on_ways = lambda: self.on_polling(self._lacks_triggers(self._triggers))
         self._watched[database.name] = watched
         self._tasks.start_soon(watched.run)
         return watched
-
-    def _tell_ways(self) -> None:
-        self.on_polling(self._lacks_triggers(self._triggers))
 
     def _lacks_triggers(self, names: Collection[str]) -> bool:
         """Whether rows of what is watched in these databases are not all told of by triggers."""

@@ -60,7 +60,7 @@ class Watched(watch.Watched):
         self.source = source
         self.away = False
         """Whether the database can't be asked."""
-        self.on_ways: Callable[[], None] = _ignore
+        self.on_ways: Callable[[], None] = lambda: None
         """Told that `by_triggers` or `away` may have changed; must not wait."""
         self._of_schema = of_schema
         self._triggers = triggers
@@ -252,7 +252,3 @@ class Watched(watch.Watched):
 
 def _limit(link: Link) -> Ask:
     return partial(link.ask, deadline=Deadline(_LONG))
-
-
-def _ignore() -> None:
-    """Nobody wants to know."""

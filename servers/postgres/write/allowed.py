@@ -73,7 +73,9 @@ def check_change(sql: str) -> Words:
     capitals, other tokens as they stand. Raises SqlError, `refused` for one that may not be run.
     """
     statement = Statement(sql)
-    words = _list_words(statement)
+    texts = ((token, statement.text(token)) for token in statement.tokens)
+    all_words = [text.upper() if token.kind == "word" else text for token, text in texts]
+    words: Words = [*dropwhile(lambda word: word[0] == "(", all_words)] or all_words
     if words[0] in _SCHEMA:
         _check_definition(words)
     elif words[0] not in _DATA | _OTHERS:
@@ -85,12 +87,6 @@ def check_change(sql: str) -> Words:
         bodies = (word for word in words if word[0] in "'$eE")
         _check_calls(name.lower() for body in bodies for name in _CALL.findall(body))
     return words
-
-
-def _list_words(statement: Statement) -> Words:
-    texts = ((token, statement.text(token)) for token in statement.tokens)
-    words = [text.upper() if token.kind == "word" else text for token, text in texts]
-    return [*dropwhile(lambda word: word[0] == "(", words)] or words
 
 
 def _check_calls(names: Iterable[str]) -> None:

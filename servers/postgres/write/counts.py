@@ -67,7 +67,10 @@ class Changes(NamedTuple):
 
     def since(self, before: "Changes") -> "Changes":
         """What came after `before`."""
-        later = {oid: _subtract(counts, before.tables.get(oid)) for oid, counts in self.tables.items()}
+        later = {
+            oid: counts.plus(before.tables[oid], -1) if oid in before.tables else counts
+            for oid, counts in self.tables.items()
+        }
         return Changes({oid: counts for oid, counts in later.items() if counts.total}, self.defined - before.defined)
 
     def plus(self, other: "Changes") -> "Changes":
@@ -79,10 +82,6 @@ class Changes(NamedTuple):
 
 
 NONE = Changes({}, 0)
-
-
-def _subtract(counts: TableCounts, before: TableCounts | None) -> TableCounts:
-    return counts if before is None else counts.plus(before, -1)
 
 
 async def read_changes(ask: Ask) -> Changes:

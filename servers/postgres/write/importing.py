@@ -61,7 +61,7 @@ async def import_csv(wanted: Import, consent: Consent, session: Session) -> Impo
         found, before = await _find_table(session, wanted.table), await read_changes(session.ask)
         async with _open_rows(wanted, ONLY if is_there else LAST, session) as records:
             if found is not None:
-                table, columns = found.name, match_columns(records, await _list_columns(session, found.oid))
+                table, columns = found.name, match_columns(records, [*await session.ask(_COLUMNS, found.oid)])
             else:
                 columns = name_columns(records, types or await _infer_types(session, wanted))
                 table = await _create(session, wanted.table, columns)
@@ -85,11 +85,6 @@ async def _find_table(session: Session, name: str) -> Relation | None:
         return None
 
 
-async def _list_columns(session: Session, table: int) -> list[tuple[str, str]]:
-    """The columns of the table that take values, with their types."""
-    return [(name, kind) for name, kind in await session.ask(_COLUMNS, table)]
-
-
 async def _create(session: Session, wanted: str, columns: Sequence[tuple[str, str]]) -> SqlName:
     """Makes the table; how PostgreSQL writes its name."""
     for name in (wanted, *(name for name, _ in columns)):
@@ -109,7 +104,9 @@ async def _copy(session: Session, table: str, names: Sequence[str], records: Rec
         await session.link.copy_in(sql, _format_rows(records), deadline=session.deadline)
         await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
     except PostgresError as error:
-        raise error.at(_find_row(error.context, table)) from None
+        # The words are in any language, but the name of the table stands before the number of the row in all of them.
+        row = re.search(r"\d+", error.context.partition(table)[2])
+        raise error.at(f"row {int(row[0]):,}" if row else "") from None
 
 
 async def _format_rows(records: Records) -> AsyncIterator[bytes]:
@@ -132,13 +129,6 @@ def _format_row(row: Sequence[str]) -> str:
     if "\\" in text or "\n" in text or "\r" in text or text.count("\t") >= len(row):
         row = [field.translate(_ESCAPES) for field in row]
     return "\t".join([field or r"\N" for field in row]) + "\n"
-
-
-def _find_row(context: str, table: str) -> str:
-    """The row that an error is about; nothing where that is not said. The words are in any language, but the name of
-    the table stands before the number in all of them."""
-    found = re.search(r"\d+", context.partition(table)[2])
-    return f"row {int(found[0]):,}" if found else ""
 
 
 async def _infer_types(session: Session, wanted: Import) -> list[str]:

@@ -162,7 +162,10 @@ def _find_close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> S
     if words.startswith(_NO_COLUMN):
         # c.nam, or "nam" - should this be a string literal in single-quotes?
         name = words.removeprefix(_NO_COLUMN).partition(" - ")[0].strip('"').rpartition(".")[2]
-        return _format_nearest(name, _list_all_columns(connection, hidden))
+        tables = [one for one in list_entries(connection) if one.kind != "view" and not hidden(one.name)]
+        return _format_nearest(
+            name, ((one.name, column) for one in tables for column in _list_columns(connection, one.name))
+        )
     table, told, name = words.removeprefix("table ").partition(_NO_COLUMN_OF)
     return _format_nearest(name, ((table, one) for one in _list_columns(connection, table))) if told else ()
 
@@ -176,12 +179,6 @@ def _format_nearest(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[s
         f"{format_name(one)} (in {', '.join(map(format_name, tables[one][:_TABLES]))})"
         for one in find_nearest(name, tables)
     ]
-
-
-def _list_all_columns(connection: sqlite3.Connection, hidden: Hidden) -> Iterator[tuple[str, str]]:
-    for entry in list_entries(connection):
-        if entry.kind != "view" and not hidden(entry.name):
-            yield from ((entry.name, column) for column in _list_columns(connection, entry.name))
 
 
 def _list_columns(connection: sqlite3.Connection, table: str) -> list[str]:

@@ -70,7 +70,14 @@ def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedC
     try:
         connection = retry_locked(deadline, partial(_guard, opening))
     except (sqlite3.Error, MemoryError, UnicodeError) as error:
-        raise _explain(opening.path, error) from None
+        if opening.path.is_dir():
+            reason = SqlError("not_found", "it is a directory and no database")
+        elif not opening.path.exists():
+            suggestion = "The operator can make it with --create."
+            reason = SqlError("not_found", f"there is no file {opening.path.name}", suggestion)
+        else:
+            reason = from_sqlite(error)
+        raise reason from None
     connection.set_progress_handler(stopped, _INSTRUCTIONS)
     return connection
 
@@ -143,7 +150,8 @@ def _first_look(uri: str, mode: Mode) -> GuardedConnection:
 def _guard(opening: OpenOptions) -> GuardedConnection:
     connection, mode = _connect_recovering(opening), opening.mode
     with _closed_unless_good(connection):
-        connection.text_factory = _decode
+        # What is not UTF-8 becomes half surrogates, from which the bytes can be had back.
+        connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
         impose_limits(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
@@ -182,16 +190,3 @@ def _closed_unless_good(connection: sqlite3.Connection) -> Iterator[None]:
         unless_good.callback(connection.close)
         yield
         unless_good.pop_all()
-
-
-def _decode(stored: bytes) -> str:
-    # What is not UTF-8 becomes half surrogates, from which the bytes can be had back.
-    return stored.decode("utf-8", "surrogateescape")
-
-
-def _explain(path: Path, error: Exception) -> SqlError:
-    if path.is_dir():
-        return SqlError("not_found", "it is a directory and no database")
-    if not path.exists():
-        return SqlError("not_found", f"there is no file {path.name}", "The operator can make it with --create.")
-    return from_sqlite(error)

@@ -14,10 +14,6 @@ from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.connection import Connection
 
 
-def _ignore() -> None:
-    """Nobody waits for it."""
-
-
 class Pool:
     """At most `size` connections, besides those that are missing. A caller waits `seconds` at most for one."""
 
@@ -31,7 +27,7 @@ class Pool:
         self._missing: set[Connection] = set()
         self.on_exhausted: Callable[[], Awaitable[None]] | None = None
         """Called where all connections are lent, to have one given back that is merely kept."""
-        self.on_returned: Callable[[], None] = _ignore
+        self.on_returned: Callable[[], None] = lambda: None
         """Called when a connection has come back, its work done."""
 
     @property
@@ -56,8 +52,12 @@ class Pool:
             self._slots.acquire_nowait()
         except anyio.WouldBlock:
             await self._wait()
-        idle = self._from_idle(wanted)
-        if idle is not None:
+        if self._idle:
+            if wanted is not None and wanted in self._idle:
+                self._idle.remove(wanted)
+                idle = wanted
+            else:
+                idle = self._idle.pop()
             idle.lend()
             return idle
         connection = self._make()
@@ -88,12 +88,6 @@ class Pool:
         except TimeoutError:
             reason = "all connections to the database are at work"
             raise SqlError("busy", reason, "Try again when other queries have ended.") from None
-
-    def _from_idle(self, wanted: Connection | None) -> Connection | None:
-        if wanted is not None and wanted in self._idle:
-            self._idle.remove(wanted)
-            return wanted
-        return self._idle.pop() if self._idle else None
 
     def _returned(self, connection: Connection) -> None:
         self.on_returned()

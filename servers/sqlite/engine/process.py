@@ -72,7 +72,10 @@ class WorkerProcess:
         await self.end()
         async with self._killed_unless_whole():
             with anyio.fail_after(_STARTING):
-                await self._start()
+                process = self._process = await start_worker(_START)
+                assert process.stdout is not None
+                self._answers = BufferedByteReceiveStream(process.stdout)
+                await self._send(self._opening)
                 _, refused = await self._receive()
             if isinstance(refused, SqlError):
                 raise refused
@@ -121,21 +124,12 @@ class WorkerProcess:
             raise SqlError("failed", "the process that ran the statement has ended", "Ask for less.") from None
         finally:
             if not whole:
-                await self._kill_at_work()
-
-    async def _kill_at_work(self) -> None:
-        await self.end()
-        if self._opening.mode == "rw":
-            # Others who may not write could not read before somebody has. Where it fails, who comes next does it.
-            with anyio.CancelScope(shield=True), suppress(SqlError, sqlite3.Error, OSError):
-                seconds = self._opening.limits.busy_seconds
-                await to_thread.run_sync(recover, self._opening.path, StatementDeadline(seconds, seconds))
-
-    async def _start(self) -> None:
-        process = self._process = await start_worker(_START)
-        assert process.stdout is not None
-        self._answers = BufferedByteReceiveStream(process.stdout)
-        await self._send(self._opening)
+                await self.end()
+            if not whole and self._opening.mode == "rw":
+                # Others who may not write could not read before somebody has. Where it fails, who comes next does it.
+                with anyio.CancelScope(shield=True), suppress(SqlError, sqlite3.Error, OSError):
+                    seconds = self._opening.limits.busy_seconds
+                    await to_thread.run_sync(recover, self._opening.path, StatementDeadline(seconds, seconds))
 
     async def _send(self, value: Any) -> None:
         assert self._process is not None

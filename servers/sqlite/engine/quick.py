@@ -143,7 +143,7 @@ class QuickReader:
     def _open(self) -> None:
         handle = Handle(self._opening)
         connection = handle.open()
-        connection.set_progress_handler(self._is_over, _INSTRUCTIONS)
+        connection.set_progress_handler(lambda: time.monotonic() > self._until, _INSTRUCTIONS)
         try:
             self._schema_version = _read_schema_version(connection)
         except sqlite3.Error as error:
@@ -163,9 +163,6 @@ class QuickReader:
             return None
         known.is_compiled = True
         return found
-
-    def _is_over(self) -> bool:
-        return time.monotonic() > self._until
 
     def _has_turn(self, handle: Handle) -> bool:
         """Whether one more read may be done now. The first of a turn of the event loop sees to it that it is the same

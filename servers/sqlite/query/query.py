@@ -145,7 +145,11 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: S
     for step, parent, _, detail in rows[:_STEPS]:
         children[parent].append((step, shorten(detail, _DETAIL)))
     steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _walk(children)]
-    return make_plan(steps, _find_scans([one["detail"] for one in steps]), most, cut=len(rows) > _STEPS)
+    details = [one["detail"] for one in steps]
+    made = {found[1] for found in map(_MADE.fullmatch, details) if found is not None}
+    scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
+    scanned = dict.fromkeys(one[1] for one in scans if one is not None and one[1] not in made)
+    return make_plan(steps, list(scanned), most, cut=len(rows) > _STEPS)
 
 
 def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
@@ -155,12 +159,6 @@ def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str
         level, step, detail = waiting.pop()
         yield level, detail
         waiting += [(level + 1, *child) for child in reversed(children[step])]
-
-
-def _find_scans(details: list[str]) -> list[str]:
-    made = {found[1] for found in map(_MADE.fullmatch, details) if found is not None}
-    found = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
-    return list(dict.fromkeys(one[1] for one in found if one is not None and one[1] not in made))
 
 
 def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:

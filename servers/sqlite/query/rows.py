@@ -43,18 +43,13 @@ def read_first_rows(
         cursor = retry_locked(deadline, partial(connection.execute, query))
         names = [column[0] for column in cursor.description]
         made, left = fill_page(names, cursor, limits)
-    return _make_rows(
-        entry, key, names, made, _build_next_query(entry, key, limits.rows, len(made.rows)) if left else None
-    )
+    rest = f"{_order_by(key)}LIMIT {limits.rows} OFFSET {len(made.rows)}"
+    return _make_rows(entry, key, names, made, select("*", entry.name, rest) if left else None)
 
 
 def _order_by(key: list[str]) -> str:
     """SQL that puts rows in the order of their keys; nothing where they have none."""
     return f"ORDER BY {', '.join(map(quote, key))} " if key else ""
-
-
-def _build_next_query(entry: Entry, key: list[str], most: int, given: int) -> str:
-    return select("*", entry.name, f"{_order_by(key)}LIMIT {most} OFFSET {given}")
 
 
 def find_row(
@@ -90,16 +85,13 @@ def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: 
         columns = _find_key_columns(connection, entry)
         found: list[str] = []
         with deadline.at_most(_SECONDS):
-            _collect(found, typed, _list_keys(entry, columns, connection))
+            # One by one, so that those are there which were found when the time was over.
+            for key in _list_keys(entry, columns, connection):
+                if key.startswith(typed):
+                    found.append(key)
+                if len(found) == _MOST_KEYS:
+                    break
     return found
-
-
-def _collect(found: list[str], typed: str, keys: Iterator[str]) -> None:
-    for key in keys:
-        if key.startswith(typed):
-            found.append(key)
-        if len(found) == _MOST_KEYS:
-            return
 
 
 def _make_rows(entry: Entry, key: list[str], names: list[str], made: Page, next_query: str | None) -> TableRows:

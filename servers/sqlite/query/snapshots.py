@@ -166,13 +166,10 @@ class Snapshots:
         self._stands[cursor] = _Position(asked, offset, told, connection, connection.opening, changed)
         if len(self._stands) > _MOST_STANDS:
             self._stands.popitem(last=False)
-        await self._spare(database)
-        return Found(answer, cursor, changed)
-
-    async def _spare(self, database: Database) -> None:
-        """Keeps no more than its share of the readers from other queries."""
+        # No more than a share of the readers is kept from other queries.
         if sum(kept.database is database for kept in self._kept.values()) > max(database.readers.size // _SHARE, 1):
             await self.press(database)
+        return Found(answer, cursor, changed)
 
     async def _let_go(self, kept: _KeptStatement) -> None:
         with anyio.CancelScope(shield=True):

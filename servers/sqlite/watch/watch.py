@@ -94,10 +94,9 @@ class Watch(DatabaseWatch[Watched]):
 
     async def _watch_events(self, scope: anyio.CancelScope, notices: Notices) -> None:
         with scope:
-            await watch_events(notices, self._directories, self._noticed, self._armed)
-
-    def _armed(self, notices: Notices) -> None:
-        self.on_polling(notices.degraded)
+            await watch_events(
+                notices, self._directories, self._noticed, lambda those: self.on_polling(those.degraded)
+            )
 
     def _noticed(self, paths: Collection[str] | None) -> None:
         names = self._watched if paths is None else {name for path in paths for name in self._of_file.get(path, ())}

@@ -44,9 +44,13 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
                 rows: Iterator[Sequence[Any]] = ([field or None for field in row] for row in records)
             else:
                 columns = name_columns(records, types or _infer_types(session, wanted))
-                _create(session, wanted.table, columns)
+                defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
+                session.connection.execute(f"CREATE TABLE main.{quote(wanted.table)} ({defined})").close()
                 rows = _convert(records, [kind for _, kind in columns])
-            _insert(session, wanted.table, [name for name, _ in columns], rows)
+            into = f"main.{quote(wanted.table)} ({', '.join(quote(name) for name, _ in columns)})"
+            marks = ", ".join("?" * len(columns))
+            # The names are quoted.
+            session.connection.executemany(f"INSERT INTO {into} VALUES ({marks})", rows).close()  # noqa: S608
         figures = Figures(session.connection.total_changes - before, (records.count,), (wanted.table,), not there)
         if not consent.covers(figures):
             return figures
@@ -64,19 +68,7 @@ def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
     return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
 
 
-def _create(session: Session, table: str, columns: Sequence[tuple[str, str]]) -> None:
-    defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
-    session.connection.execute(f"CREATE TABLE main.{quote(table)} ({defined})").close()
-
-
 def _convert(records: Records, kinds: Sequence[str]) -> Iterator[Sequence[Any]]:
     conversions = [_OF[kind] for kind in kinds]
     for row in records:
         yield [of(field) if field else None for of, field in zip(conversions, row, strict=True)]
-
-
-def _insert(session: Session, table: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
-    columns = ", ".join(map(quote, names))
-    marks = ", ".join("?" * len(names))
-    sql = f"INSERT INTO main.{quote(table)} ({columns}) VALUES ({marks})"  # noqa: S608 - the names are quoted
-    session.connection.executemany(sql, rows).close()

@@ -95,7 +95,8 @@ class Preview:
             yield
         # A transaction that failed takes them back by itself.
         for index in watched:
-            self._off_triggers(index)
+            for act in _ACTS:
+                self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
 
     def _find_changed(self, sql: str, parameters: Parameters) -> list[str]:
         """The tables whose rows the statement may change, as SQLite compiles it; none for a definition."""
@@ -150,10 +151,6 @@ class Preview:
                 f"WHEN {_NAME}_more({index}, '{act}') BEGIN SELECT {_NAME}_row({values}); END"
             )
         return index
-
-    def _off_triggers(self, index: int) -> None:
-        for act in _ACTS:
-            self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
 
     def _count(self, index: int, act: str) -> bool:
         """Counts a row that changed; whether it shall be shown."""

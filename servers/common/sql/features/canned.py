@@ -143,9 +143,10 @@ async def _change(definition: Definition, ctx: Ctx, arguments: dict[str, Any]) -
 
 
 def _make_query(source: Database, definition: Definition, arguments: dict[str, Any]) -> Query:
-    given = {one.name: _name_type(one, arguments[one.name]) for one in definition.parameters}
+    given = {}
+    for one in definition.parameters:
+        value = arguments[one.name]
+        # Of base64 alone nobody could tell that it is no text.
+        is_blob = one.type == "blob" and value is not None
+        given[one.name] = {"type": "blob", "base64": value} if is_blob else value
     return Query(definition.sql, source.bind(given))
-
-
-def _name_type(given: QueryParameter, value: Any) -> Any:
-    return {"type": "blob", "base64": value} if given.type == "blob" and value is not None else value

@@ -131,7 +131,8 @@ async def execute_statements(
     only_tables: bool = False,
 ) -> Data[WriteResult]:
     """What the statements did, in one transaction, once the user has agreed where the operator wants that."""
-    what = ";\n".join(_format_statement(statement) for statement in statements)
+    # The user reads the parameters, too.
+    what = ";\n".join(f"{one.sql} -- {one.parameters!r}" if one.parameters else one.sql for one in statements)
     limits = limit_response(ctx, max_rows)
 
     async def act(consent: Consent, job: Job) -> Any:
@@ -194,7 +195,8 @@ async def run_agreed(ctx: Ctx, source: Database, what: str, act: Act[T], *unsaid
     done = await _write(ctx, source, what, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
-    await ctx.confirm(f"Change {source.name}? {done}:\n{_shorten(what)}", what, unsaid, done)
+    shown = what if len(what) <= _SHOWN else f"{what[:_SHOWN]} [cut: {len(what):,} characters]"
+    await ctx.confirm(f"Change {source.name}? {done}:\n{shown}", what, unsaid, done)
     done = await _write(ctx, source, what, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)
     return done
@@ -205,12 +207,3 @@ async def _write(ctx: Ctx, source: Database, what: str, work: Callable[[Job], Aw
     async with turn_to_write(ctx, source):
         with statement_span(what, source):
             return await tell_progress(ctx, job, partial(work, job))
-
-
-def _format_statement(statement: Statement) -> str:
-    """A statement with its parameters, for the user to read."""
-    return f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} [cut: {len(text):,} characters]"

@@ -169,7 +169,9 @@ def _format(value: WriteResult) -> str:
     for change in value.get("changes", ()):
         lines += [f"table {format_name(change['table'])}: {'; '.join(_list_counts(change))}"]
         if "rows" in change:
-            lines += [f"columns {format_row(change['columns'])}", *_format_rows(change["rows"])]
+            lines.append(f"columns {format_row(change['columns'])}")
+            for pair in change["rows"]:
+                lines += (f"{sign} {format_row(row)}" for sign, row in zip("-+", pair, strict=True) if row)
     return f"{done}; {value['elapsed_ms']:g} ms\n{fence(lines)}"
 
 
@@ -195,11 +197,6 @@ def _list_counts(change: TableResult) -> Iterator[str]:
         yield change["note"]
     if "truncated" in change:
         yield "only the first are shown"
-
-
-def _format_rows(rows: Sequence[tuple[Any, Any]]) -> Iterator[str]:
-    for pair in rows:
-        yield from (f"{sign} {format_row(row)}" for sign, row in zip("-+", pair, strict=True) if row)
 
 
 def sum_figures(effects: Sequence[Effect]) -> Figures:
