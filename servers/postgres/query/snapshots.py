@@ -1,6 +1,6 @@
 """Queries that an answer could not hold whole, so that the next call goes on with the very same rows.
 
-The transaction is kept where it stopped, with the state of the database that it sees, for `_KEPT` seconds. Meanwhile
+The transaction is kept where it stopped, with the state of the database that it sees, for `KEPT` seconds. Meanwhile
 it holds back VACUUM, lets nobody alter the tables that it reads, and takes a connection. So at most half of these are
 kept, and the oldest one goes when another query has none. After that the query is run again, and what was given
 already is passed over.
@@ -10,16 +10,13 @@ that writes has ended in between, so the rows are the same but for an order that
 not, some transaction has, of whatever table or database of the server: nobody can say more without reading the rows.
 """
 
-import hashlib
-import time
-from collections import OrderedDict
 from typing import NamedTuple
 
 import anyio
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.handles import HeldNames
 from servers.common.sql.jobs import Job
+from servers.common.sql.query.cursors import KEPT, Cursors, fingerprint
 from servers.common.sql.query.pages import AnswerLimits, Page
 from servers.common.sql.query.query import Found, Query
 from servers.postgres.engine.deadline import Deadline
@@ -28,9 +25,6 @@ from servers.postgres.engine.pool import Pool
 from servers.postgres.query.columns import ColumnTypes, Described
 from servers.postgres.query.reading import Answer, Remainder, resume, run_query
 
-_KEPT = 30.0
-"""Seconds."""
-_MOST_POSITIONS = 1_000
 _NOTHING = Page([], [])
 _NOTHING_YET = Answer(Described((), (), ()), _NOTHING, None, "", 0)
 _SHARE = 2
@@ -52,22 +46,18 @@ class _Kept(NamedTuple):
 
     link: Link
     rest: Remainder
-    until: float
 
 
 class Snapshots:
     """The queries of one database that can go on. `run` must run meanwhile."""
 
-    def __init__(self, pool: Pool, columns: ColumnTypes, seconds: float, kept_seconds: float = _KEPT) -> None:
+    def __init__(self, pool: Pool, columns: ColumnTypes, seconds: float, kept_seconds: float = KEPT) -> None:
         """`seconds` are what a query may take that is no job."""
         self._pool = pool
         self._columns = columns
         self._seconds = seconds
-        self._kept_seconds = kept_seconds
-        self._names = HeldNames()
-        self._positions: OrderedDict[str, _Position] = OrderedDict()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._some = anyio.Event()
+        self._cursors: Cursors[_Position, _Kept] = Cursors(lambda kept: self._let_go(kept.link), kept_seconds)
+        self.run = self._cursors.run
         pool.on_exhausted = self.press
 
     async def read(
@@ -78,49 +68,24 @@ class Snapshots:
         Raises SqlError, `bad_cursor` where it is none of this query and this client, or too many came after it,
         `elsewhere` where another process gave it.
         """
-        asked = hashlib.sha256(repr((who, query)).encode("utf-8", "replace")).digest()
+        asked = fingerprint(who, query)
         deadline = Deadline(self._seconds, job)
         if cursor is None:
             return await self._run(query, limits, deadline, _Position(asked, 0, _NOTHING_YET, False))
-        position = self._positions.get(cursor)
-        if position is None or position.asked != asked:
-            self._names.check_here(cursor, "what comes after this cursor", "Run the query again without a cursor.")
-            reason = "the cursor is not one that this query gave, or it is too old"
-            raise SqlError("bad_cursor", reason, "Leave it out to begin at the first row.")
+        position = self._cursors.find(cursor, asked)
         found = await self._go_on(cursor, position, limits, deadline)
         if found is not None:
             return found
         return await self._run(query._replace(offset=position.offset), limits, deadline, position)
 
-    async def run(self) -> None:
-        """Lets transactions go whose time is over, until it is cancelled; then all others."""
-        try:
-            while True:
-                await self._expire()
-        finally:
-            while self._kept:
-                await self._let_go(self._kept.popitem()[1].link)
-
     async def release(self) -> None:
         """Lets go of all transactions that are kept, for who needs a table that they have read for itself."""
-        while self._kept:
-            await self.press()
+        while await self._cursors.press(lambda _: True):
+            """The oldest one has gone."""
 
     async def press(self) -> None:
         """Lets go of the transaction that is kept longest, for a query that has no connection."""
-        if self._kept:
-            await self._let_go(self._kept.popitem(last=False)[1].link)
-
-    async def _expire(self) -> None:
-        await self._some.wait()
-        if not self._kept:
-            self._some = anyio.Event()
-            return
-        # All are kept for the same time, so the first is over first.
-        cursor, kept = next(iter(self._kept.items()))
-        await anyio.sleep(max(kept.until - time.monotonic(), 0))
-        if cursor in self._kept:
-            await self._let_go(self._kept.pop(cursor).link)
+        await self._cursors.press(lambda _: True)
 
     async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: _Position) -> Found:
         link = await self._pool.take()
@@ -133,7 +98,7 @@ class Snapshots:
             if not keeps:
                 await self._let_go(link)
         # No more than a share of the connections is kept from other queries.
-        if len(self._kept) > max(self._pool.size // _SHARE, 1):
+        if self._cursors.count(lambda _: True) > max(self._pool.size // _SHARE, 1):
             await self.press()
         return found
 
@@ -141,7 +106,7 @@ class Snapshots:
         self, cursor: str, position: _Position, limits: AnswerLimits, deadline: Deadline
     ) -> Found | None:
         """The next rows from the transaction that was kept; None where there is none any more."""
-        kept = self._kept.pop(cursor, None)
+        kept = self._cursors.take(cursor)
         if kept is None:
             return None
         keeps = False
@@ -163,15 +128,9 @@ class Snapshots:
         found = Found(names, declared, answer.page, False, None, position.changed, answer.seconds)
         if answer.rest is None:
             return found, False
-        cursor = self._names.new()
         told = answer._replace(page=_NOTHING, rest=None)
-        offset = position.offset + len(answer.page.rows)
-        self._positions[cursor] = position._replace(offset=offset, answer=told)
-        if len(self._positions) > _MOST_POSITIONS:
-            self._positions.popitem(last=False)
-        if answer.rest.is_kept:
-            self._kept[cursor] = _Kept(link, answer.rest, time.monotonic() + self._kept_seconds)
-            self._some.set()
+        following = position._replace(offset=position.offset + len(answer.page.rows), answer=told)
+        cursor = self._cursors.place(following, _Kept(link, answer.rest) if answer.rest.is_kept else None)
         return found._replace(more=True, cursor=cursor), answer.rest.is_kept
 
     async def _let_go(self, link: Link) -> None:
