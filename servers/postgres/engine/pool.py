@@ -1,11 +1,10 @@
 """The connections to one database: opened when they are first needed, and lent one call each."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 
-import anyio
-
+from servers.common.sql import pool
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
@@ -16,7 +15,7 @@ _TRIAL = 3.0
 """Seconds that the trial may take."""
 
 
-class Pool:
+class Pool(pool.Pool[Link]):
     """At most `size` connections; a caller waits `seconds` at most for one. Close it at the end.
 
     An idle connection that the server has closed, because it was started again for one, is replaced before anybody
@@ -24,34 +23,14 @@ class Pool:
     """
 
     def __init__(self, make: Callable[[], Awaitable[Link]], size: int, seconds: float) -> None:
-        self.size = size
+        super().__init__(size, seconds)
         self._make = make
-        self._seconds = seconds
-        self._slots = anyio.Semaphore(size)
         self._idle: list[tuple[Link, float]] = []
         self._all: set[Link] = set()
         self._closed = False
-        self.on_exhausted: Callable[[], Awaitable[None]] | None = None
-        """Called where all connections are lent, to have one given back that is merely kept."""
-
-    @property
-    def is_free(self) -> bool:
-        """Whether a caller would not have to wait."""
-        return self._slots.value > 0
-
-    @asynccontextmanager
-    async def lent(self) -> AsyncIterator[Link]:
-        """A connection for the time of the block. Raises SqlError, `busy` where none comes back."""
-        link = await self.take()
-        try:
-            yield link
-        finally:
-            self.give(link)
 
     async def take(self) -> Link:
         """A connection. Raises SqlError, `busy` where none comes back."""
-        if self._slots.value == 0 and self.on_exhausted is not None:
-            await self.on_exhausted()
         await self._wait()
         with ExitStack() as unless_taken:
             unless_taken.callback(self._slots.release)
@@ -75,14 +54,6 @@ class Pool:
         self._closed = True
         for link in [*self._all]:
             self._drop(link)
-
-    async def _wait(self) -> None:
-        try:
-            with anyio.fail_after(self._seconds):
-                await self._slots.acquire()
-        except TimeoutError:
-            reason = "all connections to the database are at work"
-            raise SqlError("busy", reason, "Try again when other queries have ended.") from None
 
     async def _find_idle(self) -> Link | None:
         while self._idle:

@@ -5,53 +5,27 @@ missing until it is done. Others are opened in its place, so that a database can
 than there are places, for each such connection has a thread that may be at work for hours.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
-import anyio
-
-from servers.common.sql.errors import SqlError
+from servers.common.sql import pool
 from servers.sqlite.engine.connection import Connection
 
 
-class Pool:
+class Pool(pool.Pool[Connection]):
     """At most `size` connections, besides those that are missing. A caller waits `seconds` at most for one."""
 
     def __init__(self, make: Callable[[], Connection], size: int, seconds: float) -> None:
-        self.size = size
+        super().__init__(size, seconds)
         self._make = make
-        self._seconds = seconds
-        self._slots = anyio.Semaphore(size)
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._missing: set[Connection] = set()
-        self.on_exhausted: Callable[[], Awaitable[None]] | None = None
-        """Called where all connections are lent, to have one given back that is merely kept."""
         self.on_returned: Callable[[], None] = lambda: None
         """Called when a connection has come back, its work done."""
 
-    @property
-    def is_free(self) -> bool:
-        """Whether a caller would not have to wait."""
-        return self._slots.value > 0
-
-    @asynccontextmanager
-    async def lent(self) -> AsyncIterator[Connection]:
-        """A connection for the time of the block."""
-        connection = await self.take()
-        try:
-            yield connection
-        finally:
-            self.give(connection)
-
     async def take(self, wanted: Connection | None = None) -> Connection:
         """A connection, `wanted` itself where that is idle. Raises SqlError `busy` where none comes back."""
-        if self._slots.value == 0 and self.on_exhausted is not None:
-            await self.on_exhausted()
-        try:
-            self._slots.acquire_nowait()
-        except anyio.WouldBlock:
-            await self._wait()
+        await self._wait()
         if self._idle:
             if wanted is not None and wanted in self._idle:
                 self._idle.remove(wanted)
@@ -80,14 +54,6 @@ class Pool:
         """Closes all connections."""
         for connection in self._all:
             await connection.close()
-
-    async def _wait(self) -> None:
-        try:
-            with anyio.fail_after(self._seconds):
-                await self._slots.acquire()
-        except TimeoutError:
-            reason = "all connections to the database are at work"
-            raise SqlError("busy", reason, "Try again when other queries have ended.") from None
 
     def _returned(self, connection: Connection) -> None:
         self.on_returned()

@@ -1,0 +1,61 @@
+"""Connections to one database, lent one call each: how many there are, and who waits for one. How they are opened and
+seen to be good each engine knows.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+import anyio
+
+from servers.common.sql.errors import SqlError
+
+C = TypeVar("C")
+
+
+class Pool(ABC, Generic[C]):
+    """At most `size` connections; a caller waits `seconds` at most for one."""
+
+    def __init__(self, size: int, seconds: float) -> None:
+        self.size = size
+        self._seconds = seconds
+        self._slots = anyio.Semaphore(size)
+        self.on_exhausted: Callable[[], Awaitable[None]] | None = None
+        """Called where all connections are lent, to have one given back that is merely kept."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a caller would not have to wait."""
+        return self._slots.value > 0
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[C]:
+        """A connection for the time of the block. Raises SqlError, `busy` where none comes back."""
+        connection = await self.take()
+        try:
+            yield connection
+        finally:
+            self.give(connection)
+
+    @abstractmethod
+    async def take(self) -> C:
+        """A connection, once `_wait` has been awaited. Raises SqlError, `busy` where none comes back."""
+
+    @abstractmethod
+    def give(self, connection: C) -> None:
+        """Takes a connection back."""
+
+    async def _wait(self) -> None:
+        """Waits for the turn to have a connection. Raises SqlError `busy`."""
+        if self._slots.value == 0 and self.on_exhausted is not None:
+            await self.on_exhausted()
+        try:
+            self._slots.acquire_nowait()
+        except anyio.WouldBlock:
+            try:
+                with anyio.fail_after(self._seconds):
+                    await self._slots.acquire()
+            except TimeoutError:
+                reason = "all connections to the database are at work"
+                raise SqlError("busy", reason, "Try again when other queries have ended.") from None
