@@ -36,12 +36,12 @@ def parse_array(text: str) -> list[Any]:
 
 def format_array(values: Sequence[Any], format_element: Callable[[Any], str]) -> str:
     """The text of an array; `format_element` is given what is neither a list nor None."""
-    return "{" + ",".join(_format(one, format_element) for one in values) + "}"
-
-
-def _format(value: Any, format_element: Callable[[Any], str]) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, list):
-        return format_array(value, format_element)
-    return '"' + _SPECIAL.sub(r"\\\1", format_element(value)) + '"'
+    texts = []
+    for value in values:
+        if value is None:
+            texts.append("NULL")
+        elif isinstance(value, list):
+            texts.append(format_array(value, format_element))
+        else:
+            texts.append('"' + _SPECIAL.sub(r"\\\1", format_element(value)) + '"')
+    return "{" + ",".join(texts) + "}"

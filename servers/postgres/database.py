@@ -231,11 +231,12 @@ class PostgresDatabase:
         try:
             yield
         except PostgresError as error:
-            if error.position is not None:
-                with suppress(SqlError):
-                    async with self._session() as session:
-                        found = await suggest_names(session.ask, error.state, bind(query)[0], error.position)
-                    error.suggestion = found or error.suggestion
+            if error.position is None:
+                raise
+            with suppress(SqlError):
+                async with self._session() as session:
+                    found = await suggest_names(session.ask, error.state, bind(query)[0], error.position)
+                error.suggestion = found or error.suggestion
             raise
 
     @asynccontextmanager

@@ -159,11 +159,6 @@ def _encode_numeric(text: str) -> Any:
     return {"type": "numeric", "value": text}
 
 
-def _encode_hex(text: str) -> Any:
-    raw = bytes.fromhex(text[2:])
-    return {"type": "bytea", "bytes": len(raw), "base64": b64encode(raw).decode()}
-
-
 _ENCODERS: Mapping[str, Callable[[str], Any]] = {
     "bool": "t".__eq__,
     "int4": int,
@@ -171,7 +166,11 @@ _ENCODERS: Mapping[str, Callable[[str], Any]] = {
     "float4": lambda text: _encode_real("float4", text),
     "float8": lambda text: _encode_real("float8", text),
     "numeric": _encode_numeric,
-    "bytea": _encode_hex,
+    "bytea": lambda text: {
+        "type": "bytea",
+        "bytes": len(raw := bytes.fromhex(text[2:])),
+        "base64": b64encode(raw).decode(),
+    },
     "text": str,
     # Lists in an array would be read as its further dimensions, and bounds of its own have no place in a list.
     "array": str,

@@ -211,15 +211,11 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
         parts += [sql[at : token.start], f"${number}"]
         at = token.end
     given = {name.removeprefix(":"): value for name, value in values.items()}
-    _require_same(numbers.keys(), given.keys())
-    return "".join((*parts, sql[at:])), [given[name] for name in numbers]
-
-
-def _require_same(names: Any, given: Any) -> None:
-    if missing := sorted(names - given):
+    if missing := sorted(numbers.keys() - given.keys()):
         raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_LONGEST]}")
-    if odd := sorted(given - names):
+    if odd := sorted(given.keys() - numbers.keys()):
         raise SqlError("bad_parameters", f"the statement has no :{odd[0][:_LONGEST]}")
+    return "".join((*parts, sql[at:])), [given[name] for name in numbers]
 
 
 def _cut(sql: str) -> Iterator[Token]:

@@ -1,8 +1,5 @@
 """The statements that take the most time, as the extension pg_stat_statements has counted them."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 from servers.common.sql.texts import shorten
 from servers.postgres.engine.link import Ask
 from servers.postgres.health.lines import format_share
@@ -51,15 +48,12 @@ async def list_slow_statements(ask: Ask) -> list[str]:
     lines: list[str] = [] if sees_all else [_HIDDEN]
     for title, order in zip(("by the time of all calls", "by the time of one call"), columns, strict=True):
         question = _TOP.format(total=columns[0], mean=columns[1], schema=schema, order=order, rows=_ROWS)
-        lines += [f"{title}:", *(f"  {line}" for line in _format_rows(await ask(question)))]
+        lines.append(f"{title}:")
+        for number, query, calls, rows_given, total, mean, hit, read, written, share in await ask(question):
+            spilled = f", {written} temporary pages" if written else ""
+            lines.append(
+                f"  {total:.0f} ms in {calls} calls ({100 * (share or 0):.1f} % of all, {mean:.2f} ms each), "
+                f"{rows_given / max(calls, 1):.1f} rows each, {format_share(hit, hit + read)} from memory{spilled} "
+                f"(queryid {number}): {shorten(join_lines(query), _TEXT)}"
+            )
     return lines
-
-
-def _format_rows(rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    for number, query, calls, rows_given, total, mean, hit, read, written, share in rows:
-        spilled = f", {written} temporary pages" if written else ""
-        yield (
-            f"{total:.0f} ms in {calls} calls ({100 * (share or 0):.1f} % of all, {mean:.2f} ms each), "
-            f"{rows_given / max(calls, 1):.1f} rows each, {format_share(hit, hit + read)} from memory{spilled} "
-            f"(queryid {number}): {shorten(join_lines(query), _TEXT)}"
-        )

@@ -80,7 +80,10 @@ class Watched(watch.Watched):
     def by_triggers(self) -> bool:
         """Whether rows of all tables that are watched are told of by triggers."""
         return self._listening.is_set() and all(
-            self._is_triggered(self._seen.tables.get(table, {})) for table in self.keys.values() if table is not None
+            (parts := self._seen.tables.get(table, {}))
+            and all(part.kind in _HOLLOW or self._triggered.get(oid) for oid, part in parts.items())
+            for table in self.keys.values()
+            if table is not None
         )
 
     def wrote(self, commit: Commit) -> None:
@@ -210,21 +213,16 @@ class Watched(watch.Watched):
         wanted = [oid for oid, part in self._seen.list_parts() if part.kind in _TRIGGERED] if self._triggers else []
         for oid in wanted:
             async with self._lock:
-                if self._link is not None and oid not in self._triggered:
-                    made = await self._make_trigger(self._link, oid) or made
+                if self._link is None or oid in self._triggered:
+                    continue
+                try:
+                    trigger = await make_trigger(self._link, oid, Deadline(_LONG))
+                except SqlError:
+                    self._close()
+                    continue
+                self._triggered[oid] = trigger.is_there
+                made = trigger.is_new or made
         return made
-
-    async def _make_trigger(self, link: Link, table: int) -> bool:
-        try:
-            trigger = await make_trigger(link, table, Deadline(_LONG))
-        except SqlError:
-            self._close()
-            return False
-        self._triggered[table] = trigger.is_there
-        return trigger.is_new
-
-    def _is_triggered(self, parts: Mapping[int, Part]) -> bool:
-        return bool(parts) and all(part.kind in _HOLLOW or self._triggered.get(oid) for oid, part in parts.items())
 
     def _differs(self, key: str, table: str | None, before: Seen, told: Collection[int]) -> bool:
         """Whether what the key is about is another now; `told` are the tables that notices came of."""

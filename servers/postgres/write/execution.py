@@ -4,13 +4,12 @@ import time
 from collections.abc import Sequence
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
 from servers.postgres.write.allowed import check_change, check_table
 from servers.postgres.write.previews import show_changes
 from servers.postgres.write.session import Session
-from servers.postgres.write.statements import Done, run_all
+from servers.postgres.write.statements import run_all
 
 _KNOWN = "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm')"
 
@@ -25,7 +24,12 @@ async def execute(
     """
     began = time.monotonic()
     async with session.transaction():
-        done = await (_make_tables if only_tables else run_all)(session, statements, limits.rows)
+        for statement in statements if only_tables else ():
+            check_table(check_change(statement.sql))
+        known = {oid for (oid,) in await session.ask(_KNOWN)} if only_tables else set()
+        done = await run_all(session, statements, limits.rows)
+        if known.intersection(done.changes.tables):
+            raise SqlError("refused", "the statement changes rows of other tables", "Use write_query.")
         figures = sum_figures(done.effects)
         if not consent.covers(figures):
             return figures
@@ -42,13 +46,3 @@ async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, sessi
         done = await run_all(session, statements, limits.rows)
         changes = await show_changes(session, done.changes, limits.rows)
         return make_result(done.effects, changes, time.monotonic() - began, limits.max_bytes)
-
-
-async def _make_tables(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> Done:
-    for statement in statements:
-        check_table(check_change(statement.sql))
-    known = {oid for (oid,) in await session.ask(_KNOWN)}
-    done = await run_all(session, statements, limits)
-    if known.intersection(done.changes.tables):
-        raise SqlError("refused", "the statement changes rows of other tables", "Use write_query.")
-    return done

@@ -104,7 +104,8 @@ def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
         FROM sqlite_schema WHERE type IN ('table', 'view')"""
     found = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask(connection, question))
-    shadows = {f"{one.name}_{part}" for one in found if one.kind == "virtual" for part in _find_parts(one.sql)}
+    modules = [(one.name, _MODULE.search(one.sql)) for one in found if one.kind == "virtual"]
+    shadows = {f"{name}_{part}" for name, module in modules if module for part in _SHADOWS.get(module[1].lower(), ())}
     return [one._replace(kind="shadow") if one.name in shadows and one.kind == "table" else one for one in found]
 
 
@@ -122,11 +123,6 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     close = find_nearest(name, (one.name for one in found if not is_internal(one)))
     suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables names those that there are."
     raise SqlError("not_found", "there is no table or view of that name", suggestion)
-
-
-def _find_parts(sql: str) -> tuple[str, ...]:
-    module = _MODULE.search(sql)
-    return () if module is None else _SHADOWS.get(module[1].lower(), ())
 
 
 def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:

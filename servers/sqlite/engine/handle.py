@@ -63,22 +63,19 @@ class Handle:
         self._at_work = deadline
         self.connection.policy.forget()
         try:
-            return self._do_recovering(work, deadline)
+            try:
+                return work(self.connection, deadline)
+            except sqlite3.OperationalError as error:
+                if not (self._opening.recovers and is_unrecovered(error)):
+                    raise
+            recover(self._opening.path, deadline)
+            return work(self.connection, deadline)
         except SqlError as error:
             raise error.at(deadline.where) from None
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
             raise self._explain(error, deadline).at(deadline.where) from None
         finally:
             self._at_work = None
-
-    def _do_recovering(self, work: Work[T], deadline: StatementDeadline) -> T:
-        try:
-            return work(self.connection, deadline)
-        except sqlite3.OperationalError as error:
-            if not (self._opening.recovers and is_unrecovered(error)):
-                raise
-        recover(self._opening.path, deadline)
-        return work(self.connection, deadline)
 
     def _explain(self, error: Exception, deadline: StatementDeadline) -> SqlError:
         policy, name = self.connection.policy, getattr(error, "sqlite_errorname", "")

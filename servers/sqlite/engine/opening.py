@@ -105,8 +105,9 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
             raise
         if is_unrecovered(error):
             raise
-        if _has_log(path):
-            raise SqlError(*_LOG_UNREAD) from None
+        with suppress(OSError):
+            if Path(f"{path}{_LOG}").stat().st_size > 0:
+                raise SqlError(*_LOG_UNREAD) from None
         return _first_look(f"{uri}&immutable=1", mode)
 
 
@@ -123,12 +124,6 @@ def _require_regular(path: Path) -> None:
                 raise SqlError(
                     "bad_file", f"{path.name}{ending} is a pipe, a socket or a device, and no regular file"
                 )
-
-
-def _has_log(path: Path) -> bool:
-    with suppress(OSError):
-        return Path(f"{path}{_LOG}").stat().st_size > 0
-    return False
 
 
 def _first_look(uri: str, mode: Mode) -> GuardedConnection:

@@ -233,7 +233,11 @@ def find_closed_modules(connection: sqlite3.Connection) -> set[str]:
     tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     closed = {name for name in modules - _OPEN_MODULES - tables if not name.startswith("pragma_")}
     virtual = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND rootpage = 0")
-    return closed | {str(name).lower() for name, sql in virtual if not _is_open(str(sql))}
+    return closed | {
+        str(name).lower()
+        for name, sql in virtual
+        if (found := _VIRTUAL.match(str(sql))) is None or found[1].lower() not in _OPEN_MODULES
+    }
 
 
 def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
@@ -250,8 +254,3 @@ def find_uninterruptible_tables(connection: sqlite3.Connection) -> set[str]:
         "SELECT tbl_name, sql FROM sqlite_schema WHERE type IN ('table', 'index') AND sql <> ''"
     )
     return {str(name).lower() for name, sql in defined if _CALLS_ONE.search(str(sql))}
-
-
-def _is_open(sql: str) -> bool:
-    found = _VIRTUAL.match(sql)
-    return found is not None and found[1].lower() in _OPEN_MODULES

@@ -67,7 +67,10 @@ def run_query(
         cursor = retry_locked(deadline, partial(connection.execute, query.sql, query.parameters))
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
-        _skip(cursor, query.offset, deadline)
+        left = query.offset
+        while left > 0 and (skipped := sum(1 for _ in islice(cursor, min(left, _SKIPPED)))):
+            left -= skipped
+            deadline.check()
         page, rest = _fill(names, Remainder(cursor, ()), limits, deadline)
         kept = rest if rest is not None and keeps_snapshots(connection) else None
         if kept is not None:
@@ -110,15 +113,6 @@ def resume(
 def _read_pragma(connection: sqlite3.Connection, name: str) -> int:
     (value,) = connection.execute(f"PRAGMA {name}").fetchone()
     return int(value)
-
-
-def _skip(cursor: sqlite3.Cursor, offset: int, deadline: StatementDeadline) -> None:
-    while offset > 0:
-        skipped = sum(1 for _ in islice(cursor, min(offset, _SKIPPED)))
-        if skipped == 0:
-            return
-        offset -= skipped
-        deadline.check()
 
 
 def _fill(

@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from servers.common.sql.errors import SqlError
@@ -85,12 +86,9 @@ def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: 
         columns = _find_key_columns(connection, entry)
         found: list[str] = []
         with deadline.at_most(_SECONDS):
-            # One by one, so that those are there which were found when the time was over.
-            for key in _list_keys(entry, columns, connection):
-                if key.startswith(typed):
-                    found.append(key)
-                if len(found) == _MOST_KEYS:
-                    break
+            keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(typed))
+            # What was found before the time was over stays in the list.
+            found.extend(islice(keys, _MOST_KEYS))
     return found
 
 

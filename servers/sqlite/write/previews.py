@@ -168,12 +168,10 @@ class Preview:
     def _cells(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
         """The row of these values, None where there was or is none."""
         pairs = zip(letters, values, strict=True)
-        plain = [self._text(value) if letter == "t" else value for letter, value in pairs]
+        # What is not UTF-8 becomes half surrogates, as it does in a query.
+        errors = "surrogateescape" if self._encoding == "UTF-8" else "replace"
+        plain = [value.decode(self._encoding, errors) if letter == "t" else value for letter, value in pairs]
         return tuple(encode_cells([value], _CELL)[0] for value in plain) or None
-
-    def _text(self, stored: bytes) -> str:
-        """The text of these bytes; what is not UTF-8 becomes half surrogates, as it does in a query."""
-        return stored.decode(self._encoding, "surrogateescape" if self._encoding == "UTF-8" else "replace")
 
 
 def _build_expressions(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:

@@ -44,14 +44,6 @@ class Format(NamedTuple):
     end: bytes
 
 
-def _begin_csv(names: Sequence[str]) -> bytes:
-    return _format_csv([names])
-
-
-def _add_csv(codec: Codec, rows: Sequence[Row], _is_first: bool) -> bytes:
-    return _format_csv(codec.format(rows))
-
-
 def _format_csv(rows: Iterable[Sequence[str | None]]) -> bytes:
     return "".join(",".join(map(_format_field, row)) + "\r\n" for row in rows).encode("utf-8", "surrogateescape")
 
@@ -62,16 +54,8 @@ def _format_field(value: str | None) -> str:
     return '"' + value.replace('"', '""') + '"' if _QUOTED.search(value) else value
 
 
-def _begin_json(names: Sequence[str]) -> bytes:
-    return b'{"columns":' + to_json(names) + b',"rows":['
-
-
 def _add_json(codec: Codec, rows: Sequence[Row], is_first: bool) -> bytes:
     return (b"\n" if is_first else b",\n") + b",\n".join(map(to_json, codec.encode(rows, sys.maxsize)))
-
-
-def _begin_lines(names: Sequence[str]) -> bytes:
-    return to_json(names) + b"\n"
 
 
 def _add_lines(codec: Codec, rows: Sequence[Row], _is_first: bool) -> bytes:
@@ -79,9 +63,19 @@ def _add_lines(codec: Codec, rows: Sequence[Row], _is_first: bool) -> bytes:
 
 
 FORMATS: dict[FormatName, Format] = {
-    "csv": Format("text/csv", _begin_csv, _add_csv, b""),
-    "json": Format("application/json", _begin_json, _add_json, b"\n]}\n"),
-    "jsonl": Format("application/jsonl", _begin_lines, _add_lines, b""),
+    "csv": Format(
+        "text/csv",
+        lambda names: _format_csv([names]),
+        lambda codec, rows, _is_first: _format_csv(codec.format(rows)),
+        b"",
+    ),
+    "json": Format(
+        "application/json",
+        lambda names: b'{"columns":' + to_json(names) + b',"rows":[',
+        _add_json,
+        b"\n]}\n",
+    ),
+    "jsonl": Format("application/jsonl", lambda names: to_json(names) + b"\n", _add_lines, b""),
 }
 
 

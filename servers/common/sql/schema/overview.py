@@ -63,8 +63,11 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
         if not budget.takes(_format_line(table)):
             break
         tables.append(table)
-    cut = len(tables) < len(following) and bool(tables)
-    return TableList(tables, len(entries), _make_cursor(tables[-1]["name"]) if cut else None)
+    cursor = None
+    if tables and len(tables) < len(following):
+        # In letters and digits, so that no name stands outside of the marks.
+        cursor = urlsafe_b64encode(tables[-1]["name"].encode()).decode().rstrip("=")
+    return TableList(tables, len(entries), cursor)
 
 
 def format_tables(found: TableList) -> str:
@@ -77,11 +80,6 @@ def format_tables(found: TableList) -> str:
 def _format_line(table: ListedTable) -> str:
     rows = table["rows_estimated"]
     return f"{table['kind']} {format_name(table['name'])}" + ("" if rows is None else f" (about {rows} rows)")
-
-
-def _make_cursor(name: str) -> str:
-    """A cursor in letters and digits, so that no name stands outside of the marks."""
-    return urlsafe_b64encode(name.encode()).decode().rstrip("=")
 
 
 def _parse_cursor(cursor: str) -> str:
