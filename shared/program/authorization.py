@@ -65,7 +65,9 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
     unknown = sorted(set(options.auth_algorithm) - ALGORITHMS)
     if unknown:
         raise ValueError(f"--auth-algorithm: there is no {unknown[0]}; there are: {', '.join(sorted(ALGORITHMS))}")
-    possession = Possession(options.auth_dpop, _nonce_secret())
+    # What signs nonces, so that any replica takes those of another one.
+    key = os.environ.get("MCP_STATE_KEY", "")
+    possession = Possession(options.auth_dpop, sha256(b"nonces\0" + key.encode()).digest() if key else None)
     if options.auth_client_id is None:
         tokens = JwtTokens(issuers, rules, options.auth_algorithm or ALGORITHMS)
         return OAuthTokens(tokens, possession, own=own, keep=_KEPT)
@@ -102,12 +104,6 @@ def check_public_url(url: str) -> str:
     if parts.username is not None:
         raise ValueError("--public-url: it has a user name in it, which everybody would see")
     return canonical(url).rstrip("/")
-
-
-def _nonce_secret() -> bytes | None:
-    """What signs nonces, so that any replica takes those of another one."""
-    key = os.environ.get("MCP_STATE_KEY", "")
-    return sha256(b"nonces\0" + key.encode()).digest() if key else None
 
 
 def _secret_of(options: ProtectionOptions) -> str:

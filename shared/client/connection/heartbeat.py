@@ -23,14 +23,10 @@ async def watch_over(connection: Connection, seconds: float | None) -> None:
             with anyio.move_on_after(left):
                 await connection.gone.wait()
         else:
-            await _ping(connection, seconds)
-
-
-async def _ping(connection: Connection, seconds: float) -> None:
-    method = "server/discover" if connection.session.stateless else "ping"
-    try:
-        await connection.call(method, {}, seconds=seconds)
-    except PeerError:
-        pass  # it lives
-    except (TimeoutError, ConnectionError):
-        connection.lose(f"the server gave no sign of life in {seconds:g} s")
+            method = "server/discover" if connection.session.stateless else "ping"
+            try:
+                await connection.call(method, {}, seconds=seconds)
+            except PeerError:
+                pass  # it lives
+            except (TimeoutError, ConnectionError):
+                connection.lose(f"the server gave no sign of life in {seconds:g} s")
