@@ -257,10 +257,21 @@ async def test_a_server_that_breaks_off_is_connected_to_again(
                 with pytest.raises(ConnectionError):
                     async with connects(server.url, ClientOptions(mode="handshake")):
                         pass
-            server.on("initialize", lambda exchange: exchange.hang(), times=1)
-            with anyio.move_on_after(0.02):
+            hangs = anyio.Event()
+
+            async def hang(exchange: Exchange) -> None:
+                hangs.set()
+                await exchange.hang()
+
+            async def connect() -> None:
                 async with connects(server.url, ClientOptions(mode="handshake")):
                     pass
+
+            server.on("initialize", hang, times=1)
+            async with anyio.create_task_group() as connecting:
+                connecting.start_soon(connect)
+                await hangs.wait()
+                connecting.cancel_scope.cancel()
             async with connects(server.url, ClientOptions(mode="handshake")) as client:
                 for fault in (resets, _break_off):
                     server.on("tools/call", fault, times=1)

@@ -300,7 +300,7 @@ async def test_a_message_that_can_not_be_written_ends_its_stream(caplog: pytest.
 
 
 async def test_a_stream_that_nobody_initializes_lapses() -> None:
-    limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.1))
+    limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.5))
     async with served(limits=limits) as site, streaming(site) as idle, initialized(site) as used:
         assert await idle.rest() == []
         assert (await idle.post(site.message("ping"))).status_code == 404
@@ -308,7 +308,7 @@ async def test_a_stream_that_nobody_initializes_lapses() -> None:
 
 
 async def test_a_session_whose_client_never_says_that_it_is_ready_does_not_lapse() -> None:
-    limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.1))
+    limits = EndpointLimits(sessions=SessionLimits(idle_seconds=0.5))
     async with served(limits=limits) as site, streaming(site) as client:
         params = {"protocolVersion": VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT}
         await client.ask("initialize", params)
