@@ -34,13 +34,13 @@ USE = ("possession", "Possession", ["tests.shared.auth.issuing"])
 POLICY = ("policy", "Policy", ["tests.checks.auth.test_checks_matter"])
 Place = tuple[str, str, list[str]]
 MUTANTS: dict[str, tuple[Place, str, str]] = {
-    "audience": (CLAIMS, '    _check_audience(claims.get("aud"), audiences)\n', ""),
+    "audience": (CLAIMS, "not any(isinstance(one, str) and canonical(one) in ours for one in those)", "False"),
     "audience compared": (CLAIMS, "canonical(one) in ours", "True"),
     "issuer": (JWT, "if issuer.url == claimed:", "if True:"),
     "expiry": (CLAIMS, "now >= expires + skew", "False"),
     "some expiry": (JWT, "if granted.principal.expires is None:", "if False:"),
     "not yet valid": (CLAIMS, "begins > now + skew", "False"),
-    "scope": (CLAIMS, "    return frozenset(parts)\n", "    return None\n"),
+    "scope": (CLAIMS, "Principal(key, name, frozenset(parts), client", "Principal(key, name, None, client"),
     "scopes of the token": (POLICY, "not grants(principal.scopes, needed)", "False"),
     "scopes of the operator": (POLICY, "all(grants(ceiling, needed) for ceiling in entitled.ceilings)", "True"),
     "each of several scopes": (POLICY, "return all(any(one in held", "return any(any(one in held"),
