@@ -3,9 +3,9 @@
 One declaration may run several times at once. Each run has features of its own, a copy of what was declared, and its
 own state, limits, changes and calls. It lives in one event loop.
 
-`running.py` puts it together, and alone knows all that it consists of. Whom others have a say in a run by are its
-`hooks`, what it shares with other processes is its `replication`; both are classes of their own. A run knows what is
-declared, contexts, connections and calls, and none of these knows a run: so nothing here imports in a circle.
+`running.py` puts it together, and alone knows all its parts. Others follow a run by its `hooks`, and `replication` is
+what it shares with other processes; both are classes of their own. A run knows what is declared, contexts,
+connections and calls, and none of these knows a run: so nothing here imports in a circle.
 """
 
 import os
