@@ -2,7 +2,6 @@
 PYTHON ?= python3
 # How many processes run the tests: "auto" is one for each core.
 WORKERS ?= auto
-CHECK_WORKERS ?= $(if $(filter auto,$(WORKERS)),$$(($$(getconf _NPROCESSORS_ONLN) + 1)),$(WORKERS))
 BIN := .venv/bin
 CODE := shared servers tests docker
 # What an author runs after each change; with AREA, all of what mirrors one folder of the source.
@@ -32,10 +31,9 @@ test: .venv/.stamp ## Run the quick tests on all cores; AREA=servers/fetch: all 
 check: .venv/.stamp ## Lint, check types and run all tests, side by side: what CI runs
 	@$(MAKE) --no-print-directory --jobs lint types all-tests
 
-# In the order of the folders: what takes minutes is in tests/checks, and would keep one core busy at the end. A third of
-# it is waiting (for images, installations, browsers), so one process more than cores.
+# In the order of the folders: what takes minutes is in tests/checks, and would keep one core busy at the end.
 all-tests: .venv/.stamp
-	$(BIN)/python -m pytest -n $(CHECK_WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 conformance: .venv/.stamp ## Run the official conformance suite on our servers and our client, in every version
 	$(BIN)/python -m tests.checks.conformance.run

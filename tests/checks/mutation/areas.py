@@ -18,7 +18,7 @@ AREAS = {
     ),
     "limits": Area(
         (
-            "shared/expiry.py",
+            "shared/concurrency.py",
             "shared/server/dispatch/limits.py",
             "shared/server/dispatch/calls.py",
             "shared/server/dispatch/thread_limiter.py",
@@ -34,7 +34,7 @@ AREAS = {
             "tests/shared/stores",
             "tests/checks/stores",
             "tests/shared/server",
-            "tests/shared/test_expiry.py",
+            "tests/shared/test_concurrency.py",
             "tests/checks/faults/test_amounts.py",
         ),
     ),
