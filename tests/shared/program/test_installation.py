@@ -103,8 +103,8 @@ def test_an_environment_without_pip_is_left_to_uv(tmp_path: Path) -> None:
     folder = site / "shared" / "program"
     folder.mkdir(parents=True)
     (site / "shared" / "__init__.py").touch()
-    for name in ("messages.py", "installation.py"):
-        shutil.copy(ROOT / "shared" / "program" / name, folder)
+    for name in ("text.py", "program/messages.py", "program/installation.py"):
+        shutil.copy(ROOT / "shared" / name, site / "shared" / name)
     # A name that is known to be no module is as good as one that is not installed.
     needs = "from shared.program.messages import needs_extra; print(needs_extra('a'))"
     script = f"import sys; sys.modules['pip'] = None; {needs}"
