@@ -26,7 +26,7 @@ class Replication:
         self.replica: Replica | None = None
         """What the run shares with others; None where it is alone."""
         self.name = ""
-        """Whom alone the run serves of those whom its replica serves: the name by which it was narrowed."""
+        """The principal that the run serves alone, by the name under which it was narrowed; "" is all."""
         self.questions = count(1)
         """The ids of what peers are asked, where replicas share them."""
         self.changes = changes

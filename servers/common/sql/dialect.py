@@ -1,7 +1,7 @@
 """What clients are told of one kind of database, as data: its name, its words, and how it writes parameters.
 
-The tools, resources and the prompt are declared once, in `features`. Where an engine has other words than another,
-their docstrings have the place of a word in braces, which is filled from `words`.
+The tools, resources and the prompt are declared once, in `features`. Where the words of engines differ, a docstring
+has a name in braces, which `words` fills.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,5 +1,5 @@
-"""Connections to one database, lent one call each: how many there are, and who waits for one. How they are opened and
-seen to be good each engine knows.
+"""A pool of connections to one database, each lent to one call at a time: its size, and the wait for a connection.
+Each engine opens and checks its own.
 """
 
 from abc import ABC, abstractmethod

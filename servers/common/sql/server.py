@@ -1,4 +1,4 @@
-"""What the servers of SQL databases are made of: the server itself, and what each has open while it runs."""
+"""The server of an SQL database: its declaration, and what it has open while it runs."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence

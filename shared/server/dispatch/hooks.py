@@ -1,7 +1,6 @@
-"""`Hooks`: who takes part in one run of a server besides its author: the program, transports, and extensions.
+"""`Hooks`: callbacks into the program, the transports and the extensions around one run of a server.
 
-All of them are set after the run was made, by those who know more of the world than the server does. None of them
-waits or raises, unless it says so.
+They are set after the run was made. None of them waits or raises, unless it says so.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ __all__ = ["Hooks"]
 
 
 class Hooks:
-    """Those who are asked or told something by one run."""
+    """The callbacks of one run."""
 
     def __init__(self) -> None:
         self.trace: Observer | None = None

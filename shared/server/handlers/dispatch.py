@@ -58,8 +58,8 @@ class Dispatch:
         return answer
 
     def _passes(self) -> list[Passes] | None:
-        """Who tells whether a call goes by what the extensions do around the calls of tools; None where one of them
-        lets none by."""
+        """The predicates of extensions around the calls of tools that say whether a call bypasses them; None where
+        one of them lets no call bypass it."""
         features = self._run.features
         row = next((row for row in features.methods if row.handler == _CALL), None)
         if row is None or features.handlers[_CALL] is not call_tool:

@@ -1,5 +1,5 @@
-"""Tries each failure that was seen in other servers on ours, with `--peers` on all of them, and prints what each
-does.
+"""Tries each failure that was seen in other servers on ours, and with `--peers` on theirs as well. Prints the
+outcomes.
 
 Others are installed in fixed versions, so that what they do changes only where these do. Half of their calls hang
 until the test gives them up.

@@ -30,7 +30,7 @@ SLOW_SERVER = ["tests.slow_server", "--max-seconds", "0.05"]
 PAD = {"pad": BIG}
 
 COUNT = 24
-"""How often each call is sent: of twelve more would stay than may, of one kind alone."""
+"""How often each call is sent: twelve leaks of three megabytes are over the limit already."""
 
 
 def padded(message: Json) -> Json:

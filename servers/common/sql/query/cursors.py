@@ -1,7 +1,7 @@
-"""The cursors of queries that an answer could not hold whole: how far each has come, and for `KEPT` seconds what its
-next rows come from, which is a connection that others could have.
+"""Cursors of queries whose rows did not fit into one answer: the position of each, and for `KEPT` seconds the source of
+its next rows, which occupies a connection.
 
-What is kept longest goes first. A query whose rows are kept no more is run again from its position.
+The oldest source is released first. A query whose source is gone runs again from its position.
 """
 
 import hashlib
@@ -33,12 +33,12 @@ K = TypeVar("K")
 
 
 def fingerprint(*asked: object) -> bytes:
-    """What tells who asks what: a cursor is good for nobody and nothing else."""
+    """Return a digest of client and query: a cursor is valid for these alone."""
     return hashlib.sha256(repr(asked).encode("utf-8", "replace")).digest()
 
 
 class Cursors(Generic[P, K]):
-    """The cursors that were given. `run` must run meanwhile; `let_go` is called with what is kept no more."""
+    """The cursors of one server. `run` must run meanwhile; `let_go` releases a source that is no longer kept."""
 
     def __init__(self, let_go: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
         self._let_go = let_go
@@ -56,7 +56,7 @@ class Cursors(Generic[P, K]):
                 if not self._kept:
                     self._some = anyio.Event()
                     continue
-                # All are kept for the same time, so the first is over first.
+                # All are kept for the same time, so the oldest expires first.
                 cursor, (_, until) = next(iter(self._kept.items()))
                 await anyio.sleep(max(until - time.monotonic(), 0))
                 if cursor in self._kept:

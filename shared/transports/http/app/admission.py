@@ -1,4 +1,4 @@
-"""What a request passes between the guards of a listener and the endpoint of a server."""
+"""Admission: the checks of a request between the guards of a listener and the endpoint of a server."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -23,8 +23,8 @@ _UNWRITTEN = refuse(503, "the audit log can't be written, so no work is taken on
 
 
 class Admission:
-    """Lets through to one server who is not refused: by the guards before it, for want of an audit log, or for having
-    had as much as one client may."""
+    """Admits requests to one server. It refuses what the guards refused, all work while the audit log can't be
+    written, and clients that have used up their rate."""
 
     def __init__(self, mount: Mount) -> None:
         self._mount = mount

@@ -8,8 +8,8 @@
 
 The checks run from the cheap to the dear and before anything is started: headers, body, era, session, message.
 What is for HTTP+SSE, the transport before this one, is passed on to `legacy_sse`.
-Here it is settled what a request is for. What serves it then, by way of `StatelessRequests`, `SessionRequests` or
-`LegacySse`, gives back the refusal to answer with, or None once it has answered itself.
+This file decides what a request is for. `StatelessRequests`, `SessionRequests` or `LegacySse` then serves it, and
+returns the refusal to answer with, or None once it has answered.
 """
 
 from collections import Counter

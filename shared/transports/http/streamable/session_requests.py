@@ -1,6 +1,6 @@
-"""What requests do to the sessions of the handshake era, up to 2025-11-25: POST, GET and DELETE at one endpoint.
+"""Requests to the sessions of the handshake era, up to 2025-11-25: POST, GET and DELETE at one endpoint.
 
-Each gives back the refusal to answer with, or None once it has answered itself.
+Each method returns the refusal to answer with, or None once it has answered.
 """
 
 import logging
@@ -38,7 +38,7 @@ _COME_BACK_MS = 1_000
 
 
 class SessionRequests:
-    """Those to the sessions of one running server."""
+    """The requests to the sessions of one running server."""
 
     def __init__(self, sessions: Sessions, allowances: Allowances | None, keep_alive_seconds: float) -> None:
         self.sessions = sessions
