@@ -50,7 +50,7 @@ async def _ask_in_time(wire: Wire, query: str) -> Json | str:
     """The data of an answer but for its time, or the code of an error: the second time it is read in another way."""
     began = time.monotonic()
     answer = await wire.request("tools/call", {"name": "read_query", "arguments": {"query": query}}, timeout=60)
-    assert time.monotonic() - began < SECONDS + 30 * LATE, query
+    assert time.monotonic() - began < SECONDS + 10 * LATE, query
     assert "error" not in answer, (query, answer)
     if answer["result"].get("isError", False):
         return answer["result"]["content"][0]["text"].partition(":")[0]

@@ -53,7 +53,7 @@ async def others_are_answered(client: httpx.AsyncClient, sql: str) -> Json:
     results = []
 
     async def ask() -> None:
-        with anyio.fail_after(SECONDS + 30 * LATE):
+        with anyio.fail_after(SECONDS + 10 * LATE):
             results.append(await result_of(client, "read_query", query=sql))
 
     async with anyio.create_task_group() as tasks:
