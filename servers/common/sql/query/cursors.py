@@ -1,5 +1,5 @@
-"""Cursors of queries whose rows did not fit into one answer: the position of each, and for `KEPT` seconds the source of
-its next rows, which occupies a connection.
+"""Cursors of queries whose rows did not fit into one answer: the position of each, and for `KEPT` seconds the source
+of its next rows, which occupies a connection.
 
 The oldest source is released first. A query whose source is gone runs again from its position.
 """
