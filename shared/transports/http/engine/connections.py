@@ -278,7 +278,9 @@ class _Corked:
     def _flush(self) -> None:
         if self._held:
             held, self._held, self._size = self._held, [], 0
-            self._transport.write(b"".join(held))
+            # A client may hang up between a write and the turn of the loop: uvloop raises where asyncio drops it.
+            if not self._transport.is_closing():
+                self._transport.write(b"".join(held))
 
 
 def _too_late() -> bytes:

@@ -1,12 +1,15 @@
 """What strangers send: heads, bodies and trailers that never end, and how a connection ends."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import cast
 
 import anyio
 import pytest
+import uvloop
 
 from shared.transports.http import server as http_server
 from shared.transports.http.engine import connections as http_connections
@@ -162,3 +165,31 @@ async def test_a_target_that_names_a_host_is_judged_by_it() -> None:
         for target, status in TARGETS:
             async with site.raw("Connection: close", request=f"GET {target}") as stream:
                 assert (await stream.receive()).startswith(f"HTTP/1.1 {status}".encode()), target
+
+
+async def test_a_client_may_hang_up_before_its_answer_leaves() -> None:
+    """As a program with uvloop would see it: there, writing to a transport that is closed raises."""
+    faults: list[object] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        transport = cast("asyncio.Transport", writer.transport)
+        corked = http_connections._Corked(transport, loop)
+        transport.abort()
+        corked.write(b"answer")
+        for _ in range(10):
+            await asyncio.sleep(0)
+        ended.set()
+
+    async def connect() -> None:
+        loop.set_exception_handler(lambda _, fault: faults.append(fault))
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            await ended.wait()
+            writer.close()
+
+    loop, ended = uvloop.new_event_loop(), asyncio.Event()
+    try:
+        await asyncio.to_thread(loop.run_until_complete, connect())
+    finally:
+        loop.close()
+    assert not faults
