@@ -121,7 +121,7 @@ def test_a_command_puts_modules_off_before_anything_loads_them() -> None:
 
 @pytest.mark.slow
 def test_a_call_from_a_terminal_loads_what_it_needs() -> None:
-    modules = _loaded_by(f"{PUT_OFF}; import servers.bundle.commands.call")
+    modules = _loaded_by(f"{PUT_OFF}; import servers.bundle.commands.client.call")
     assert "shared.client.connect" in modules
     needless = {"rich", "argcomplete", "aiohttp", "websockets", "jsonschema_rs", "tomllib", "tree_sitter"}
     assert modules.isdisjoint(needless)

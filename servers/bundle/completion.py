@@ -23,11 +23,11 @@ from shared.errors import McpError
 from shared.protocol.types.prompts import PromptReference
 
 from .catalog import CATALOG, load_catalog
-from .commands.call import call_parser
-from .commands.inspect import inspect_parser
-from .commands.prompt import prompt_parser
-from .commands.read import read_parser
-from .commands.watch import watch_parser
+from .commands.client.call import call_parser
+from .commands.client.inspect import inspect_parser
+from .commands.client.prompt import prompt_parser
+from .commands.client.read import read_parser
+from .commands.client.watch import watch_parser
 from .hosts.clients import CLIENTS, this_machine
 from .terminal.endings import Misuse
 from .terminal.parameters import as_text, parameters_of

@@ -46,8 +46,9 @@ _ELSEWHERE = {
     "uninstall": ("install", "uninstall"),
     "logout": ("login", "logout"),
     "accounts": ("login", "accounts"),
+    **{name: (f"client.{name}", "main") for name in ("call", "read", "watch", "prompt", "inspect")},
 }
-"""Commands that stand beside another: the module, and the function."""
+"""Commands that stand beside another, or in a folder: the module, and the function."""
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -11,10 +11,10 @@ from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.plan import Plan
 from servers.common.sql.query.query import Found, Parameters, Query, TableRows
+from servers.common.sql.query.spans import statement_span
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
-from servers.common.sql.spans import statement_span
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import ResponseLimits, Statement, Written
@@ -118,7 +118,7 @@ class PostgresDatabase:
     ) -> Found:
         """The first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
         async with self._suggesting(query):
-            with statement_span(query.sql, self):
+            with statement_span(query.sql, self.system, self.name):
                 return await self._snapshots.read(query, limits, who, cursor, job)
 
     async def explain(self, query: Query, most: int) -> Plan:

@@ -10,10 +10,10 @@ from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.plan import Plan
 from servers.common.sql.query.query import Found, Parameters, Query, TableRows
+from servers.common.sql.query.spans import statement_span
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
-from servers.common.sql.spans import statement_span
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.imports import Import, Imported
 from servers.common.sql.write.results import ResponseLimits, Statement, Written
@@ -61,7 +61,7 @@ class SqliteDatabase:
         quick = self._database.quick
         if not quick.knows(query.sql):
             return None
-        with statement_span(query.sql, self):
+        with statement_span(query.sql, self.system, self.name):
             answer = quick.run(query.sql, partial(queries.run_at_once, query, limits))
         if answer is None:
             return None
@@ -72,7 +72,7 @@ class SqliteDatabase:
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
     ) -> Found:
         """The first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
-        with statement_span(query.sql, self):
+        with statement_span(query.sql, self.system, self.name):
             found = await self._snapshots.read(self._database, query, limits, who, cursor, job)
         if cursor is None and not found.answer.more:
             await self._database.learn(query.sql, query.parameters, found.answer.seconds)

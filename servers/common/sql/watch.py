@@ -11,10 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Generic, TypeVar
 
 import anyio
+from anyio import to_thread
+
+from servers.common.notices import Notices, wait_in_thread
 
 from .database import Named
 from .errors import SqlError
-from .file_events import ignore
 from .uris import Target, Uris
 
 LISTING = "listing"
@@ -22,6 +24,15 @@ LISTING = "listing"
 SWEEP_SECONDS = 1.0
 """A database is looked at so often, whether there are notices or not."""
 _QUIET, _LONGEST = 0.1, 1.0
+_AGAIN_SECONDS = 5.0
+"""How often it is asked whether the directories are still the same ones, and whether there is a watch."""
+
+Noticed = Callable[[Collection[str] | None], None]
+"""Takes the paths that something happened to; None when it may have happened to any."""
+
+
+def ignore(_: object) -> None:
+    """Nobody wants to know."""
 
 
 class Watched:
@@ -142,3 +153,25 @@ class DatabaseWatch(ABC, Generic[W]):
             self._listing()
         else:
             self._changed(key)
+
+
+async def watch_events(
+    notices: Notices,
+    directories: Collection[str],
+    noticed: Noticed,
+    armed: Callable[[Notices], None] = ignore,
+) -> None:
+    """Calls back until it is cancelled, for the first time when the watch has begun; then closes `notices`, which
+    `armed` is given whenever a watch was asked for."""
+    limiter = anyio.CapacityLimiter(1)
+    try:
+        while True:
+            is_new = await to_thread.run_sync(notices.arm, directories, limiter=limiter)
+            armed(notices)
+            if is_new:
+                noticed(None)
+            paths = await wait_in_thread(notices.wait, _AGAIN_SECONDS, limiter)
+            if paths is None or paths:
+                noticed(paths)
+    finally:
+        notices.close()

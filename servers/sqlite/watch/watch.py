@@ -15,8 +15,7 @@ from anyio.abc import TaskGroup
 
 from servers.common.notices import Notices
 from servers.common.sql.database import Databases
-from servers.common.sql.file_events import watch_events
-from servers.common.sql.watch import DatabaseWatch
+from servers.common.sql.watch import DatabaseWatch, watch_events
 from servers.sqlite.dialect import SQLITE
 from servers.sqlite.engine.database import Database
 from servers.sqlite.watch.watched_database import UNSEEN, Watched, fold_name, read_fingerprint

@@ -17,8 +17,8 @@ from shared.server.tools import RegisteredTool, ToolOptions, signed
 
 from ..canned import TYPES, Definition, QueryFiles, QueryParameter
 from ..database import Database
-from ..file_events import watch_events
 from ..query.query import Query
+from ..watch import watch_events
 from ..write.results import Statement, WriteResult
 from .context import Ctx, CursorArgument, MaxRowsArgument, Opened
 from .reading import QueryResult, answer_query

@@ -16,8 +16,8 @@ from ..dialect import Dialect
 from ..errors import SqlError
 from ..jobs import Job
 from ..query.query import Parameters
+from ..query.spans import statement_span
 from ..settings import SqlSettings
-from ..spans import statement_span
 from ..write.consent import Consent, Figures
 from ..write.csvs import CsvFormat, open_file, open_text
 from ..write.imports import Import, format_import
@@ -205,5 +205,5 @@ async def run_agreed(ctx: Ctx, source: Database, what: str, act: Act[T], *unsaid
 async def _write(ctx: Ctx, source: Database, what: str, work: Callable[[Job], Awaitable[T]]) -> T:
     job = job_of(ctx)
     async with turn_to_write(ctx, source):
-        with statement_span(what, source):
+        with statement_span(what, source.system, source.name):
             return await tell_progress(ctx, job, partial(work, job))

@@ -11,8 +11,7 @@ import anyio
 import pytest
 
 from servers.common.notices import Notices
-from servers.common.sql.file_events import watch_events
-from servers.common.sql.watch import LISTING
+from servers.common.sql.watch import LISTING, watch_events
 from servers.sqlite.engine.database import Database, Source, open_databases
 from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.server import app

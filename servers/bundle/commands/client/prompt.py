@@ -5,11 +5,11 @@ from typing import Any
 
 from shared.client.client import Client
 
-from ..terminal.endings import DONE, Misuse
-from ..terminal.parameters import texts_of, unknown
-from ..terminal.parser import TalkParser
-from ..terminal.questions import asking
-from ..terminal.showing import Piece, pieces_of, records_of, show, write_json
+from ...terminal.endings import DONE, Misuse
+from ...terminal.parameters import texts_of, unknown
+from ...terminal.parser import TalkParser
+from ...terminal.questions import asking
+from ...terminal.showing import Piece, pieces_of, records_of, show, write_json
 
 
 def main(argv: Sequence[str]) -> int:

@@ -3,7 +3,6 @@
 import re
 from contextlib import AbstractContextManager
 
-from servers.common.sql.database import Database
 from shared.tracing import spans
 
 _KINDS = frozenset(
@@ -22,10 +21,11 @@ def kind_of(statement: str) -> str:
     return word if word in _KINDS else "OTHER"
 
 
-def statement_span(statement: str, database: Database) -> AbstractContextManager[spans.Span]:
-    """A span as long as the block, in which `statement` runs in the database; of several it is the first."""
+def statement_span(statement: str, system: str, database: str) -> AbstractContextManager[spans.Span]:
+    """A span as long as the block, in which `statement` runs in the `database` of a `system`; of several statements
+    it is the first."""
     if spans.tracer is None:
         return spans.NOBODY
     kind = kind_of(statement)
-    about = {"db.system.name": database.system, "db.namespace": database.name, "db.operation.name": kind}
-    return spans.span(f"{kind} {database.name}", about, kind="client")
+    about = {"db.system.name": system, "db.namespace": database, "db.operation.name": kind}
+    return spans.span(f"{kind} {database}", about, kind="client")

@@ -12,13 +12,13 @@ import anyio
 from shared.client.client import Client
 from shared.program.messages import exit_with_error
 
-from ..terminal.endings import DONE, REFUSED, Misuse
-from ..terminal.parameters import from_json, parameters_of, read_arguments, unknown
-from ..terminal.parser import TalkParser
-from ..terminal.progress import Bar, Status
-from ..terminal.questions import asking
-from ..terminal.session import Talk
-from ..terminal.showing import Piece, check_out, pieces_of, records_of, save, show, write_json
+from ...terminal.endings import DONE, REFUSED, Misuse
+from ...terminal.parameters import from_json, parameters_of, read_arguments, unknown
+from ...terminal.parser import TalkParser
+from ...terminal.progress import Bar, Status
+from ...terminal.questions import asking
+from ...terminal.session import Talk
+from ...terminal.showing import Piece, check_out, pieces_of, records_of, save, show, write_json
 
 
 def main(argv: Sequence[str]) -> int:

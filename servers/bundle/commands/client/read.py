@@ -7,10 +7,10 @@ from pathlib import Path
 from shared.client.client import Client
 from shared.program.messages import exit_with_error
 
-from ..terminal.endings import DONE, Misuse
-from ..terminal.parser import TalkParser
-from ..terminal.questions import asking
-from ..terminal.showing import check_out, pieces_of_contents, save, show, write_bytes, write_json
+from ...terminal.endings import DONE, Misuse
+from ...terminal.parser import TalkParser
+from ...terminal.questions import asking
+from ...terminal.showing import check_out, pieces_of_contents, save, show, write_bytes, write_json
 
 
 def main(argv: Sequence[str]) -> int:

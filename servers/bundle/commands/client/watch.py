@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from shared.client.client import Client
 
-from ..terminal.parser import TalkParser
-from ..terminal.questions import asking
-from ..terminal.watching import watch
+from ...terminal.parser import TalkParser
+from ...terminal.questions import asking
+from ...terminal.watching import watch
 
 
 def main(argv: Sequence[str]) -> int:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from shared.client.client import Client
 
-from ..terminal.endings import DONE
-from ..terminal.offers import find_offers, show_offers
-from ..terminal.parser import TalkParser
-from ..terminal.showing import write_json
+from ...terminal.endings import DONE
+from ...terminal.offers import find_offers, show_offers
+from ...terminal.parser import TalkParser
+from ...terminal.showing import write_json
 
 
 def main(argv: Sequence[str]) -> int:
