@@ -122,4 +122,5 @@ async def kept_snapshot(ctx: Ctx, wanted: Wanted) -> Snapshot | None:
 
 
 def _words(ctx: Ctx, wanted: Wanted) -> tuple[str, ...]:
-    return (str(ctx.owner), wanted.url, wanted.format, "" if wanted.section is None else f"={wanted.section}")
+    parts = ("" if part is None else f"={part}" for part in (wanted.section, wanted.pages))
+    return (str(ctx.owner), wanted.url, wanted.format, *parts)

@@ -45,6 +45,7 @@ SectionArgument = Annotated[
     str | None,
     Field(description="a heading, #fragment, CSS selector or JSON pointer: gives that part", max_length=500),
 ]
+PagesArgument = Annotated[str | None, Field(description="pages of a PDF, as 3 or 1,4-6 or 251-300", max_length=200)]
 RefreshArgument = Annotated[bool, Field(description="ask the site again, past the cache")]
 
 
@@ -57,12 +58,13 @@ async def fetch(
     raw: RawArgument = False,
     format: FormatArgument = "markdown",
     section: SectionArgument = None,
+    pages: PagesArgument = None,
     refresh: RefreshArgument = False,
 ) -> CallToolResult:
     """Fetch a page of the public web: HTML as Markdown of its main content, feeds, JSON, PDF as text, images.
 
     A text that was cut has in its last line the start_index to go on with."""
-    wanted = Wanted(url, "raw" if raw else format, section)
+    wanted = Wanted(url, "raw" if raw else format, section, pages)
     goes_on = start_index > 0 and not refresh
     kept = await kept_snapshot(ctx, wanted) if goes_on else None
     snapshot = kept or await snapshot_of(ctx, wanted, refresh=refresh)

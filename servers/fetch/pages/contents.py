@@ -42,7 +42,7 @@ def view_of(wanted: Wanted, snapshot: Snapshot, piece: Piece) -> dict[str, Any]:
         if len(piece.text) < piece.total:
             # Of a text that is whole the reader finds them by itself.
             view["outline"] = list_headings(page.text)
-        if wanted.section is None:
+        if wanted.section is None and wanted.pages is None:
             # As a resource a page is its main content, as Markdown.
             view["resource"] = url
     return view

@@ -32,7 +32,7 @@ class Fetcher(NamedTuple):
         robots.txt. Raises FetchError."""
         with self.budget.share(site) as share:
             loaded = await self.loader.load(wanted.url, refresh=refresh, share=share)
-            page = await self.reader.read(loaded, wanted.format, wanted.section)
+            page = await self.reader.read(loaded, wanted.format, wanted.section, wanted.pages)
             return Snapshot(loaded._replace(body=b""), len(loaded.body), page)
 
 

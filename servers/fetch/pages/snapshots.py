@@ -26,6 +26,8 @@ class Wanted(NamedTuple):
     url: str
     format: Form = "markdown"
     section: str | None = None
+    pages: str | None = None
+    """Of a document that has pages; None for all."""
 
 
 class Snapshot(NamedTuple):

@@ -19,7 +19,15 @@ _FORMATS: dict[KindName, frozenset[Format]] = {
     "text": frozenset({"markdown", "text", "metadata"}),
     "image": frozenset({"markdown", "text", "metadata"}),
 }
-_NAMES: dict[KindName, str] = {"json": "JSON", "feed": "a feed", "pdf": "a PDF", "text": "text", "image": "an image"}
+_NAMES: dict[KindName, str] = {
+    "html": "HTML",
+    "json": "JSON",
+    "feed": "a feed",
+    "pdf": "a PDF",
+    "text": "text",
+    "image": "an image",
+}
+_PAGED: frozenset[KindName] = frozenset({"pdf"})
 
 _FIRST = 1_445
 _SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp"}
@@ -96,7 +104,7 @@ def as_source(kind: Kind) -> Kind:
     return kind._replace(name="text") if kind.name in {"html", "json", "feed"} else kind
 
 
-def check(kind: Kind, format: Format, section: str | None, length: int) -> None:
+def check(kind: Kind, format: Format, section: str | None, pages: str | None, length: int) -> None:
     """Raises FetchError for what a page of this kind and of `length` bytes can't be turned into."""
     if kind.name == "other":
         reason = f'"{kind.media_type[:100]}", {length:,} bytes: there is no text in it that could be shown'
@@ -108,6 +116,9 @@ def check(kind: Kind, format: Format, section: str | None, length: int) -> None:
     if section is not None and kind.name not in {"html", "json"}:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no sections'
         raise FetchError("bad_argument", reason, "Leave section out.")
+    if pages is not None and kind.name not in _PAGED:
+        reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no pages'
+        raise FetchError("bad_argument", reason, "Leave pages out.")
 
 
 def _by_signs(first: bytes, binary: bool) -> Kind | None:

@@ -52,6 +52,7 @@ class Source(NamedTuple):
     """What the links of the page are relative to."""
     format: Format
     section: str | None
+    pages: str | None
     seconds: float
     """How long reading may take."""
     body: bytes

@@ -33,16 +33,16 @@ class Reader:
         with suppress(FetchError):
             await self.prepare()
 
-    async def read(self, loaded: Loaded, form: Form, section: str | None = None) -> Page:
-        """The page in the format `form`, or the part of it that `section` names.
+    async def read(self, loaded: Loaded, form: Form, section: str | None = None, pages: str | None = None) -> Page:
+        """The page in the format `form`, or the part of it that `section` or `pages` name.
 
         Raises FetchError: `unsupported_type`, `unreadable`, `not_found` for a section, and `bad_argument` for a
-        format or a section that does not fit the page.
+        format, a section or pages that do not fit the page.
         """
         kind = kind_of(loaded.media_type, loaded.body)
         if form == "raw":
             kind, form = as_source(kind), "text"
-        check(kind, form, section, len(loaded.body))
+        check(kind, form, section, pages, len(loaded.body))
         if kind.name == "image":
             return read_image(loaded.body, kind.media_type, form)
         head = {
@@ -51,6 +51,7 @@ class Reader:
             "url": loaded.url,
             "format": form,
             "section": section,
+            "pages": pages,
         }
         answer, text = await self._pool.ask(kind.name, head, loaded.body)
         return page_of(answer, text)

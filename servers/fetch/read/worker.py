@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+from servers.common.documents.document import DocumentError
 from servers.fetch.errors import FetchError
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found, Kind, KindName, Page, Removed, Source
@@ -42,9 +43,9 @@ def reader_of(kind: KindName) -> Callable[[Source], Page]:
 
         return read_feed
     if kind == "pdf":
-        from servers.fetch.read.pdf_page import read_pdf
+        from servers.fetch.read.pdf_page import read_pdf_page
 
-        return read_pdf
+        return read_pdf_page
     from servers.fetch.read.text import read_text
 
     return read_text
@@ -71,7 +72,8 @@ class _Worker:
             # This ends the process, should the server be gone that would end it otherwise.
             _set("RLIMIT_CPU", int(time.process_time() + self._seconds) + 2)
             kind, charset = Kind(head["kind"], head["media_type"]), head["charset"]
-            source = Source(kind, charset, head["url"], head["format"], head["section"], self._seconds, body)
+            parts = head["section"], head["pages"]
+            source = Source(kind, charset, head["url"], head["format"], *parts, self._seconds, body)
             page = read(source)
             if page.kind != "html":  # whose reader has done it
                 shown, characters = strip_invisible(page.text)
@@ -79,6 +81,8 @@ class _Worker:
             page = page._replace(found=Found(*(strip_invisible(fact)[0] for fact in page.found)))
             encoded = page.text.encode("utf-8", "replace")
             return self._ended(head_of(page)), [encoded]
+        except DocumentError as error:
+            return self._ended({"error": [error.code, error.reason, error.suggestion, ""]}), []
         except FetchError as error:
             quoted, _ = strip_invisible(error.quoted)
             return self._ended({"error": [error.code, error.reason, error.suggestion, quoted]}), []

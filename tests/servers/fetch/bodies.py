@@ -11,6 +11,12 @@ def loaded(body: str | bytes, media_type: str = "", charset: str | None = None) 
     return Loaded(URL, (), 200, {}, media_type, charset, data, len(data), False, 0.0)
 
 
-def source(kind: KindName, body: str | bytes, format: Format = "markdown", section: str | None = None) -> Source:
+def source(
+    kind: KindName,
+    body: str | bytes,
+    format: Format = "markdown",
+    section: str | None = None,
+    pages: str | None = None,
+) -> Source:
     data = body.encode() if isinstance(body, str) else body
-    return Source(Kind(kind, ""), None, URL, format, section, 10, data)
+    return Source(Kind(kind, ""), None, URL, format, section, pages, 10, data)

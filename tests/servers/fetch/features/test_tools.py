@@ -12,6 +12,7 @@ import anyio
 import pytest
 import pytest_asyncio
 
+from tests.servers.common.documents.pdfs import written
 from tests.servers.fetch.serving import asked_over_http, served, two_sessions
 from tests.servers.fetch.sites import Asked, Route, Site, answer, opened_site, redirect
 from tests.servers.peers import Peer
@@ -87,6 +88,15 @@ async def test_a_page_is_markdown_with_its_facts(any_peer: Peer, site: Site) -> 
 async def test_the_source_is_given_as_it_was_sent(peer: Peer, site: Site) -> None:
     url = site.url(added(site, html()))
     assert PAGE in within(await peer.text("fetch", url=url, raw=True))
+
+
+async def test_some_pages_of_a_pdf_are_read(any_peer: Peer, site: Site) -> None:
+    url = site.url(added(site, answer(written(["one", "two", "three"]), content_type="application/pdf")))
+    text = await any_peer.text("fetch", url=url, pages="2-3")
+    assert within(text).endswith("[page 2 of 3]\n\ntwo\n\n[page 3 of 3]\n\nthree")
+    refused = await any_peer.call("fetch", url=url, pages="4")
+    assert refused["isError"]
+    assert refused["content"][0]["text"] == "bad_argument: there are 3 pages, so no page 4"
 
 
 async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, site: Site) -> None:

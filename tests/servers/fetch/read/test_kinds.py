@@ -88,7 +88,7 @@ def test_h8_what_is_no_text_is_described():
     for body, media_type in [(ZIP, ""), (WASM, ""), (b"\1\2", "application/octet-stream")]:
         kind = kind_of(media_type, body)
         with pytest.raises(FetchError) as caught:
-            check(kind, "markdown", None, 12_345)
+            check(kind, "markdown", None, None, 12_345)
         assert caught.value.code == "unsupported_type"
         assert str(caught.value) == f'"{kind.media_type}", 12,345 bytes: there is no text in it that could be shown'
 
@@ -110,7 +110,7 @@ def test_h8_an_image_says_its_size():
 
 def test_a_format_that_does_not_fit_names_those_that_do():
     with pytest.raises(FetchError) as caught:
-        check(Kind("pdf", "application/pdf"), "html", None, 1)
+        check(Kind("pdf", "application/pdf"), "html", None, None, 1)
     assert caught.value.code == "bad_argument"
     assert str(caught.value) == (
         'the page is a PDF ("application/pdf"), which can\'t be given as html.'
@@ -119,7 +119,14 @@ def test_a_format_that_does_not_fit_names_those_that_do():
 
 
 def test_only_html_and_json_have_sections():
-    check(Kind("json", "application/json"), "text", "/a", 1)
+    check(Kind("json", "application/json"), "text", "/a", None, 1)
     with pytest.raises(FetchError, match="has no sections") as caught:
-        check(Kind("text", "text/plain"), "text", "/a", 1)
+        check(Kind("text", "text/plain"), "text", "/a", None, 1)
+    assert caught.value.code == "bad_argument"
+
+
+def test_only_documents_have_pages():
+    check(Kind("pdf", "application/pdf"), "text", None, "3", 1)
+    with pytest.raises(FetchError, match='the page is HTML \\("text/html"\\), which has no pages') as caught:
+        check(Kind("html", "text/html"), "text", None, "3", 1)
     assert caught.value.code == "bad_argument"

@@ -1,0 +1,42 @@
+"""The pages that a caller asks for, such as "3", "251-300", "1,4-6" or "20-"."""
+
+import re
+from collections.abc import Iterable
+
+from servers.common.documents.document import DocumentError
+from shared.text import quoted
+
+_RANGE = re.compile(r"\s*([1-9][0-9]{0,6})\s*(?:(-)\s*([0-9]{1,7})?\s*)?")
+
+
+def choose_pages(wanted: str | None, total: int) -> list[int]:
+    """Return the numbers of the pages that `wanted` names, in order; all where it is None.
+
+    Pages count from 1. A range may reach beyond the last page. Raises DocumentError `bad_argument` where `wanted` is
+    no list of ranges, or a range begins beyond the last page.
+    """
+    if wanted is None:
+        return list(range(1, total + 1))
+    numbers: set[int] = set()
+    for part in wanted.split(","):
+        match = _RANGE.fullmatch(part)
+        first = int(match[1]) if match else 0
+        last = int(match[3] or (total if match[2] else first)) if match else 0
+        if first > total:
+            raise DocumentError("bad_argument", f"there are {total} pages, so no page {first}")
+        if not first <= last or not first:
+            reason = f"pages={quoted(part)} is no page and no range of pages"
+            raise DocumentError("bad_argument", reason, 'Write pages as "3", "251-300" or "1,4-6".')
+        numbers.update(range(first, min(last, total) + 1))
+    return sorted(numbers)
+
+
+def write_ranges(numbers: Iterable[int]) -> str:
+    """Return page numbers, which are in order, as `choose_pages` takes them."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)

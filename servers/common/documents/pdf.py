@@ -1,0 +1,132 @@
+"""The text of a PDF, page by page."""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from io import BytesIO
+from typing import NamedTuple
+
+from pypdf import PdfReader
+from pypdf.errors import DependencyError, PyPdfError
+
+from servers.common.documents.document import DocumentError, Facts
+from servers.common.documents.page_ranges import choose_pages, write_ranges
+
+MAX_PAGES = 2_000
+MAX_CHARACTERS = 5_000_000
+_FACT = 1_000
+# What pypdf lets out of a damaged file, besides its own errors.
+_DAMAGED = (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# Fonts have these for two or three letters (Unicode, Alphabetic Presentation Forms); a search for a word misses them.
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+_WORDS = re.compile(r"\w+(?:-\w+)*")
+_BROKEN = re.compile(r"([^\W\d_]+)([-\u00ad\u2010])[ \t]*\n[ \t]*([^\W\d_]+)([^\s\w]*)[ \t]?")
+
+
+class PdfText(NamedTuple):
+    """The text of some pages, each after its number, and what a reader should know of it."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+class Pdf:
+    """A PDF whose pages can be counted."""
+
+    def __init__(self, body: bytes) -> None:
+        """Raises DocumentError `unreadable` where the file needs a password, or is damaged."""
+        try:
+            self._reader = PdfReader(BytesIO(body))
+            self.total = len(self._reader.pages)
+        except DependencyError:
+            raise DocumentError("unreadable", "the PDF is encrypted in a way that can't be read here") from None
+        except PyPdfError as error:
+            needs_password = "decrypt" in str(error).lower()
+            reason = "the PDF needs a password" if needs_password else "the PDF is damaged"
+            raise DocumentError("unreadable", reason) from None
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether it is encrypted, with an empty password."""
+        return self._reader.is_encrypted
+
+    def facts(self) -> Facts:
+        """Return what the file says of itself."""
+        try:
+            about = self._reader.metadata
+        except _DAMAGED:
+            about = None
+        if about is None:
+            return Facts()
+        return Facts(
+            title=_fact(lambda: about.title),
+            author=_fact(lambda: about.author),
+            subject=_fact(lambda: about.subject),
+            created=_fact(lambda: about.creation_date),
+            modified=_fact(lambda: about.modification_date),
+        )
+
+    def read(self, wanted: str | None, seconds: float) -> PdfText:
+        """Return the pages that `wanted` names as far as they are read after `seconds`; a note names the rest.
+
+        Raises DocumentError `bad_argument` as `choose_pages` does.
+        """
+        deadline = time.monotonic() + seconds
+        numbers = choose_pages(wanted, self.total)
+        texts: list[str] = []
+        room, damaged = MAX_CHARACTERS, 0
+        for number in numbers[:MAX_PAGES]:
+            if room < 0 or time.monotonic() > deadline:
+                break
+            try:
+                text = self._reader.pages[number - 1].extract_text().strip()
+            except _DAMAGED:
+                damaged += 1
+                text = ""
+            room -= len(text)
+            texts.append(text)
+        read, rest = numbers[: len(texts)], numbers[len(texts) :]
+        notes = []
+        if rest:
+            shown = write_ranges(read) or "none"
+            notes.append(f'Of {self.total} pages these were read: {shown}. Go on with pages="{write_ranges(rest)}".')
+        if damaged:
+            notes.append(f"Pages that are damaged, and have no text here: {damaged}.")
+        elif texts and not any(texts):
+            notes.append("No page holds text: they may be scanned images.")
+        heads = (f"[page {number} of {self.total}]" for number in read)
+        clean = clean_texts(texts)
+        return PdfText(
+            "\n\n".join(f"{head}\n\n{text}".rstrip() for head, text in zip(heads, clean, strict=True)), tuple(notes)
+        )
+
+
+def clean_texts(texts: list[str]) -> list[str]:
+    """Return the texts of pages with their ligatures resolved and words that a line end breaks put together.
+
+    A hyphen at a line end stays where the same word has it within a line; a word goes on in lower case.
+    """
+    texts = [text.translate(_LIGATURES) for text in texts]
+    words = Counter(word for text in texts for word in _WORDS.findall(text))
+
+    def join(match: re.Match[str]) -> str:
+        first, hyphen, second, after = match.groups()
+        compound = f"{first}-{second}"
+        if not second[0].islower() and hyphen != "\u00ad":
+            return match[0]
+        keeps = hyphen != "\u00ad" and words[compound] > words[first + second]
+        return f"{compound if keeps else first + second}{after}\n"
+
+    return [_BROKEN.sub(join, text) for text in texts]
+
+
+def _fact(get: Callable[[], object]) -> str:
+    try:
+        value = get()
+    except _DAMAGED:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value)[:_FACT].strip() if value else ""

@@ -1,0 +1,78 @@
+import pytest
+
+from servers.common.documents.document import DocumentError
+from servers.common.documents.pdf import Pdf, clean_texts
+from tests.servers.common.documents.pdfs import written
+
+SECONDS = 60
+
+
+def test_h8_a_pdf_is_read_page_by_page():
+    pdf = Pdf(written(["Hello", "World"]))
+    assert pdf.read(None, SECONDS) == ("[page 1 of 2]\n\nHello\n\n[page 2 of 2]\n\nWorld", ())
+    facts = pdf.facts()
+    assert (facts.title, facts.author, facts.created) == ("A report", "Ann", "2021-09-06T00:01:00+02:00")
+
+
+def test_the_pages_that_are_asked_for_are_read():
+    text, notes = Pdf(written(["one", "two", "three", "four"])).read("2,4", SECONDS)
+    assert text == "[page 2 of 4]\n\ntwo\n\n[page 4 of 4]\n\nfour"
+    assert notes == ()
+
+
+def test_a_page_beyond_the_last_is_an_error_that_says_how_many_there_are():
+    with pytest.raises(DocumentError, match="there are 2 pages, so no page 3") as caught:
+        Pdf(written(["one", "two"])).read("3-4", SECONDS)
+    assert caught.value.code == "bad_argument"
+
+
+def test_h8_a_pdf_with_a_password_says_so():
+    with pytest.raises(DocumentError, match="the PDF needs a password") as caught:
+        Pdf(written(["Hello"], "secret"))
+    assert caught.value.code == "unreadable"
+
+
+def test_a_pdf_that_is_encrypted_and_open_to_all_is_read():
+    pdf = Pdf(written(["Hello"], ""))
+    assert pdf.encrypted
+    assert "Hello" in pdf.read(None, SECONDS).text
+
+
+def test_of_a_long_pdf_the_first_pages_are_read_and_the_note_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("servers.common.documents.pdf.MAX_PAGES", 2)  # a PDF of 2,001 pages takes long to write
+    pdf = Pdf(written(["a", "b", "c", "d", "e"]))
+    text, notes = pdf.read("1-2,4-", SECONDS)
+    assert text == "[page 1 of 5]\n\na\n\n[page 2 of 5]\n\nb"
+    assert notes == ('Of 5 pages these were read: 1-2. Go on with pages="4-5".',)
+
+
+def test_a_pdf_is_read_as_far_as_its_time_allows():
+    pdf = Pdf(written(["Hello"]))
+    assert pdf.read(None, -1).notes == ('Of 1 pages these were read: none. Go on with pages="1".',)
+
+
+def test_a_pdf_without_text_says_so():
+    notes = Pdf(written([""])).read(None, SECONDS).notes
+    assert notes == ("No page holds text: they may be scanned images.",)
+
+
+def test_a_damaged_pdf_says_so():
+    for body in (b"%PDF-1.7\n", b"%PDF-1.7\ntrailer<</Root 1 0 R>>", b"%PDF-" + b"\xff" * 1_000):
+        with pytest.raises(DocumentError, match="the PDF is damaged") as caught:
+            Pdf(body)
+        assert caught.value.code == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("ﬁve eﬀects, aﬄuent ﬂow, oﬃce", "five effects, affluent flow, office"),
+        ("an exam-\nple, and more", "an example,\nand more"),
+        ("soft\u00ad\nware runs", "software\nruns"),
+        ("a well-\nknown name, as well-known as any", "a well-known\nname, as well-known as any"),
+        ("the Franco-\nPrussian war", "the Franco-\nPrussian war"),
+        ("1-\n2 and a -\nb", "1-\n2 and a -\nb"),
+    ],
+)
+def test_ligatures_and_broken_words_are_put_together(text: str, clean: str):
+    assert clean_texts([text]) == [clean]
