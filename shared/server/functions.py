@@ -1,7 +1,8 @@
 """A plain typed function, read once: how its arguments are checked, what its schemas are, how its value is sent.
 
 Arguments are validated as strict JSON: `"5"` is no integer, but a string may become a `Path` or a `date`, since
-JSON has no other way to write them. Unknown arguments are errors that name the nearest known one.
+JSON has no other way to write them. What is refused is tried once more in another form of the same meaning (see
+`argument_coercion`). Unknown arguments are errors that name the nearest known one.
 
 What the signature tells is read when a decorator runs. The model of the arguments is made when it is first needed:
 a host waits for every server it starts, and until it has its first answer it asks for none of this.
@@ -18,12 +19,13 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from typing_extensions import is_typeddict
 
 from ..errors import DeclarationError, InvalidArguments
 from ..protocol.types.content import Content
 from ..protocol.types.tools import CallToolResult
+from .argument_coercion import coerce
 from .argument_errors import describe
 
 __all__ = ["Function", "JsonSchema", "is_data", "output_schema"]
@@ -31,6 +33,8 @@ __all__ = ["Function", "JsonSchema", "is_data", "output_schema"]
 _UNIONS = (Union, UnionType, Annotated)
 _CONTENT = (Content, CallToolResult)
 _AS_IN_JSON = (str, int, bool, NoneType)
+_COERCIONS = 4
+"""How often arguments are put into another form: an array that comes as a string may hold one that does, too."""
 _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object", "array", "null")]}
 
 
@@ -119,10 +123,11 @@ class Function:
     def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
         """`arguments` as the function takes them, with the `context` where it wants one. Raises InvalidArguments that
         says what does not fit."""
+        data = to_json(arguments)
         try:
-            checked: BaseModel = self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
+            checked: BaseModel = self._model.__pydantic_validator__.validate_json(data, strict=True)
         except ValidationError as error:
-            raise InvalidArguments(describe(error, self.schema)) from None
+            checked = self._coerced(data, error)
         bound = vars(checked)
         if self._context_name is not None:
             bound[self._context_name] = context
@@ -138,6 +143,18 @@ class Function:
         if self._context_name is not None:
             bound[self._context_name] = context
         return bound
+
+    def _coerced(self, data: bytes, error: ValidationError) -> BaseModel:
+        """The arguments whose JSON was refused, in a form that fits. Raises InvalidArguments where none does."""
+        arguments = from_json(data)
+        for _ in range(_COERCIONS):
+            if not coerce(arguments, error.errors(include_url=False, include_context=False)):
+                break
+            try:
+                return self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
+            except ValidationError as next_error:
+                error = next_error
+        raise InvalidArguments(describe(error, self.schema))
 
     def _parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}

@@ -1,0 +1,151 @@
+"""Arguments that have the meaning of what the schema wants in another form: whole numbers with a fraction of zero,
+and arrays and objects as strings of JSON."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+from shared import Context
+from shared.errors import InvalidArguments
+from shared.server.functions import Function
+
+
+class Line(BaseModel):
+    text: str
+    count: int = 1
+
+
+class Row(TypedDict):
+    name: str
+
+
+@dataclass
+class Pair:
+    left: int
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    tricks: list[str]
+
+
+async def take(
+    number: Annotated[int, Field(ge=0, le=9)] = 0,
+    maybe: int | None = None,
+    real: float = 0,
+    flag: bool = False,
+    names: list[str] | None = None,
+    several: list[list[int]] | None = None,
+    lines: list[Line] | None = None,
+    line: Line | None = None,
+    row: Row | None = None,
+    pair: Pair | None = None,
+    table: dict[str, int] | None = None,
+    either: str | list[str] = "",
+    other: int | list[int] = 0,
+    unique: set[str] | None = None,
+    fixed: tuple[int, str] | None = None,
+    pet: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None,
+    anything: Any = None,
+) -> None: ...
+
+
+TAKE = Function(take, "tool", Context)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "taken"),
+    [
+        ("number", 1.0, 1),
+        ("number", -0.0, 0),
+        ("maybe", 2.0, 2),
+        ("maybe", 1e20, 10**20),
+        ("names", '["a"]', ["a"]),
+        ("names", " [] ", []),
+        ("several", "[[1.0], []]", [[1], []]),
+        ("several", '["[1]"]', [[1]]),
+        ("several", [[1.0, 2]], [[1, 2]]),
+        ("table", '{"a": 1.0}', {"a": 1}),
+        ("table", {"a": 1.0}, {"a": 1}),
+        ("row", '{"name": "a"}', {"name": "a"}),
+        ("pair", '{"left": 1}', Pair(1)),
+        ("line", '{"text": "a"}', Line(text="a")),
+        ("lines", '[{"text": "[1]", "count": 2.0}]', [Line(text="[1]", count=2)]),
+        ("lines", ['{"text": "a"}'], [Line(text="a")]),
+        ("other", "[1.0]", [1]),
+        ("other", 3.0, 3),
+        ("unique", '["a"]', {"a"}),
+        ("fixed", '[1.0, "a"]', (1, "a")),
+        ("pet", {"kind": "cat", "lives": 9.0}, Cat(kind="cat", lives=9)),
+        ("pet", {"kind": "dog", "tricks": '["sit"]'}, Dog(kind="dog", tricks=["sit"])),
+    ],
+)
+def test_another_form_of_the_same_meaning_is_taken(name, sent, taken):
+    assert TAKE.bind({name: sent})[name] == taken
+    assert type(TAKE.bind({name: sent})[name]) is type(taken)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"), [("either", '["a"]'), ("either", "1.0"), ("anything", "[1]"), ("anything", 1.5), ("real", 1.0)]
+)
+def test_what_fits_stays_as_it_was_sent(name, sent):
+    assert TAKE.bind({name: sent})[name] == sent
+    assert type(TAKE.bind({name: sent})[name]) is type(sent)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "message"),
+    [
+        ("number", 1.5, "number: Input should be a valid integer"),
+        ("number", "1", "number: Input should be a valid integer"),
+        ("number", True, "number: Input should be a valid integer"),
+        ("number", 10.0, "number: Input should be less than or equal to 9"),
+        ("maybe", "1.0", "maybe: Input should be a valid integer"),
+        ("flag", 1.0, "flag: Input should be a valid boolean"),
+        ("flag", "true", "flag: Input should be a valid boolean"),
+        ("real", "1.0", "real: Input should be a valid number"),
+        ("names", "a", "names: Input should be a valid array"),
+        ("names", "", "names: Input should be a valid array"),
+        ("names", '{"a": 1}', "names: Input should be a valid array"),
+        ("names", '["a"', "names: Input should be a valid array"),
+        ("names", "[1]", "names.0: Input should be a valid string"),
+        ("several", "[[NaN]]", "several: Input should be a valid array"),
+        ("table", '["a"]', "table: Input should be an object"),
+        ("table", '{"a": 1.5}', "table.a: Input should be a valid integer"),
+        ("line", '{"text": "a", "count": "1"}', "line.count: Input should be a valid integer"),
+    ],
+)
+def test_what_has_another_meaning_is_refused(name, sent, message):
+    with pytest.raises(InvalidArguments) as refused:
+        TAKE.bind({name: sent})
+    assert str(refused.value) == message
+
+
+def test_the_arguments_of_the_caller_stay_as_they_are():
+    sent = {"number": 1.0, "lines": '[{"text": "a"}]', "several": [[1.0]]}
+    TAKE.bind(sent)
+    assert sent == {"number": 1.0, "lines": '[{"text": "a"}]', "several": [[1.0]]}
+    assert type(sent["number"]) is float
+
+
+def test_strings_within_strings_end_somewhere():
+    import json
+
+    inner = [[1]]
+    for _ in range(8):
+        inner = json.dumps([inner])
+    with pytest.raises(InvalidArguments):
+        TAKE.bind({"several": inner})
+
+
+def test_many_values_take_time_in_proportion():
+    many = {"several": [[1.0] * 50_000]}
+    assert len(TAKE.bind(many)["several"][0]) == 50_000
