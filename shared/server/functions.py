@@ -151,7 +151,7 @@ class Function:
             if not coerce(arguments, error.errors(include_url=False, include_context=False)):
                 break
             try:
-                return self._model.__pydantic_validator__.validate_json(to_json(arguments), strict=True)
+                return self._model.model_validate_json(to_json(arguments), strict=True)
             except ValidationError as next_error:
                 error = next_error
         raise InvalidArguments(describe(error, self.schema))
