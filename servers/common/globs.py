@@ -37,7 +37,11 @@ class Glob:
         expanded = [variant for pattern in patterns for variant in _expanded(pattern)]
         if len(expanded) > MAX_ALTERNATIVES:
             raise _bad("", f"the patterns expand to more than {MAX_ALTERNATIVES}")
-        self._rows = [_compiled(pattern) for pattern in dict.fromkeys(expanded)]
+        self._rows: list[list[re.Pattern[str] | None]] = []
+        for pattern in dict.fromkeys(expanded):
+            names = _names(pattern)
+            names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
+            self._rows.append([_ANY if name == "**" else re.compile(fnmatch.translate(name)) for name in names])
         self.start: States = self._closed({(row, 0) for row in range(len(self._rows))})
         self._ends: dict[States, tuple[Callable[[str], object], ...]] = {}
 
@@ -97,12 +101,12 @@ class Glob:
 def reach(pattern: str) -> tuple[str, ...]:
     """Patterns of everything that stands in the directories where `pattern` may match. Many patterns share them: what
     they want of a last name, and of anything below a `**`, is left out. Raises PathError `bad_pattern`."""
-    return tuple(sorted({_reach(_names(variant)[:-1]) for variant in _expanded(pattern)}))
-
-
-def _reach(directories: Sequence[str]) -> str:
-    before = tuple(takewhile(lambda name: name != "**", directories))
-    return "/".join((".", *before, *directories[len(before) : len(before) + 1], "*"))
+    reached = set()
+    for variant in _expanded(pattern):
+        directories = _names(variant)[:-1]
+        before = tuple(takewhile(lambda name: name != "**", directories))
+        reached.add("/".join((".", *before, *directories[len(before) : len(before) + 1], "*")))
+    return tuple(sorted(reached))
 
 
 def _bad(pattern: str, reason: str) -> PathError:
@@ -144,9 +148,3 @@ def _names(pattern: str) -> list[str]:
     if names[-1] == "**":
         names.append("*")
     return names
-
-
-def _compiled(pattern: str) -> list[re.Pattern[str] | None]:
-    names = _names(pattern)
-    names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
-    return [_ANY if name == "**" else re.compile(fnmatch.translate(name)) for name in names]

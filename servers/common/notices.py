@@ -62,7 +62,16 @@ class Notices:
 
     def arm(self, directories: Iterable[str]) -> bool:
         """Watches these directories; whether that took a new watch, so that everything needs another look."""
-        wanted = _identities(directories)
+        wanted: dict[str, tuple[int, int]] = {}
+        for path in directories:
+            try:
+                path.encode()
+                status = os.stat(path)  # noqa: PTH116 - a path for each of thousands of directories would take long
+            except (OSError, UnicodeEncodeError):
+                # Gone, or a name watchfiles cannot take: the sweep finds what changes there.
+                continue
+            if os.access(path, os.R_OK):
+                wanted[path] = status.st_dev, status.st_ino
         if not wanted:
             self.close()
             return False
@@ -156,17 +165,3 @@ async def _stop_when_cancelled(stop: threading.Event) -> None:
         await anyio.sleep_forever()
     finally:
         stop.set()
-
-
-def _identities(directories: Iterable[str]) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
-    for path in directories:
-        try:
-            path.encode()
-            status = os.stat(path)  # noqa: PTH116 - a path for each of thousands of directories would take long
-        except (OSError, UnicodeEncodeError):
-            # Gone, or a name watchfiles cannot take: the sweep finds what changes there.
-            continue
-        if os.access(path, os.R_OK):
-            found[path] = status.st_dev, status.st_ino
-    return found

@@ -71,16 +71,12 @@ class Types:
         for _ in range(_ROUNDS):
             if not missing:
                 break
-            missing = await self._look_up(missing, ask)
+            for oid, *facts in await ask(_QUESTION, sorted(missing)):
+                self._found[oid] = _Found(*facts)
+            looked_at = [self._found[oid] for oid in missing if oid in self._found]
+            parts = {part for one in looked_at for part in (one.base, one.element) if part}
+            missing = parts - self._known.keys() - self._found.keys()
         return [self._make(oid) for oid in wanted]
-
-    async def _look_up(self, oids: set[int], ask: Ask) -> set[int]:
-        """Looks for those; which others they are made of that were not seen yet."""
-        for oid, *facts in await ask(_QUESTION, sorted(oids)):
-            self._found[oid] = _Found(*facts)
-        looked_at = [self._found[oid] for oid in oids if oid in self._found]
-        parts = {part for one in looked_at for part in (one.base, one.element) if part}
-        return parts - self._known.keys() - self._found.keys()
 
     def _make(self, oid: int) -> Type:
         known = self._known.get(oid)

@@ -88,7 +88,10 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     code, reason, suggestion = _BY_STATE.get(known, ("bad_statement", "", ""))
     written = read(Field.STATEMENT_POSITION)
     position = int(written) - 1 - before if written.isdecimal() else -1
-    where = f" at {_find_place(sql, position)}" if 0 <= position <= len(sql) else ""
+    where = ""
+    if 0 <= position <= len(sql):
+        line, start = sql.count("\n", 0, position) + 1, sql.rfind("\n", 0, position)
+        where = f" at line {line}, column {position - start}"
     if reason:
         error = PostgresError(code, f"{reason} ({state})", suggestion, (), state)
     else:
@@ -103,8 +106,3 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
 def from_broken() -> PostgresError:
     """The error for a connection that broke."""
     return PostgresError(*_BY_STATE["08"], (), "")
-
-
-def _find_place(sql: str, position: int) -> str:
-    line, start = sql.count("\n", 0, position) + 1, sql.rfind("\n", 0, position)
-    return f"line {line}, column {position - start}"

@@ -116,7 +116,11 @@ def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequenc
 
 def _encode_cell(kind: Type, raw: bytes, max_bytes: int) -> Any:
     if kind.kind == "bytea":
-        return _encode_bytes(kind, raw, max_bytes)
+        # What comes is \x and two digits for each byte.
+        size = len(raw) // 2 - 1
+        data = b64encode(bytes.fromhex(raw[2 : 2 + 2 * max_bytes].decode())).decode()
+        cell = {"type": kind.name, "bytes": size, "base64": data}
+        return cell if size <= max_bytes else {**cell, "truncated": True}
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -129,14 +133,6 @@ def _encode_cell(kind: Type, raw: bytes, max_bytes: int) -> Any:
     if kind.kind == "array" and kind.element is not None and text.startswith("{"):
         return _map_nested(_ENCODERS[kind.element.kind], parse_array(text))
     return _ENCODERS[kind.kind](text)
-
-
-def _encode_bytes(kind: Type, raw: bytes, max_bytes: int) -> Any:
-    # What comes is \x and two digits for each byte.
-    size = len(raw) // 2 - 1
-    shown = b64encode(bytes.fromhex(raw[2 : 2 + 2 * max_bytes].decode())).decode()
-    cell = {"type": kind.name, "bytes": size, "base64": shown}
-    return cell if size <= max_bytes else {**cell, "truncated": True}
 
 
 def _encode_integer(text: str) -> Any:

@@ -115,21 +115,17 @@ def _encode_cell(value: Any, max_bytes: int) -> Any:
         case bytes():
             return {"type": "blob", "bytes": len(value), **_encode_base64(value, max_bytes)}
         case str():
-            return _encode_text(value, max_bytes)
+            raw = value.encode("utf-8", "surrogateescape")
+            if _HALF.search(value) is not None:
+                return {"type": "text", "bytes": len(raw), **_encode_base64(raw, max_bytes)}
+            if len(raw) > max_bytes:
+                cut = raw[:max_bytes].decode(errors="ignore")
+                return {"type": "text", "bytes": len(raw), "value": cut, "truncated": True}
         case int() if abs(value) > _EXACT:
             return {"type": "integer", "value": str(value)}
         case float() if not math.isfinite(value):
             return {"type": "real", "value": "Infinity" if value > 0 else "-Infinity"}
     return value
-
-
-def _encode_text(value: str, max_bytes: int) -> Any:
-    raw = value.encode("utf-8", "surrogateescape")
-    if _HALF.search(value) is not None:
-        return {"type": "text", "bytes": len(raw), **_encode_base64(raw, max_bytes)}
-    if len(raw) <= max_bytes:
-        return value
-    return {"type": "text", "bytes": len(raw), "value": raw[:max_bytes].decode(errors="ignore"), "truncated": True}
 
 
 def _encode_base64(raw: bytes, max_bytes: int) -> dict[str, Any]:

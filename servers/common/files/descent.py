@@ -107,12 +107,6 @@ class Descent:
         found = self._roots.locate(components(self._roots.path(place)))
         return place if found is None else Place(*found, place.written)
 
-    def _way_to(self, path: Names) -> Way:
-        begin = 0
-        if len(self._ways) > 1:
-            begin = max(depth for depth in range(len(path) + 1) if path[:depth] in self._ways)
-        return self._way_on(self._ways[path[:begin]], path[begin:])
-
     def _way_on(self, way: Way, names: Names) -> Way:
         """The way through the denylist after those names. Raises PathError `denied`."""
         for name in names:
@@ -123,7 +117,10 @@ class Descent:
         return way
 
     def _enter(self, path: Names) -> None:
-        self._way = self._way_to(path)
+        begin = 0
+        if len(self._ways) > 1:
+            begin = max(depth for depth in range(len(path) + 1) if path[:depth] in self._ways)
+        self._way = self._way_on(self._ways[path[:begin]], path[begin:])
         self._path = path
         if isinstance(self._start, int):
             self._here = self._open(self._start, path)

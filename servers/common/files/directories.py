@@ -80,7 +80,10 @@ def open_to_read(entry: Entry) -> Handle:
     well."""
     if entry.directory is None:
         # To open a pipe or a device may wait, or start something, where nothing can be said about that.
-        _require_regular(os.lstat(entry.name))
+        mode = os.lstat(entry.name).st_mode
+        if not stat.S_ISREG(mode):
+            number = errno.ELOOP if stat.S_ISLNK(mode) else errno.ENXIO
+            raise OSError(number, os.strerror(number))
     descriptor = SYSTEM.open_file(entry.directory, entry.name)
     with ExitStack() as on_failure:
         on_failure.callback(os.close, descriptor)
@@ -89,12 +92,6 @@ def open_to_read(entry: Entry) -> Handle:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         on_failure.pop_all()
     return Handle(descriptor, found)
-
-
-def _require_regular(found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        number = errno.ELOOP if stat.S_ISLNK(found.st_mode) else errno.ENXIO
-        raise OSError(number, os.strerror(number))
 
 
 def read_file(entry: Entry, most: int) -> bytes | None:

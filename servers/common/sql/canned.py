@@ -187,17 +187,13 @@ class QueryFiles:
 
 
 def _find_signatures(directory: Path) -> Iterator[tuple[str, Signature]]:
-    for path in _find_files(directory):
+    paths: list[Path] = []
+    with suppress(OSError):  # the directory may be gone for a moment
+        paths += directory.glob("*.sql")
+    for path in paths:
         with suppress(OSError):  # gone in between, or a link to nothing
             status = path.stat()
             yield path.name, (status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-def _find_files(directory: Path) -> list[Path]:
-    try:
-        return [*directory.glob("*.sql")]
-    except OSError:  # the directory may be gone for a moment
-        return []
 
 
 def _read_text(path: Path) -> str:

@@ -71,18 +71,13 @@ class Exports:
             rows, size = await database.export(query, wanted, job)
             unless_whole.pop_all()
         export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
-        if (gone := self._too_many(who)) is not None:
+        counts = Counter(export.who for export in self._exports.values())
+        if counts[who] > _MOST or len(self._exports) > _MOST_IN_ALL:
+            whose = who if counts[who] > _MOST else counts.most_common(1)[0][0]
+            gone = next(export for export in self._exports.values() if export.who == whose)
             del self._exports[gone.name]
             await to_thread.run_sync(partial(gone.path.unlink, missing_ok=True))
         return export
-
-    def _too_many(self, who: str | None) -> Export | None:
-        """The export that goes, since `who` has made another."""
-        counts = Counter(export.who for export in self._exports.values())
-        if counts[who] <= _MOST and len(self._exports) <= _MOST_IN_ALL:
-            return None
-        whose = who if counts[who] > _MOST else counts.most_common(1)[0][0]
-        return next(export for export in self._exports.values() if export.who == whose)
 
     def get(self, name: str, who: str | None) -> Export:
         """The export of that name, which belongs to `who`. Raises SqlError `not_found`, or `elsewhere` where

@@ -10,6 +10,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+LONGEST_KEY = 200
+"""Characters of a value in a key that is offered."""
+MOST_KEYS = 100
+"""Keys that are offered at once."""
+KEY_SECONDS = 1.0
+"""For finding keys that go on as was typed."""
 INSIGHTS = "memo://insights"
 """Where the insights of this process stand."""
 
@@ -63,6 +69,7 @@ def join_key(parts: Iterable[str]) -> str:
     return ",".join(quote(part, safe="") for part in parts)
 
 
-def split_key(key: str) -> list[str]:
-    """The values of a key as it stands in a URI."""
-    return [unquote(part) for part in key.split(",")]
+def split_key(key: str, columns: int | None = None) -> list[str]:
+    """The values of a key as it stands in a URI, of so many `columns` where that is known."""
+    # A comma parts nothing in the key of one column.
+    return [unquote(key)] if columns == 1 else [unquote(part) for part in key.split(",")]

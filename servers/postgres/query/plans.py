@@ -58,12 +58,13 @@ async def explain(
     """
     root = await _explain(session, sql, parameters, analyze=analyze)
     steps = list(_walk(root["Plan"]))
-    tables = await _find_scans(session.ask, [step.node for step in steps])
+    nodes = [step.node for step in steps]
+    tables = await _find_scans(session.ask, nodes)
     shown: list[PlanStep] = [{"level": one.level, "detail": _format_node(one.node)} for one in steps[:_STEPS]]
     notes = [f"planning {root['Planning Time']:g} ms, execution {root['Execution Time']:g} ms"] if analyze else []
     notes += _note_wrong_estimates(steps)
     cost = partial(_find_cost, session, sql, parameters)
-    notes += await suggest_indexes(session.ask, tables, [step.node for step in steps], cost)
+    notes += await suggest_indexes(session.ask, tables, nodes, cost)
     names = list(dict.fromkeys(SqlName(table.name) for table in tables))
     return make_plan(shown, names, most, cut=len(steps) > _STEPS, notes=notes, ran=analyze)
 

@@ -10,22 +10,17 @@ import anyio
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
-from servers.common.sql.query.query import TableRows
-from servers.common.sql.uris import join_key, split_key
+from servers.common.sql.query.query import TableRows, make_table_rows
+from servers.common.sql.uris import KEY_SECONDS, LONGEST_KEY, MOST_KEYS, join_key, split_key
 from servers.postgres.catalog import Session
 from servers.postgres.engine.answers import encode_text
 from servers.postgres.engine.link import Ask
-from servers.postgres.paging import Filled, fill_page
+from servers.postgres.paging import fill_page
 from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.names import find_relation
 
 _LOOKED_AT = 100_000
 """Rows whose keys are compared with what was typed."""
-_LONGEST_KEY = 200
-"""Characters of a value in a key that is offered."""
-_SECONDS = 1.0
-"""For finding keys that go on as was typed."""
-_MOST_KEYS = 100
 
 _KEY = """
     SELECT a.attname::pg_catalog.text, pg_catalog.quote_ident(a.attname)
@@ -56,15 +51,14 @@ async def read_first_rows(table: str, limits: AnswerLimits, session: Session) ->
     query = f"SELECT * FROM {relation.name}{order} LIMIT"  # noqa: S608
     filled = await fill_page(session, f"{query} {limits.rows + 1}", (), limits)
     following = f"{query} {limits.rows} OFFSET {len(filled.page.rows)}" if filled.more else None
-    return _make_rows(relation, key, filled, following)
+    return make_table_rows(relation.name, [one.name for one in key], filled.names, filled.page, following)
 
 
 async def find_row(table: str, key: str, limits: AnswerLimits, session: Session) -> TableRows:
     """The row with that key, as `uris.join_key` writes it. Raises SqlError, `not_found` where there is none."""
     relation = await find_relation(session.ask, table)
     columns = await _find_key(session.ask, relation)
-    # A comma parts nothing in the key of one column.
-    parts = split_key(key) if len(columns) != 1 else [",".join(split_key(key))]
+    parts = split_key(key, len(columns))
     if not columns or len(parts) != len(columns):
         raise SqlError("not_found", "no row has such a key")
     conditions = " AND ".join(f"{one.sql} = ${place}" for place, one in enumerate(columns, 1))
@@ -77,7 +71,7 @@ async def find_row(table: str, key: str, limits: AnswerLimits, session: Session)
         raise SqlError("not_found", "no row can have that key") from None
     if not filled.page.rows:
         raise SqlError("not_found", "no row has that key")
-    return _make_rows(relation, columns, filled, None)
+    return make_table_rows(relation.name, [one.name for one in columns], filled.names, filled.page)
 
 
 async def find_keys(table: str, typed: str, session: Session) -> list[str]:
@@ -86,9 +80,9 @@ async def find_keys(table: str, typed: str, session: Session) -> list[str]:
     relation = await find_relation(session.ask, table)
     columns = await _find_key(session.ask, relation)
     found: list[str] = []
-    parts = split_key(typed) if len(columns) != 1 else [",".join(split_key(typed))]
+    parts = split_key(typed, len(columns))
     if columns and len(parts) <= len(columns) and "\0" not in typed:
-        with anyio.move_on_after(_SECONDS):
+        with anyio.move_on_after(KEY_SECONDS):
             found += await _list_keys(session.ask, relation, columns, parts)
     return found
 
@@ -103,25 +97,15 @@ async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], pa
         f"""
         SELECT {", ".join(f"t{place}" for place in range(1, len(columns) + 1))}
         FROM (SELECT {texts} FROM {relation.name} ORDER BY {names} LIMIT {_LOOKED_AT}) AS k
-        WHERE {" AND ".join(conditions)} LIMIT {_MOST_KEYS}""",  # noqa: S608
+        WHERE {" AND ".join(conditions)} LIMIT {MOST_KEYS}""",  # noqa: S608
         *parts,
     )
     return [
         join_key(row)
         for row in rows
-        if any(row) and all(len(value) <= _LONGEST_KEY and value.isprintable() for value in row)
+        if any(row) and all(len(value) <= LONGEST_KEY and value.isprintable() for value in row)
     ]
 
 
 async def _find_key(ask: Ask, relation: Relation) -> list[_KeyColumn]:
     return [_KeyColumn(*row) for row in await ask(_KEY, relation.oid)]
-
-
-def _make_rows(relation: Relation, key: list[_KeyColumn], filled: Filled, following: str | None) -> TableRows:
-    return {
-        "table": relation.name,
-        "key": [one.name for one in key],
-        "columns": filled.names,
-        "rows": filled.page.rows,
-        "next_query": following,
-    }

@@ -16,8 +16,8 @@ import anyio
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
-from servers.common.sql.query.cursors import KEPT, Cursors, fingerprint
-from servers.common.sql.query.pages import AnswerLimits, Page
+from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, fingerprint
+from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.query.query import Found, Query
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
@@ -25,10 +25,7 @@ from servers.postgres.engine.pool import Pool
 from servers.postgres.query.columns import ColumnTypes, Described
 from servers.postgres.query.reading import Answer, Remainder, resume, run_query
 
-_NOTHING = Page([], [])
-_NOTHING_YET = Answer(Described((), (), ()), _NOTHING, None, "", 0)
-_SHARE = 2
-"""Of the connections that read one in so many is kept at most."""
+_NOTHING_YET = Answer(Described((), (), ()), NO_ROWS, None, "", 0)
 
 
 class _Position(NamedTuple):
@@ -98,7 +95,7 @@ class Snapshots:
             if not keeps:
                 await self._let_go(link)
         # No more than a share of the connections is kept from other queries.
-        if self._cursors.count(lambda _: True) > max(self._pool.size // _SHARE, 1):
+        if self._cursors.count(lambda _: True) > max(self._pool.size // KEPT_SHARE, 1):
             await self.press()
         return found
 
@@ -128,7 +125,7 @@ class Snapshots:
         found = Found(names, declared, answer.page, False, None, position.changed, answer.seconds)
         if answer.rest is None:
             return found, False
-        told = answer._replace(page=_NOTHING, rest=None)
+        told = answer._replace(page=NO_ROWS, rest=None)
         following = position._replace(offset=position.offset + len(answer.page.rows), answer=told)
         cursor = self._cursors.place(following, _Kept(link, answer.rest) if answer.rest.is_kept else None)
         return found._replace(more=True, cursor=cursor), answer.rest.is_kept

@@ -106,7 +106,12 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
         case "42703":
             return _format_suggestion(await _find_columns(ask, parts[-1], sql))
         case "42883":
-            return await _suggest_functions(ask, parts[-1])
+            wanted = parts[-1]
+            signatures = [one for (one,) in await ask(_SIGNATURES, wanted.lower())]
+            if signatures:
+                return f"There is, for other arguments:\n{fence(signatures[:_SHOWN])}"
+            names = [name for (name,) in await ask(_FUNCTIONS)]
+            return _format_suggestion([format_name(one) for one in find_nearest(wanted, names)])
     return ""
 
 
@@ -141,14 +146,6 @@ async def _find_columns(ask: Ask, wanted: str, sql: str) -> Sequence[str]:
         if close:
             return [f"{format_name(one)} (in {', '.join(map(format_name, having[one][:_TABLES]))})" for one in close]
     return ()
-
-
-async def _suggest_functions(ask: Ask, wanted: str) -> str:
-    signatures = [one for (one,) in await ask(_SIGNATURES, wanted.lower())]
-    if signatures:
-        return f"There is, for other arguments:\n{fence(signatures[:_SHOWN])}"
-    names = [name for (name,) in await ask(_FUNCTIONS)]
-    return _format_suggestion([format_name(one) for one in find_nearest(wanted, names)])
 
 
 def _format_suggestion(close: Sequence[str]) -> str:

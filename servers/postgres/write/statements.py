@@ -7,10 +7,10 @@ from typing import NamedTuple
 from anyio import to_thread
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder
+from servers.common.sql.query.pages import NO_ROWS, AnswerLimits, Page, PageBuilder
 from servers.common.sql.query.query import Query
 from servers.common.sql.texts import SqlName
-from servers.common.sql.write.results import Effect, Statement, reduce_limits
+from servers.common.sql.write.results import LEAST_FOR_ROWS, Effect, Statement, reduce_limits
 from servers.postgres.engine.link import Rows
 from servers.postgres.errors import PostgresError
 from servers.postgres.query.reading import bind
@@ -20,11 +20,8 @@ from servers.postgres.write.allowed import Words, check_change, defines
 from servers.postgres.write.counts import NONE, Changes, TableCounts, read_changes
 from servers.postgres.write.session import Session
 
-_LEAST = 2_000
-"""Bytes without which no rows are shown."""
 _LONG = 20_000
 """Characters of a statement that is looked at in a thread."""
-_NOTHING = Page([], [])
 _COUNTED = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
 """The tags that say how many rows a statement changed by its own words."""
 _FILES = """
@@ -68,25 +65,22 @@ class _Batch:
     async def _run(self, statement: Statement, *, is_last: bool) -> None:
         is_long = len(statement.sql) > _LONG
         words = await to_thread.run_sync(check_change, statement.sql) if is_long else check_change(statement.sql)
-        rows, emptied = await self._send(statement, words[0])
+        session = self._session
+        sql, values = bind(Query(*statement))
+        # Of what a TRUNCATE deletes PostgreSQL counts nothing.
+        emptied = await self._find_emptied(sql) if words[0] == "TRUNCATE" else NONE
+        most = session.link.limits.value_bytes
+        rows = await session.link.run(sql, values, deadline=session.deadline, most=most)
         if is_last:
             # What is wrong is said now, and not while nobody knows whether all is committed.
-            await self._session.ask("SET CONSTRAINTS ALL IMMEDIATE")
-        counted = await read_changes(self._session.ask)
+            await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
+        counted = await read_changes(session.ask)
         changes = counted.since(self._counted).plus(emptied)
         self._counted = counted
         effect = await self._make_effect(rows, words, changes)
         self._limits = reduce_limits(self._limits, effect)
         self._done.effects.append(effect)
         self._done = self._done._replace(changes=self._done.changes.plus(changes))
-
-    async def _send(self, statement: Statement, word: str) -> tuple[Rows, Changes]:
-        """Runs it; the rows that it gave, and what PostgreSQL does not count of its changes."""
-        session = self._session
-        sql, values = bind(Query(*statement))
-        emptied = await self._find_emptied(sql) if word == "TRUNCATE" else NONE
-        most = session.link.limits.value_bytes
-        return await session.link.run(sql, values, deadline=session.deadline, most=most), emptied
 
     async def _find_emptied(self, sql: str) -> Changes:
         """How many rows a TRUNCATE deletes, which nobody can see but who takes it back."""
@@ -107,7 +101,7 @@ class _Batch:
         counted = _COUNTED.fullmatch(rows.tag)
         total = changes.total if counted is None else max(changes.total, int(counted[1]))
         names = tuple(column.name for column in rows.columns)
-        page, cut = await self._make_page(rows, names) if names else (_NOTHING, False)
+        page, cut = await self._make_page(rows, names) if names else (NO_ROWS, False)
         return Effect(
             total if counted is None else int(counted[1]),
             total,
@@ -121,8 +115,8 @@ class _Batch:
 
     async def _make_page(self, rows: Rows, names: Sequence[str]) -> tuple[Page, bool]:
         """As many of the rows as there is room for; whether there are more."""
-        if not self._limits.rows or self._limits.bytes < _LEAST:
-            return _NOTHING, bool(rows.rows)
+        if not self._limits.rows or self._limits.bytes < LEAST_FOR_ROWS:
+            return NO_ROWS, bool(rows.rows)
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
         builder = PageBuilder(names, self._limits, Codec(types).encode)
         rest = rows.rows

@@ -137,18 +137,15 @@ class Connection(aiosqlite.Connection):
     def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:
         try:
             if self._lent:
-                self._follow()
+                if self._handle.follow():
+                    self._connection = self._handle.connection
+                    self.opening = self._handle.number
+                    self._followed()
+                self._lent = False
             return self._handle.do(work, deadline)
         finally:
             if deadline.end():
                 loop.call_soon_threadsafe(self._idle)
-
-    def _follow(self) -> None:
-        if self._handle.follow():
-            self._connection = self._handle.connection
-            self.opening = self._handle.number
-            self._followed()
-        self._lent = False
 
     def _idle(self) -> None:
         self._at_work = None

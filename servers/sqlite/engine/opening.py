@@ -154,19 +154,15 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
             connection.execute(f"PRAGMA {pragma}")
         if mode in _RUNS_READS:
             connection.execute("PRAGMA query_only = ON")
-        connection.policy = _make_policy(connection, opening)
+        closed = find_closed_modules(connection)
+        elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection)
         if mode == "quick":
+            connection.policy = QuickPolicy(closed | find_virtual_tables(connection), elsewhere or ())
             impose_quick_limits(connection, opening.limits)
+        else:
+            connection.policy = Policy(mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere)
         connection.set_authorizer(connection.policy)
     return connection
-
-
-def _make_policy(connection: sqlite3.Connection, opening: OpenOptions) -> Policy:
-    mode, closed = opening.mode, find_closed_modules(connection)
-    elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection)
-    if mode == "quick":
-        return QuickPolicy(closed | find_virtual_tables(connection), elsewhere or ())
-    return Policy(mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere)
 
 
 def _connect_recovering(opening: OpenOptions) -> GuardedConnection:

@@ -189,7 +189,10 @@ class Policy:
         if action == sqlite3.SQLITE_FUNCTION:
             return f"it calls {second}()" if (second or "").lower() in _CLOSED_FUNCTIONS else None
         if action == sqlite3.SQLITE_PRAGMA:
-            return _check_pragma(first.lower(), second)
+            name = first.lower()
+            if name in _TELLING_PRAGMAS or (name in _QUIET_PRAGMAS and second is None):
+                return None
+            return f"it is PRAGMA {name}" + (" with a value" if name in _QUIET_PRAGMAS else "")
         if self._views and (action in _VIEWS or (action in _CHANGES and schema == "temp")):
             return None
         if action in _CHANGES or action in _DEFINITIONS:
@@ -218,12 +221,6 @@ def _is_of_a_table(action: int, first: str) -> bool:
     """Whether a change is part of CREATE TABLE, whose UNIQUE and PRIMARY KEY are indexes."""
     is_index = action == sqlite3.SQLITE_CREATE_INDEX and first.startswith("sqlite_autoindex_")
     return is_index or action == sqlite3.SQLITE_CREATE_TABLE or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
-
-
-def _check_pragma(name: str, argument: str | None) -> str | None:
-    if name in _TELLING_PRAGMAS or (name in _QUIET_PRAGMAS and argument is None):
-        return None
-    return f"it is PRAGMA {name}" + (" with a value" if name in _QUIET_PRAGMAS else "")
 
 
 def find_closed_modules(connection: sqlite3.Connection) -> set[str]:

@@ -13,10 +13,10 @@ from itertools import islice
 from typing import Any
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.query.pages import AnswerLimits, Page
-from servers.common.sql.query.query import TableRows
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.query.query import TableRows, make_table_rows
 from servers.common.sql.schema.records import Entry
-from servers.common.sql.uris import join_key, split_key
+from servers.common.sql.uris import KEY_SECONDS, LONGEST_KEY, MOST_KEYS, join_key, split_key
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import get_entry, hold_snapshot
 from servers.sqlite.engine.sql import quote, select
@@ -25,11 +25,6 @@ from servers.sqlite.schema.columns import read_columns
 
 _LOOKED_AT = 10_000
 """Rows whose keys are compared with what was typed."""
-_LONGEST_KEY = 200
-"""Characters of a value in a key that is offered."""
-_SECONDS = 1.0
-"""For finding keys that go on as was typed."""
-_MOST_KEYS = 100
 _BLOB = re.compile(r"x'((?:[0-9a-f]{2})*)'")
 
 
@@ -45,7 +40,7 @@ def read_first_rows(
         names = [column[0] for column in cursor.description]
         made, left = fill_page(names, cursor, limits)
     rest = f"{_order_by(key)}LIMIT {limits.rows} OFFSET {len(made.rows)}"
-    return _make_rows(entry, key, names, made, select("*", entry.name, rest) if left else None)
+    return make_table_rows(entry.name, key, names, made, select("*", entry.name, rest) if left else None)
 
 
 def _order_by(key: list[str]) -> str:
@@ -60,8 +55,7 @@ def find_row(
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
-        # A comma parts nothing in the key of one column.
-        parts = split_key(key) if len(columns) != 1 else [",".join(split_key(key))]
+        parts = split_key(key, len(columns))
         if not columns or len(parts) != len(columns):
             raise SqlError("not_found", "no row has such a key")
         values = [_parse_values(part) for part in parts]
@@ -76,7 +70,7 @@ def find_row(
         made, _ = fill_page(names, cursor, limits)
     if not made.rows:
         raise SqlError("not_found", "no row has that key")
-    return _make_rows(entry, columns, names, made, None)
+    return make_table_rows(entry.name, columns, names, made)
 
 
 def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
@@ -85,15 +79,11 @@ def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: 
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         found: list[str] = []
-        with deadline.at_most(_SECONDS):
+        with deadline.at_most(KEY_SECONDS):
             keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(typed))
             # What was found before the time was over stays in the list.
-            found.extend(islice(keys, _MOST_KEYS))
+            found.extend(islice(keys, MOST_KEYS))
     return found
-
-
-def _make_rows(entry: Entry, key: list[str], names: list[str], made: Page, next_query: str | None) -> TableRows:
-    return {"table": entry.name, "key": key, "columns": names, "rows": list(made.rows), "next_query": next_query}
 
 
 def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]:
@@ -140,9 +130,9 @@ def _is_real(part: str) -> bool:
 def _format_value(value: Any) -> str | None:
     """A value as it is written in a key; None for one that can't be, or is too long."""
     match value:
-        case str() if len(value) <= _LONGEST_KEY and value.isprintable():
+        case str() if len(value) <= LONGEST_KEY and value.isprintable():
             return value
-        case bytes() if len(value) <= _LONGEST_KEY:
+        case bytes() if len(value) <= LONGEST_KEY:
             return f"x'{value.hex()}'"
         case float() if math.isfinite(value):
             return repr(value)

@@ -12,17 +12,13 @@ from typing import NamedTuple
 import anyio
 
 from servers.common.sql.jobs import Job
-from servers.common.sql.query.cursors import KEPT, Cursors, fingerprint
-from servers.common.sql.query.pages import AnswerLimits, Page
+from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, fingerprint
+from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.query.query import Query
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import Answer, Remainder, resume, run_query
-
-_NOTHING = Page([], [])
-_SHARE = 2
-"""Of the readers of a database one in so many is kept at most."""
 
 
 class Found(NamedTuple):
@@ -113,7 +109,7 @@ class Snapshots:
             if not answer.more:
                 return Found(answer, None, changed)
             offset = len(answer.page.rows) + (0 if position is None else position.offset)
-            told = answer._replace(page=_NOTHING, rest=None)
+            told = answer._replace(page=NO_ROWS, rest=None)
             following = _Position(asked, offset, told, connection, connection.opening, changed)
             kept = None if answer.rest is None else _KeptStatement(database, connection, answer.rest)
             cursor = self._cursors.place(following, kept)
@@ -122,7 +118,7 @@ class Snapshots:
             if not keeps:
                 database.readers.give(connection)
         # No more than a share of the readers is kept from other queries.
-        if self._cursors.count(lambda one: one.database is database) > max(database.readers.size // _SHARE, 1):
+        if self._cursors.count(lambda one: one.database is database) > max(database.readers.size // KEPT_SHARE, 1):
             await self.press(database)
         return Found(answer, cursor, changed)
 

@@ -6,7 +6,7 @@ wants to know looks every now and then anyway.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 
@@ -42,8 +42,10 @@ class Watch(DatabaseWatch[Watched]):
         self._of_file: dict[str, list[str]] = defaultdict(list)
         for database in databases:
             database.on_committed = partial(self._committed, database.name)
-            for path in _list_files(database.path):
-                self._of_file[path].append(database.name)
+            # Notices come under the path as it was given or without its links, as the system likes.
+            for path in {database.path.absolute(), database.path.resolve()}:
+                for ending in _BESIDE:
+                    self._of_file[f"{path}{ending}"].append(database.name)
         self._directories = {str(Path(path).parent) for path in self._of_file}
         self._notices = Notices()
 
@@ -102,10 +104,3 @@ class Watch(DatabaseWatch[Watched]):
         for name in names:
             if name in self._watched:
                 self._watched[name].notice()
-
-
-def _list_files(path: Path) -> Iterator[str]:
-    """The paths under which notices of a database come, with and without symbolic links."""
-    for one in {path.absolute(), path.resolve()}:
-        for ending in _BESIDE:
-            yield f"{one}{ending}"

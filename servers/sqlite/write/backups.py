@@ -52,7 +52,10 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline
         with part.open("rb+") as copy:
             sync(copy.fileno())
             size = copy.seek(0, os.SEEK_END)
-        integrity = _check(part, deadline)
+        uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as made:
+            made.set_progress_handler(deadline, _INSTRUCTIONS)
+            integrity = [str(row[0]) for row in made.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
         deadline.check()
     return Backup(file, size, integrity, time.monotonic() - began)
 
@@ -75,13 +78,6 @@ def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadlin
         target.execute("PRAGMA journal_mode = OFF")
         target.execute("PRAGMA synchronous = OFF")
         connection.backup(target, pages=_PAGES, progress=step, sleep=0)
-
-
-def _check(part: Path, deadline: StatementDeadline) -> list[str]:
-    uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy:
-        copy.set_progress_handler(deadline, _INSTRUCTIONS)
-        return [str(row[0]) for row in copy.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.csvs import Records, infer_types
+from servers.common.sql.write.csvs import infer_types
 from servers.common.sql.write.imports import (
     FIRST,
     LAST,
@@ -46,7 +46,11 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
                 columns = name_columns(records, types or _infer_types(session, wanted))
                 defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
                 session.connection.execute(f"CREATE TABLE main.{quote(wanted.table)} ({defined})").close()
-                rows = _convert(records, [kind for _, kind in columns])
+                conversions = [_OF[kind] for _, kind in columns]
+                rows = (
+                    [of(field) if field else None for of, field in zip(conversions, row, strict=True)]
+                    for row in records
+                )
             into = f"main.{quote(wanted.table)} ({', '.join(quote(name) for name, _ in columns)})"
             marks = ", ".join("?" * len(columns))
             # The names are quoted.
@@ -66,9 +70,3 @@ def _infer_types(session: Session, wanted: Import) -> list[str]:
 def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
     """The columns of the table that take values, with their declared types; none where there is no such table."""
     return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
-
-
-def _convert(records: Records, kinds: Sequence[str]) -> Iterator[Sequence[Any]]:
-    conversions = [_OF[kind] for kind in kinds]
-    for row in records:
-        yield [of(field) if field else None for of, field in zip(conversions, row, strict=True)]

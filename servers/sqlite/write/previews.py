@@ -89,7 +89,11 @@ class Preview:
             if kinds.get(name) == "virtual":
                 self._index(name, (), _VIRTUAL)
         ordinary = [name for name in names if kinds.get(name) == "table" and not name.startswith("sqlite_")]
-        note = self._blind_to_replaced(names)
+        # SQLite tells triggers of rows that REPLACE deletes only where triggers may be recursive. Where the database
+        # has triggers of its own, that would change what they do.
+        marks = ", ".join("?" * len(names))
+        found = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
+        note = _REPLACED if self._session.execute_own(found, tuple(names)).fetchone() else ""
         watched = [self._on_triggers(name, note) for name in ordinary]
         with nullcontext() if note or not ordinary else self._recursive():
             yield
@@ -115,13 +119,6 @@ class Preview:
                 return index
         self._seen.append(_Seen(table, columns, note))
         return len(self._seen) - 1
-
-    def _blind_to_replaced(self, tables: Sequence[str]) -> str:
-        # SQLite tells triggers of rows that REPLACE deletes only where triggers may be recursive. Where the database
-        # has triggers of its own, that would change what they do.
-        marks = ", ".join("?" * len(tables))
-        found = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
-        return _REPLACED if self._session.execute_own(found, tuple(tables)).fetchone() else ""
 
     @contextmanager
     def _recursive(self) -> Iterator[None]:

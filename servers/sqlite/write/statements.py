@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
 
-from servers.common.sql.query.pages import AnswerLimits, Page
-from servers.common.sql.write.results import Effect, Statement, reduce_limits
+from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
+from servers.common.sql.write.results import LEAST_FOR_ROWS, Effect, Statement, reduce_limits
 from servers.sqlite.paging import fill_page
 from servers.sqlite.values import encode_cells
 from servers.sqlite.write.previews import Preview
@@ -17,9 +17,6 @@ _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
 _NO_ROWID = -(1 << 63)
 _ROWID = 1_000
 """Bytes that a rowid may have: more than any takes."""
-_LEAST = 2_000
-"""Bytes without which no rows are shown."""
-_NOTHING = Page([], [])
 
 
 class _Others:
@@ -65,9 +62,8 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     policy.forget()
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())
-        shown, left = (
-            fill_page(names, cursor, limits) if names and limits.rows and limits.bytes >= _LEAST else (_NOTHING, [])
-        )
+        has_room = names and limits.rows and limits.bytes >= LEAST_FOR_ROWS
+        shown, left = fill_page(names, cursor, limits) if has_room else (NO_ROWS, [])
         truncated = bool(left) or next(cursor, None) is not None
         if policy.changed:
             # The count of its changes is known once it has ended.

@@ -17,6 +17,8 @@ from servers.common.sql.handles import HeldNames
 
 KEPT = 30.0
 """Seconds."""
+KEPT_SHARE = 2
+"""Of the connections of a database one in so many is kept at most: the others are for other queries."""
 _MOST_POSITIONS = 1_000
 
 

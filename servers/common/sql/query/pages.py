@@ -46,6 +46,9 @@ class Page(NamedTuple):
     """What the values of each column are, in the database's words."""
 
 
+NO_ROWS = Page([], [])
+
+
 class PageBuilder:
     """Takes rows as they are fetched, until one answer is full."""
 

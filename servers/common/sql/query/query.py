@@ -45,3 +45,10 @@ class TableRows(TypedDict):
     rows: list[tuple[Any, ...]]
     next_query: str | None
     """What gives the rows after these; None where these are all."""
+
+
+def make_table_rows(
+    table: str, key: Sequence[str], names: list[str], page: Page, next_query: str | None = None
+) -> TableRows:
+    """The rows of a page of the `table`, each of which is found by the columns of its `key`."""
+    return {"table": table, "key": [*key], "columns": names, "rows": page.rows, "next_query": next_query}

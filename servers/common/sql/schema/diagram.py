@@ -67,7 +67,16 @@ def draw(
     for one in found:
         if left < _LEAST:
             break
-        drawn = _draw_table(one, keys_of.get(one.name, []), rows.get(one.name))
+        drawn: DrawnTable = {
+            "name": one.name,
+            "kind": "view" if one.kind == "view" else "table",
+            "rows": rows.get(one.name),
+            "columns": [],
+            "foreign_keys": [
+                {"columns": key["columns"], "table": key["to_table"], "to": key["to_columns"]}
+                for key in keys_of.get(one.name, ())
+            ],
+        }
         known = columns(one.name) if failed < _TRIES else []
         whole = drawn | {"columns": [_draw_column(column) for column in known[:_COLUMNS]]}
         fits = failed < _TRIES and len(to_json(whole)) < left
@@ -78,18 +87,6 @@ def draw(
             tables.append(whole if fits else drawn)
             left -= size
     return {"database": database, "tables": tables, "more": more or len(tables) < len(found)}
-
-
-def _draw_table(one: Entry, keys: Sequence[ForeignKey], rows: int | None) -> DrawnTable:
-    return {
-        "name": one.name,
-        "kind": "view" if one.kind == "view" else "table",
-        "rows": rows,
-        "columns": [],
-        "foreign_keys": [
-            {"columns": key["columns"], "table": key["to_table"], "to": key["to_columns"]} for key in keys
-        ],
-    }
 
 
 def _draw_column(one: TableColumn) -> DrawnColumn:

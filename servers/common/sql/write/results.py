@@ -15,6 +15,8 @@ from servers.common.sql.query.query import Parameters
 from servers.common.sql.texts import NOTE, fence, format_name, format_names, format_row
 from servers.common.sql.write.consent import Figures
 
+LEAST_FOR_ROWS = 2_000
+"""Bytes without which no rows are shown."""
 _EFFECT = 300
 """Bytes of an answer for what is said of a statement besides its rows and the names of tables."""
 
