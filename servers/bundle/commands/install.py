@@ -23,7 +23,7 @@ from ..doctor.installation import this_installation
 from ..doctor.trials import MODES
 from ..host_entries import BUNDLE
 from ..hosts import installing
-from ..hosts.clients import Machine, client_named, this_machine
+from ..hosts.clients import client_named, this_machine
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
 from ..hosts.launching import launch_command, local_command
@@ -54,15 +54,10 @@ def main(argv: Sequence[str]) -> int:
     directory = Path(target.machine.home) if options.scope == "user" else Path.cwd()
     is_foreign = found.entry is BUNDLE
     launch = Launch(found.client, target.path, directory, found.server, found.entry, found.words, is_foreign)
-    return _try(launch, target.machine)
-
-
-def _try(launch: Launch, machine: Machine) -> int:
-    """Starts the server as the client will, and says what came of it; the exit code. The entry stays in any case:
-    what is wrong may be put right where it is."""
+    # The entry stays in any case: what is wrong may be put right where it is.
     out = console()
     with out.status(f"starting it as {launch.client.title} will"):
-        trial = anyio.run(partial(try_launch, launch, machine, this_installation(), SECONDS, modes=MODES[:1]))
+        trial = anyio.run(partial(try_launch, launch, target.machine, this_installation(), SECONDS, modes=MODES[:1]))
     for finding in trial.findings:
         if finding.severity is not Severity.OK:
             out.print(wrap(out, plain(f"{finding.severity}: {finding.what}. Fix: {finding.fix}")))

@@ -81,7 +81,11 @@ async def edit_file(
         f"{quoted(file.path)}: {one.size:,} bytes, etag {one.etag}\n{unbroken(one.diff) or 'no change'}"
         for file, one in zip(files, edited, strict=True)
     ]
-    return _cut("\n".join(parts), read_budget(ctx) - _NOTE)
+    text, budget = "\n".join(parts), read_budget(ctx) - _NOTE
+    if json_size(text) <= budget:
+        return text
+    shown = text[: fit(text, budget)]
+    return f"{shown}\n[cut: {len(shown):,} of {len(text):,} characters of the diff shown]"
 
 
 @tools.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
@@ -141,11 +145,3 @@ def _exists(path: str) -> str:
 
 def _entries(count: int) -> str:
     return "1 entry" if count == 1 else f"{count:,} entries"
-
-
-def _cut(text: str, budget: int) -> str:
-    """`text`, or as much of it as is within the budget as JSON, and a line that says so."""
-    if json_size(text) <= budget:
-        return text
-    shown = text[: fit(text, budget)]
-    return f"{shown}\n[cut: {len(shown):,} of {len(text):,} characters of the diff shown]"

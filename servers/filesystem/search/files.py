@@ -116,7 +116,9 @@ class Walk:
             matched, child = self._look(directory, name, kind)
             if child is not None:
                 children.append(child)
-            if not directory.after or self._is_new(name, directory.after):
+            # Of the directory where the page before ended, what comes behind that, or it again.
+            after = directory.after
+            if not after or (len(after) == 1 and (name > after[0] or (self._again and name == after[0]))):
                 if matched:
                     yield (*directory.path, name), kind
                 self._last = directory.path, name
@@ -153,9 +155,6 @@ class Walk:
                 entry for entry in entries if entry.name >= directory.after[0] and kind_of(entry) == "directory"
             ]
         return directory, entries
-
-    def _is_new(self, name: str, after: Names) -> bool:
-        return len(after) == 1 and (name > after[0] or (self._again and name == after[0]))
 
     def _look(self, directory: _Directory, name: str, kind: str) -> tuple[bool, _Directory | None]:
         """Whether the entry matches, and what to enter for it."""

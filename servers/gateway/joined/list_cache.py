@@ -110,7 +110,10 @@ class Roll:
         if not part.has(self.kind.row.capability[0]):
             return _NOTHING
         if part.differs_by_client:
-            is_due = anyio.current_time() >= self._patience_with(context)
+            until = self._patience
+            if self._has_own(context):
+                until = self._patience_of.get(context.link.session, float("-inf"))
+            is_due = anyio.current_time() >= until
             return await self._learn(context) if is_due else self._shown(context)
         if not self.is_fresh:
             attempts = self._attempts
@@ -137,24 +140,16 @@ class Roll:
         self.is_missing, self._is_refused = told is None, told is None and not waiting.cancelled_caught
         if told is None:
             if waiting.cancelled_caught:
-                self._be_patient(context)
+                until = anyio.current_time() + PATIENCE_SECONDS
+                if self._has_own(context):
+                    self._patience_of[context.link.session] = until
+                else:
+                    self._patience = until
             return _NOTHING if self._is_refused else self._shown(context)
         self.last, self.is_fresh = told, self._age == age
         if self._has_own(context):
             self._last_of[context.link.session] = told
         return told
-
-    def _patience_with(self, context: Context[Any]) -> float:
-        own = self._has_own(context)
-        return self._patience_of.get(context.link.session, float("-inf")) if own else self._patience
-
-    def _be_patient(self, context: Context[Any]) -> None:
-        until = anyio.current_time() + PATIENCE_SECONDS
-        if self._has_own(context):
-            self._patience_of[context.link.session] = until
-        else:
-            self._patience = until
-
 
 async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
     """All pages of a list. Raises as `Part.ask` does, and InvalidResult for what is no list."""

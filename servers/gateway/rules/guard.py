@@ -88,7 +88,15 @@ class Guard:
             names = {tool["name"] for tool in tools}
             self._fitting = (self._fitting | names) - wrong.keys()
             self._withheld = {name: one for name, one in self._withheld.items() if name not in names} | wrong
-        self._tell(wrong)
+        fresh = [name for name, digest in wrong.items() if self._told.get(name) != digest]
+        told = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
+        self._told = dict(list(told.items())[-_TOLD:])
+        if fresh:
+            log.warning("%s; accept with: mcp-server-bundle pin %s --accept", self._said(fresh), self._name)
+        if self._running is not None and self._told:
+            self._running.conditions.begin(_CONDITION, "warning", self._said(list(self._told)))
+        elif self._running is not None:
+            self._running.conditions.end(_CONDITION)
         return [tool for tool in tools if tool["name"] not in wrong]
 
     async def check(self, name: str, shown: str, link: Connection, listing: Listing) -> None:
@@ -145,18 +153,6 @@ class Guard:
             log.warning(text, self._name, self._pins.path, error.strerror)
         else:
             log.info("%s: %d tools are pinned in %s", self._name, len(tools), self._pins.path)
-
-    def _tell(self, wrong: dict[str, str]) -> None:
-        """Tells the operator and the clients what is withheld, once."""
-        fresh = [name for name, digest in wrong.items() if self._told.get(name) != digest]
-        told = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
-        self._told = dict(list(told.items())[-_TOLD:])
-        if fresh:
-            log.warning("%s; accept with: mcp-server-bundle pin %s --accept", self._said(fresh), self._name)
-        if self._running is not None and self._told:
-            self._running.conditions.begin(_CONDITION, "warning", self._said(list(self._told)))
-        elif self._running is not None:
-            self._running.conditions.end(_CONDITION)
 
     def _said(self, names: list[str]) -> str:
         shown = ", ".join(join_lines(name)[:100] for name in names[:_NAMED])

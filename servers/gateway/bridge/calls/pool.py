@@ -151,15 +151,12 @@ class Pool:
                 is_there = True
         finally:
             if not is_there:
-                self._leave(session)
+                # Nobody waits for it any more: once it is open it is there for the next call of the same client.
+                session.is_left = True
+                if session.client is not None:
+                    self._release(session)
         if session.client is None:
             raise unopened_error(self._upstream.name, session.error)
-
-    def _leave(self, session: LeasedSession) -> None:
-        """Nobody waits for it any more: once it is open it is there for the next call of the same client."""
-        session.is_left = True
-        if session.client is not None:
-            self._release(session)
 
     async def _live(self, session: LeasedSession) -> None:
         try:

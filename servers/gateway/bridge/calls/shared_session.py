@@ -148,8 +148,10 @@ class SharedSession:
     async def answer(self, asked: Asked) -> dict[str, Any]:
         """What the client answers whose task this belongs to, or else whose calls are under way. Raises RpcError
         where there are several or none, and what the client refuses with."""
-        if (owner := self._owner_of(asked)) is not None:
-            return await owner.answer(asked)
+        if (task := related_task(asked.params)) is not None:
+            for one in self._under_way:
+                if one.task == task:
+                    return await one.answer(asked)
         if not self._under_way:
             raise InternalError("no call is under way that this could be asked in")
         if not self._is_of_one:
@@ -175,11 +177,6 @@ class SharedSession:
             if link is not None:
                 link.session.tell(notice.method, notice.params)
                 link.soon()
-
-    def _owner_of(self, asked: Asked) -> _Shared | None:
-        """The call whose task a question says that it belongs to."""
-        id_ = related_task(asked.params)
-        return None if id_ is None else next((one for one in self._under_way if one.task == id_), None)
 
     @property
     def _is_of_one(self) -> bool:
