@@ -74,6 +74,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/bundle/doctor/logins.py": "httpx is an extra, loaded where a server wants a login",
     "servers/bundle/terminal/targets.py": "what reads the files of clients is loaded where a client is named",
     "servers/bundle/terminal/progress.py": "most calls are done before they report anything, and need no bar",
+    "servers/fetch/features/excerpts.py": "sqlite3 and difflib are loaded with the first page that is searched",
     "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/read/worker.py": "a worker loads what a kind of page needs with the first page of that kind",

@@ -26,7 +26,7 @@ CODES = {
     "status": "the site answered with a status of 400 or more",
     "unsupported_type": "there is no text in it that could be shown",
     "unreadable": "the page is damaged, or costs more to read than the limit",
-    "not_found": "the page has no such section",
+    "not_found": "the page has no such section, or none of the words",
     "busy": "too many pages are being fetched already",
 }
 """Each code, and what it means."""

@@ -13,6 +13,7 @@ from ..pages.contents import view_of
 from ..pages.snapshots import Wanted, fetch_all
 from ..pages.texts import cut, facts_of, join_pages, text_of
 from ..read.page import Format
+from .excerpts import Asked, excerpts
 from .reports import report_cut
 from .state import Ctx, State, kept_snapshot, snapshot_of
 
@@ -46,6 +47,12 @@ SectionArgument = Annotated[
     Field(description="a heading, #fragment, CSS selector or JSON pointer: gives that part", max_length=500),
 ]
 PagesArgument = Annotated[str | None, Field(description="pages of a PDF, as 3 or 1,4-6 or 251-300", max_length=200)]
+FindArgument = Annotated[
+    str | None, Field(description="a question: gives the passages with its words", max_length=500)
+]
+SinceArgument = Annotated[
+    str | None, Field(description="version of an earlier answer: gives what changed since", max_length=50)
+]
 RefreshArgument = Annotated[bool, Field(description="ask the site again, past the cache")]
 
 
@@ -59,29 +66,35 @@ async def fetch(
     format: FormatArgument = "markdown",
     section: SectionArgument = None,
     pages: PagesArgument = None,
+    find: FindArgument = None,
+    since: SinceArgument = None,
     refresh: RefreshArgument = False,
 ) -> CallToolResult:
     """Fetch a page of the public web: HTML as Markdown of its main content, feeds, JSON, PDF as text, images.
 
     A text that was cut has in its last line the start_index to go on with."""
     wanted = Wanted(url, "raw" if raw else format, section, pages)
+    # Bytes for the text of the page, or for an image.
+    room = max(ctx.budget.result_bytes - _BESIDES, ctx.budget.result_bytes // 2)
+    if find is not None or since is not None:
+        return await excerpts(ctx, wanted, Asked(find, since, start_index, max_length, room, refresh))
     goes_on = start_index > 0 and not refresh
     kept = await kept_snapshot(ctx, wanted) if goes_on else None
     snapshot = kept or await snapshot_of(ctx, wanted, refresh=refresh)
-    # Bytes for the text of the page, or for an image.
-    room = max(ctx.budget.result_bytes - _BESIDES, ctx.budget.result_bytes // 2)
     piece = cut(snapshot.page.text, start_index, max_length, room)
     if len(piece.text) < max_length and piece.end < piece.total:
         await report_cut(ctx, url, piece)
-    blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, (_ANEW,) if goes_on and not kept else ()))]
     image = snapshot.page.image
+    version = "" if start_index or image else snapshot.version
+    notes = (_ANEW,) if goes_on and not kept else ()
+    blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
         if len(image) * 4 / 3 > room:
             raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may have")
         blocks.append(ImageContent.of(image, snapshot.page.image_type))
     if shows_apps(ctx):
         show(ctx, view_of(wanted, snapshot, piece))
-    return CallToolResult(content=blocks, meta=facts_of(snapshot, piece))
+    return CallToolResult(content=blocks, meta=facts_of(snapshot, piece, version))
 
 
 @features.tool(title="Fetch several pages", read_only=True, open_world=True, task="optional")

@@ -1,9 +1,12 @@
 """Pages as they were read, kept so that the next piece of one is a piece of the same text.
 
 A client goes on by a number of characters, so what it goes on with has to be what that number counted. Each client
-has snapshots of its own: what one was shown, and that it asked for it, is not told to another.
+has snapshots of its own: what one was shown, and that it asked for it, is not told to another. A text that another
+one replaces is kept for a time as an earlier version, to say what has changed since.
 """
 
+import hashlib
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import NamedTuple
@@ -16,6 +19,10 @@ from servers.fetch.read.page import Form, Loaded, Page
 MAX_CHARACTERS = 4_000_000
 """Characters of text, and bytes of images, that are kept; a page that has more is kept alone."""
 MAX_PAGES = 500
+MAX_EARLIER = 2_000_000
+"""Characters of earlier versions that are kept."""
+EARLIER_VERSIONS = 200
+EARLIER_SECONDS = 24 * 3_600.0
 
 _LATE = FetchError("timeout", "the call had to end before this page came", "Fetch it by itself.")
 
@@ -46,6 +53,11 @@ class Snapshot(NamedTuple):
         """What it takes to keep it."""
         return len(self.page.text) + len(self.page.image)
 
+    @property
+    def version(self) -> str:
+        """Eight digits that name its text: the same wherever and whenever the text is the same."""
+        return hashlib.blake2b(self.page.text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
     def beginning(self, characters: int) -> "Snapshot":
         """The same page with so many characters of its text, and no image: a large one need not be held as a whole
         while others are waited for."""
@@ -60,6 +72,7 @@ class Snapshots:
         self._most, self._pages = characters, pages
         self._weight = 0
         self._kept: OrderedDict[tuple[Hashable, Wanted], Snapshot] = OrderedDict()
+        self._earlier = _Earlier()
 
     def get(self, client: Hashable, wanted: Wanted) -> Snapshot | None:
         """What was kept of that page."""
@@ -70,11 +83,18 @@ class Snapshots:
 
     def put(self, client: Hashable, wanted: Wanted, snapshot: Snapshot) -> None:
         """Keeps it in place of an older one. The longest unused go where there are too many."""
+        old = self._kept.get((client, wanted))
+        if old is not None and old.page.text != snapshot.page.text:
+            self._earlier.put((client, wanted, old.version), old.page.text)
         self._drop((client, wanted))
         self._kept[client, wanted] = snapshot
         self._weight += snapshot.weight
         while len(self._kept) > 1 and (self._weight > self._most or len(self._kept) > self._pages):
             self._drop(next(iter(self._kept)))
+
+    def earlier(self, client: Hashable, wanted: Wanted, version: str) -> str | None:
+        """Return the text of a version that another one has replaced; None where it is not kept any more."""
+        return self._earlier.get((client, wanted, version))
 
     def recent(self, client: Hashable) -> list[tuple[Wanted, Snapshot]]:
         """What one client was shown, the latest first."""
@@ -84,6 +104,33 @@ class Snapshots:
         dropped = self._kept.pop(key, None)
         if dropped is not None:
             self._weight -= dropped.weight
+
+
+class _Earlier:
+    """Texts by client, page and version, the latest of them, for a time."""
+
+    def __init__(self) -> None:
+        self._texts: OrderedDict[tuple[Hashable, Wanted, str], tuple[float, str]] = OrderedDict()
+        self._characters = 0
+
+    def get(self, key: tuple[Hashable, Wanted, str]) -> str | None:
+        until, text = self._texts.get(key, (0.0, None))
+        return text if until > time.monotonic() else None
+
+    def put(self, key: tuple[Hashable, Wanted, str], text: str) -> None:
+        self._drop(key)
+        now = time.monotonic()
+        self._texts[key] = now + EARLIER_SECONDS, text
+        self._characters += len(text)
+        while self._texts and (
+            len(self._texts) > EARLIER_VERSIONS
+            or self._characters > MAX_EARLIER
+            or next(iter(self._texts.values()))[0] < now
+        ):
+            self._drop(next(iter(self._texts)))
+
+    def _drop(self, key: tuple[Hashable, Wanted, str]) -> None:
+        self._characters -= len(self._texts.pop(key, (0.0, ""))[1])
 
 
 Outcome = Snapshot | FetchError

@@ -51,8 +51,19 @@ def fence(text: str) -> str:
     return f"{before}\n{text}\n{after}"
 
 
-def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = ()) -> str:
+def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = (), version: str = "") -> str:
     """A piece of a page with what one should know of it."""
+    told = _told(snapshot) if piece.start == 0 else []
+    lines = [header_of(snapshot, notes, version), fence("\n".join([*told, piece.text]))]
+    if piece.end < piece.total:
+        lines.append(f"characters {piece.start} to {piece.end} of {piece.total}; go on with start_index {piece.end}")
+    elif piece.start:
+        lines.append(f"characters {piece.start} to {piece.end}, the end")
+    return "\n".join(lines)
+
+
+def header_of(snapshot: Snapshot, notes: tuple[str, ...] = (), version: str = "") -> str:
+    """Return what the server itself says of a page, and the `version` where the caller can make use of it."""
     loaded, page = snapshot.loaded, snapshot.page
     media_type = f'"{loaded.media_type}"' if loaded.media_type else "no content type"
     what = [media_type, page.charset, f"{snapshot.size:,} bytes"]
@@ -60,7 +71,7 @@ def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = ()) -> st
     first, *further = map(_short, (*loaded.redirects, loaded.url))
     lines = [
         f"{first} ({loaded.status}; {', '.join(filter(None, what))})",
-        f"fetched {when}{', from the cache' if loaded.from_cache else ''}",
+        f"fetched {when}{', from the cache' if loaded.from_cache else ''}{version and f', version {version}'}",
     ]
     if further:
         lines.append("redirected to " + ", then ".join(f'"{url}"' for url in further))
@@ -69,16 +80,10 @@ def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = ()) -> st
     if removed:
         lines.append(f"note: left out, since an eye would not see them: {removed}")
     lines += [f"note: {note}" for note in (*page.notes, *notes)]
-    told = _told(snapshot) if piece.start == 0 else []
-    lines.append(fence("\n".join([*told, piece.text])))
-    if piece.end < piece.total:
-        lines.append(f"characters {piece.start} to {piece.end} of {piece.total}; go on with start_index {piece.end}")
-    elif piece.start:
-        lines.append(f"characters {piece.start} to {piece.end}, the end")
     return "\n".join(lines)
 
 
-def facts_of(snapshot: Snapshot, piece: Piece) -> dict[str, Any]:
+def facts_of(snapshot: Snapshot, piece: Piece, version: str = "") -> dict[str, Any]:
     """The facts for programs, which models don't see."""
     loaded, page = snapshot.loaded, snapshot.page
     facts: dict[str, Any] = {
@@ -97,6 +102,8 @@ def facts_of(snapshot: Snapshot, piece: Piece) -> dict[str, Any]:
     }
     if piece.end < piece.total:
         facts["nextIndex"] = piece.end
+    if version:
+        facts["version"] = version
     return facts | {name: _fact(value) for name, value in page.found._asdict().items() if value}
 
 

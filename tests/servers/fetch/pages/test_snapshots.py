@@ -1,8 +1,10 @@
 """Pages that are kept to go on with, and several at once."""
 
 import anyio
+import pytest
 
 from servers.fetch.errors import FetchError
+from servers.fetch.pages import snapshots
 from servers.fetch.pages.snapshots import Snapshot, Snapshots, Wanted, fetch_all
 from servers.fetch.pages.texts import join_pages
 from servers.fetch.read.page import Loaded, Page
@@ -59,6 +61,31 @@ def test_one_that_is_too_large_is_kept_alone() -> None:
     kept.put(None, A, snapshot("12345"))
     kept.put(None, B, snapshot("12345678901"))
     assert [wanted for wanted, _ in kept.recent(None)] == [B]
+
+
+# Earlier versions
+
+
+def test_a_text_that_another_one_replaced_is_an_earlier_version() -> None:
+    kept = Snapshots()
+    old = snapshot("old")
+    for page in (old, snapshot("new"), snapshot("new")):
+        kept.put("me", A, page)
+    assert kept.earlier("me", A, old.version) == "old"
+    assert kept.earlier("me", A, snapshot("new").version) is None
+    assert kept.earlier("you", A, old.version) is None
+    assert kept.earlier("me", B, old.version) is None
+
+
+def test_earlier_versions_are_bounded_in_number_characters_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, value in (("EARLIER_VERSIONS", 2), ("MAX_EARLIER", 7), ("EARLIER_SECONDS", 0)):
+        with monkeypatch.context() as patched:
+            patched.setattr(snapshots, limit, value)
+            kept = Snapshots()
+            for text in ("one", "two", "three", "four"):
+                kept.put("me", A, snapshot(text))
+        assert kept.earlier("me", A, snapshot("one").version) is None
+        assert (kept.earlier("me", A, snapshot("three").version) is None) == (limit == "EARLIER_SECONDS")
 
 
 # Several pages at once

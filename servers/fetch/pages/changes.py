@@ -1,0 +1,66 @@
+"""What has changed between two texts of a page: the lines that differ, below the headings that they stand under."""
+
+from bisect import bisect_right
+from difflib import SequenceMatcher
+from itertools import takewhile
+from operator import eq
+
+from servers.fetch.pages.passages import Excerpts, Passage, blocks_of, label
+
+_MOST = 1_500
+"""Lines of either text that are compared: the time grows with their square, or more for what is made for it."""
+
+
+def find_changes(old: str, new: str, room: int) -> Excerpts | None:
+    """Return the lines that were taken away, with "- " before them, and those that came, with "+ ", as many changes
+    as fit into `room` characters; None where too many lines differ to be compared.
+
+    White space at the ends of lines, and empty lines, are no change.
+    """
+    before, after = _lines(old), _lines(new)
+    lines_before, lines_after = [line for line, _ in before], [line for line, _ in after]
+    same = _count_same(lines_before, lines_after)
+    end = _count_same(lines_before[same:][::-1], lines_after[same:][::-1])
+    middle_before = lines_before[same : len(lines_before) - end]
+    middle_after = lines_after[same : len(lines_after) - end]
+    if max(len(middle_before), len(middle_after)) > _MOST:
+        return None
+    blocks = list(blocks_of(new))
+    starts = [block.start for block in blocks]
+    parts: list[str] = []
+    places: list[int] = []
+    left, total = room, 0
+    matcher = SequenceMatcher(None, middle_before, middle_after)
+    for kind, first, last, first_new, last_new in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        total += 1
+        at = same + first_new
+        place = after[at][1] if at < len(after) else len(new)
+        lines = [f"- {line}" for line in middle_before[first:last]]
+        lines += [f"+ {line}" for line in middle_after[first_new:last_new]]
+        block = blocks[max(bisect_right(starts, place) - 1, 0)] if blocks else Passage(0, 0, ())
+        part = "\n".join([label(block._replace(start=place)), *lines])
+        if not parts:
+            part = part[:room]
+        if len(part) + 2 <= left or not parts:
+            parts.append(part)
+            places.append(place)
+            left -= len(part) + 2
+    return Excerpts("\n\n".join(parts), tuple(places), len(parts), total)
+
+
+def _count_same(first: list[str], second: list[str]) -> int:
+    """Count the lines that two lists have in common at their beginnings."""
+    return sum(takewhile(bool, map(eq, first, second)))
+
+
+def _lines(text: str) -> list[tuple[str, int]]:
+    """The lines that have words, without the white space at their ends, each with its first character's place."""
+    lines: list[tuple[str, int]] = []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            lines.append((line.rstrip(), at))
+        at += len(line)
+    return lines

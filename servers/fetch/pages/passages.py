@@ -1,0 +1,193 @@
+"""The passages of a text, each with the headings above it, and those of them that answer a question.
+
+They are ranked with BM25 by SQLite's FTS5, which Python brings along: it stems English and folds accents. bm25s and
+rank-bm25 need numpy, and leave tokens and stems to the caller. FTS5 finds words between spaces, so scripts that have
+no spaces are indexed by pairs of characters.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import NamedTuple
+
+from servers.fetch.errors import FetchError
+
+LOOKED_AT = 1_000_000
+"""Characters of a text that are searched."""
+_MOST = 20_000
+"""Passages that are searched."""
+_SHORT, _LONG = 250, 900
+"""Characters up to which neighbours under one heading are one passage, and from which a block is divided."""
+_HEADING = 120
+_WORDS = 64
+"""Words of a question that are searched for."""
+
+_HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_END = re.compile(r"\n|[.!?][\"')\]]*\s+(?=[^a-z])|[。！？]")
+_LINK = re.compile(r"\]\(https?:[^)\s]*\)")
+_WORD = re.compile(r"[^\W_]+")
+# Thai to Khmer, kana, Han and Hangul, whose words have endings of their own.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
+)
+# A question is full of them and its answer is not, so there they would count as rare, telling words.
+_QUESTION_WORDS = """
+a an and any are as at be been by can could did do does for from get had has have how i if in is it its
+me my of on or our should so than that the their them there these they this those to us was we were what
+when where which who whom whose why will with would you your
+"""
+_ASKING = frozenset(_QUESTION_WORDS.split())
+
+
+class Passage(NamedTuple):
+    """The characters from `start` to `end` of a text."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    """The headings above it, the outermost first."""
+
+
+class Excerpts(NamedTuple):
+    """Parts of a text, each below a line that has its place."""
+
+    text: str
+    starts: tuple[int, ...]
+    """The first character of each part."""
+    shown: int
+    total: int
+    """How many passages or changes are shown, and how many there are."""
+
+
+def find_passages(text: str, question: str, room: int) -> Excerpts:
+    """Return the passages that share words with `question`, in the order of the text: the best ones that fit into
+    `room` characters, and the beginning of the best one where none fits.
+
+    Raises FetchError `not_found` where no passage has any of the words, and `bad_argument` for a question without
+    words.
+    """
+    passages = list(islice(_joined(text[:LOOKED_AT]), _MOST))
+    ranked = _rank(text, passages, question)
+    if not ranked:
+        suggestion = "Ask with other words, or fetch the page without `find`."
+        raise FetchError("not_found", "the page has none of these words", suggestion)
+    chosen: list[int] = []
+    left = room
+    for number in ranked:
+        # A label counts for each passage, though neighbours come to share one.
+        size = passages[number].end - passages[number].start + len(label(passages[number])) + 3
+        if size <= left:
+            chosen.append(number)
+            left -= size
+    if not chosen:
+        best = passages[ranked[0]]
+        beginning = f"{label(best)}\n{text[best.start : best.end]}"[:room]
+        return Excerpts(beginning, (best.start,), 1, len(ranked))
+    parts = list(_merged(passages[number] for number in sorted(chosen)))
+    shown = "\n\n".join(f"{label(part)}\n{text[part.start : part.end].rstrip()}" for part in parts)
+    return Excerpts(shown, tuple(part.start for part in parts), len(chosen), len(ranked))
+
+
+def label(passage: Passage) -> str:
+    """Name the place of a passage: its first character, and the path of its headings."""
+    return f"[start_index {passage.start}] {' > '.join(passage.headings)}".rstrip()
+
+
+def blocks_of(text: str) -> Iterator[Passage]:
+    """Divide a text at blank lines and headings, but not within a fenced block of code."""
+    path: list[tuple[int, str]] = []
+    start, at, fence = -1, 0, ""
+    for line in text.splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        heading = None if fence or mark else _HEADING_LINE.match(line)
+        if mark:
+            # A block of code ends with as many signs as it began with, or more.
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        if heading or (not fence and not line.strip().strip("> ")):
+            if start >= 0:
+                yield Passage(start, at, tuple(words for _, words in path))
+            start = -1
+        elif start < 0:
+            start = at
+        if heading:
+            level = len(heading[1])
+            path = [(above, words) for above, words in path if above < level]
+            path.append((level, heading[2].strip()[:_HEADING]))
+        at += len(line)
+    if start >= 0:
+        yield Passage(start, at, tuple(words for _, words in path))
+
+
+def _joined(text: str) -> Iterator[Passage]:
+    """Divide a text into passages: short blocks joined with what follows them, long ones cut into sentences."""
+    last: Passage | None = None
+    for block in blocks_of(text):
+        for piece in _divided(text, block):
+            if last is not None and last.headings == piece.headings and piece.end - last.start <= _SHORT:
+                last = last._replace(end=piece.end)
+                continue
+            if last is not None:
+                yield last
+            last = piece
+    if last is not None:
+        yield last
+
+
+def _divided(text: str, block: Passage) -> Iterator[Passage]:
+    start = block.start
+    while block.end - start > _LONG:
+        ends = [end.end() for end in _END.finditer(text, start + _LONG // 2, start + _LONG)]
+        end = ends[-1] if ends else start + _LONG
+        yield block._replace(start=start, end=end)
+        start = end
+    yield block._replace(start=start)
+
+
+def _merged(passages: Iterable[Passage]) -> Iterator[Passage]:
+    """Join passages that follow each other under the same headings."""
+    last: Passage | None = None
+    for passage in passages:
+        if last is not None and last.headings == passage.headings and passage.start - last.end <= 1:
+            last = last._replace(end=passage.end)
+            continue
+        if last is not None:
+            yield last
+        last = passage
+    if last is not None:
+        yield last
+
+
+def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
+    """Return the numbers of the passages that have words of the question, the best first."""
+    words = list(dict.fromkeys(_WORD.findall(_spaced(question).casefold())))
+    words = [word for word in words if word not in _ASKING] or words
+    if not words:
+        raise FetchError("bad_argument", "`find` has no word in it", "Say in words what is to be found.")
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute(
+            "CREATE VIRTUAL TABLE passages USING fts5"
+            "(headings, body, tokenize = 'porter unicode61 remove_diacritics 2')"
+        )
+        database.executemany(
+            "INSERT INTO passages (rowid, headings, body) VALUES (?, ?, ?)",
+            (
+                (number, _spaced(" ".join(one.headings)), _spaced(_LINK.sub("]", text[one.start : one.end])))
+                for number, one in enumerate(passages)
+            ),
+        )
+        asked = " OR ".join(f'"{word}"' for word in words[:_WORDS])
+        rows = database.execute("SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rank, rowid", (asked,))
+        return [number for (number,) in rows]
+
+
+def _spaced(text: str) -> str:
+    """Write each run of a script without spaces as its pairs of characters; a lone surrogate becomes "?"."""
+
+    def pairs(run: re.Match[str]) -> str:
+        characters = run[0]
+        return f" {' '.join(characters[at : at + 2] for at in range(max(len(characters) - 1, 1)))} "
+
+    return _UNSPACED.sub(pairs, text).encode("utf-8", "replace").decode()

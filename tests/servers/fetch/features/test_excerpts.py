@@ -1,0 +1,117 @@
+"""Passages that answer a question, and what has changed since an earlier answer, through the front door."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.servers.fetch.serving import served
+from tests.servers.fetch.sites import Site, answer, opened_site
+from tests.servers.peers import Peer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+FILLER = "The weather of the coast is mild in winter, and in summer a wind comes from the sea. " * 10
+PAGE = (
+    f"<main><h1>Ovens</h1><p>{FILLER}</p><h2>Cleaning</h2><p>Crusts come off with vinegar.</p><p>{FILLER}</p></main>"
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def peer() -> AsyncIterator[Peer]:
+    async with served() as peer:
+        yield peer
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def site() -> AsyncIterator[Site]:
+    async with opened_site({}) as site:
+        yield site
+
+
+def added(site: Site, page: str) -> str:
+    """The path of a new page of the site."""
+    path = f"/{len(site.routes)}"
+    changed(site, path, page)
+    return path
+
+
+def changed(site: Site, path: str, page: str) -> None:
+    site.routes[path] = answer(page, content_type="text/html")
+
+
+def version_in(text: str) -> str:
+    found = re.search(r"UTC(?:, from the cache)?, version ([0-9a-f]{8})\n", text)
+    assert found is not None, text
+    return found[1]
+
+
+async def test_the_place_of_a_passage_is_where_to_go_on(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, PAGE))
+    result = await peer.call("fetch", url=url, find="What about crusts?", max_length=100)
+    text = result["content"][0]["text"]
+    assert "note: 1 of 1 passages with these words" in text
+    place = re.search(r"not to be trusted[^\n]*\ntitle: Ovens\n\n\[start_index (\d+)\] Ovens > Cleaning\n", text)
+    assert place is not None, text
+    assert result["_meta"]["startIndexes"] == [int(place[1])]
+    assert result["_meta"]["length"] > 1_000
+    assert "Crusts come off with vinegar." in await peer.text(
+        "fetch", url=url, start_index=int(place[1]), max_length=30
+    )
+
+
+async def test_words_that_are_not_on_the_page_are_an_error(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, PAGE))
+    assert (await peer.error("fetch", url=url, find="submarine")).startswith("not_found: the page has none of these")
+
+
+async def test_arguments_that_want_different_answers_are_refused(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, PAGE))
+    for arguments in ({"find": "a", "since": "b"}, {"find": "a", "start_index": 1}, {"since": "a", "start_index": 1}):
+        assert (await peer.error("fetch", url=url, **arguments)).startswith(
+            "bad_argument: find, since and start_index"
+        )
+
+
+async def test_what_changed_since_a_version_is_told_from_any_of_them(peer: Peer, site: Site) -> None:
+    path = added(site, PAGE)
+    first = version_in(await peer.text("fetch", url=site.url(path)))
+    unchanged = await peer.text("fetch", url=site.url(path), since=first)
+    assert unchanged.endswith(f"note: unchanged since version {first}")
+    changed(site, path, PAGE.replace("vinegar", "soap"))
+    text = await peer.text("fetch", url=site.url(path), since=first)
+    assert f"note: 1 of 1 changes since version {first}\n" in text
+    assert "] Ovens > Cleaning\n- Crusts come off with vinegar.\n+ Crusts come off with soap.\n" in text
+    second = version_in(text)
+    changed(site, path, PAGE.replace("vinegar", "water"))
+    assert "+ Crusts come off with water." in await peer.text("fetch", url=site.url(path), since=second)
+    assert "- Crusts come off with vinegar." in await peer.text("fetch", url=site.url(path), since=first)
+
+
+async def test_a_version_that_is_not_kept_is_an_error_that_says_what_to_do(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, PAGE))
+    error = await peer.error("fetch", url=url, since="00000000")
+    assert error == "bad_argument: no answer of that version of the page is kept. Fetch the page without since."
+
+
+async def test_a_version_of_one_page_is_none_of_another(peer: Peer, site: Site) -> None:
+    version = version_in(await peer.text("fetch", url=site.url(added(site, PAGE))))
+    other = site.url(added(site, "<main><h1>Other</h1><p>Another page altogether, of a few words.</p></main>"))
+    assert (await peer.error("fetch", url=other, since=version)).startswith("bad_argument: no answer of that version")
+
+
+async def test_a_page_that_is_all_new_is_given_as_it_is(peer: Peer, site: Site) -> None:
+    lines = "".join(f"{number} old\n" for number in range(1_600))
+    path = added(site, f"<pre>{lines}</pre>")
+    version = version_in(await peer.text("fetch", url=site.url(path)))
+    changed(site, path, f"<pre>{lines.replace('old', 'new')}</pre>")
+    text = await peer.text("fetch", url=site.url(path), since=version)
+    assert f"note: too much has changed since version {version} to be compared" in text
+    assert "1 new\n" in text
+
+
+async def test_only_the_first_piece_of_a_text_has_a_version(peer: Peer, site: Site) -> None:
+    url = site.url(added(site, PAGE))
+    assert version_in(await peer.text("fetch", url=url, max_length=500))
+    assert ", version " not in await peer.text("fetch", url=url, start_index=500)
