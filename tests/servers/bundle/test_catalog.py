@@ -122,8 +122,11 @@ def test_the_arguments_are_the_fields_of_the_settings(request: pytest.FixtureReq
         arguments = [argument_of(name, field, f"MCP_{entry.name}") for name, field in fields.items()]
         text = CATALOG.read_text()
         if arguments and request.config.getoption("--update-catalog"):
-            block = re.compile(rf"(?s)(^  - name: {entry.name}\n.*?^    arguments:\n).*?(?=^    \w)", re.MULTILINE)
-            CATALOG.write_text(block.sub(lambda found: found[1] + "".join(map(written, arguments)), text, count=1))  # noqa: B023
+            block = re.compile(
+                rf"(?s)(^  - name: {entry.name}\n.*?^    arguments:)[^\n]*\n.*?(?=^    \w)", re.MULTILINE
+            )
+            filled = "\n" + "".join(map(written, arguments))
+            CATALOG.write_text(block.sub(lambda found: found[1] + filled, text, count=1))  # noqa: B023
         else:
             assert entry.arguments == arguments
             assert "".join(map(written, arguments)) in text
