@@ -205,12 +205,14 @@ def _build_index(libraries: Libraries) -> str:
         except PromptError:  # it went away
             where = {}
         prompts.append({key: value for key, value in entry.items() if value} | where)
+    counted = [{"folder": escape(one.root.name), "prompts": one.count()} for one in libraries.all]
+    # Counting has read all files, so that all problems are known.
     problems = [
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()
     ]
     found: dict[str, Any] = {
-        "libraries": [{"folder": escape(one.root.name), "prompts": len(one.names)} for one in libraries.all],
+        "libraries": counted,
         "prompts": prompts,
         "truncated": len(prompts) == _MOST_LISTED < len(libraries.names),
         "problems": problems[:_MOST_LISTED],

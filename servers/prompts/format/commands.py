@@ -1,51 +1,83 @@
-"""Commands of Claude Code: the files of `.claude/commands`, and the placeholders `$ARGUMENTS`, `$ARGUMENTS[0]`, `$1`.
+"""Commands of hosts: Markdown files with a text that is sent as it is, but for placeholders (see `placeholders`).
 
-Positions count from 1, as commands always had it, unless the text has `$0` or `$ARGUMENTS[...]`: these count from 0,
-and so does `$1` beside them. Each position is an argument of its own here. Nothing is executed (`!`) or read (`@`).
+Front matter of any form is taken: a key that says nothing here, or is not what it should be, never costs a command.
 """
 
-import re
-from typing import Any, NamedTuple
+import tomllib
+from typing import Any
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
-from servers.prompts.format.front_matter import Document
+from servers.prompts.format.definitions import Message, Prompt, Syntax, order_arguments
+from servers.prompts.format.front_matter import NAME, Document
+from servers.prompts.format.placeholders import find_arguments
 from shared.yaml import YamlMapping
 
-PLACEHOLDER = re.compile(r"\$ARGUMENTS(?:\[([0-9])\])?(?![A-Za-z0-9_])|\$([0-9])(?![A-Za-z0-9_])")
-_HINT = re.compile(r"<([^<>]{1,100})>|\[([^\[\]]{1,100})\]|(\S{1,100})")
-_ALL = "arguments"
 _MOST_DESCRIPTION = 2_000
+_MOST_TITLE = 200
+_MOST_LISTED = 20
+"""Names of arguments, and tags."""
 
 
-def parse_command(document: Document, name: str) -> Prompt:
-    """The prompt of a command, whose name is that of its file. Keys for other hosts mean nothing. Raises PromptError.
+def parse_command(document: Document, name: str, syntax: Syntax, base: str = "") -> Prompt:
+    """The prompt of a Markdown file that is called `name`. Raises PromptError where it has no text.
 
     Without a description it is described by the first line of its text.
     """
+    front = document.front if document.front is not None else YamlMapping(1)
     if not document.body:
         raise PromptError("bad_prompt", "it has no text", line=document.line)
-    front = document.front if document.front is not None else YamlMapping(1)
-    hint = get_text(front, "argument-hint")
+    hint = get_text(front, "argument-hint") or get_text(front, "argument_hint")
+    names = _get_names(front) if syntax == "claude" else ()
+    asked = find_arguments(document.body, syntax, hint, names)
     first_line = document.body.splitlines()[0].lstrip("# ")
-    description = get_text(front, "description") or first_line or name
     return Prompt(
         name=name,
-        description=description[:_MOST_DESCRIPTION],
-        arguments=find_arguments(document.body, hint),
+        title=get_text(front, "title")[:_MOST_TITLE] or None,
+        description=(get_text(front, "description") or first_line or name)[:_MOST_DESCRIPTION],
+        arguments=order_arguments(asked.arguments),
+        tags=_get_texts(front, "tags"),
         messages=(Message("user", "text", document.body, document.line),),
-        syntax="dollar",
+        syntax=syntax,
+        words=asked.words,
+        declared=bool(names),
+        base=base,
         hint=hint,
         allowed_tools=get_tools(front),
+        notice=document.notice,
     )
 
 
+def parse_toml_command(data: bytes, name: str) -> Prompt:
+    """The prompt of a command of Gemini CLI. Raises PromptError where it has no `prompt`, or is no TOML."""
+    try:
+        found = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise PromptError("bad_prompt", f"it is not TOML: {str(error)[:200]}") from None
+    text, description = found.get("prompt"), found.get("description")
+    if not isinstance(text, str) or not text.strip():
+        raise PromptError("bad_prompt", "it has no text in `prompt`, as a command of Gemini CLI has")
+    said = description.strip() if isinstance(description, str) else ""
+    return Prompt(
+        name=name,
+        description=(said or text.strip().splitlines()[0].lstrip("# ") or name)[:_MOST_DESCRIPTION],
+        arguments=find_arguments(text, "gemini").arguments,
+        messages=(Message("user", "text", text.strip(), 1),),
+        syntax="gemini",
+    )
+
+
+def get_name(front: YamlMapping | None, otherwise: str) -> str:
+    """The `name` that front matter gives a prompt, where it can be that of one."""
+    name = "" if front is None else get_text(front, "name")
+    return name if NAME.fullmatch(name) else otherwise
+
+
 def get_text(front: YamlMapping, key: str) -> str:
-    """A text of the front matter, "" where there is none. Raises PromptError."""
-    value = front.get(key, "")
-    if isinstance(value, dict | list):
-        raise PromptError("bad_prompt", f"{key} is no text", line=front.lines[key])
-    return "" if value is None else str(value).strip()
+    """A text of the front matter, "" where there is none; a list as people mean it, with commas between its items."""
+    value = front.get(key)
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value if isinstance(one, str | int | float))
+    return "" if value is None or isinstance(value, dict) else str(value).strip()
 
 
 def get_tools(front: YamlMapping) -> tuple[str, ...]:
@@ -64,40 +96,13 @@ def get_tools(front: YamlMapping) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
 
 
-class Places(NamedTuple):
-    """What a text asks for."""
-
-    names: tuple[str, ...]
-    """The argument of each position, or the one argument."""
-    first: int
-    """The number of the first position."""
-    appended: bool
-    """Whether the text has no place for the one argument, which then comes after it."""
+def _get_names(front: YamlMapping) -> tuple[str, ...]:
+    """The names in `arguments`: a list, or words of a text."""
+    value = front.get("arguments")
+    names = value.split() if isinstance(value, str) else _get_texts(front, "arguments")
+    return tuple(dict.fromkeys(one for one in names if one.isidentifier() and len(one) <= 64))[:_MOST_LISTED]
 
 
-def find_places(body: str, hint: str) -> Places:
-    """The arguments that a text and its argument-hint ask for."""
-    found = list(PLACEHOLDER.finditer(body))
-    numbers = [int(one[1] or one[2]) for one in found if one[1] or one[2]]
-    if not numbers:
-        return Places((_ALL,) if found or hint else (), 0, not found)
-    first = 0 if 0 in numbers or any(one[1] for one in found) else 1
-    count = max(numbers) - first + 1
-    hinted = [re.sub(r"[^A-Za-z0-9_]+", "_", one.strip("<>[].… ")).strip("_")[:64] for one in _split_hint(hint)]
-    fits = len(hinted) == count == len(set(hinted)) and all(hinted)
-    return Places(tuple(hinted) if fits else tuple(f"arg{first + at}" for at in range(count)), first, False)
-
-
-def find_arguments(body: str, hint: str) -> tuple[Argument, ...]:
-    """These arguments. One is required where the hint has it between < and >."""
-    names = find_places(body, hint).names
-    if names == (_ALL,):
-        required = hint.startswith("<") and "[" not in hint
-        return (Argument(_ALL, description=hint or None, required=required),)
-    written = _split_hint(hint)
-    needed = [one.startswith("<") for one in written] if len(written) == len(names) else [False] * len(names)
-    return order_arguments(Argument(name, required=one) for name, one in zip(names, needed, strict=True))
-
-
-def _split_hint(hint: str) -> list[str]:
-    return [one[0] for one in _HINT.finditer(hint)]
+def _get_texts(front: YamlMapping, key: str) -> tuple[str, ...]:
+    value = front.get(key)
+    return tuple(one for one in value if isinstance(one, str))[:_MOST_LISTED] if isinstance(value, list) else ()

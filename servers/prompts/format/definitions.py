@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 Role = Literal["user", "assistant"]
-Syntax = Literal["jinja", "dollar", "plain"]
+Syntax = Literal["jinja", "plain", "claude", "codex", "opencode", "vscode", "gemini"]
 Value = str | int | float | bool
 
 
@@ -46,13 +46,19 @@ class Prompt(NamedTuple):
     tags: tuple[str, ...] = ()
     messages: tuple[Message, ...] = ()
     syntax: Syntax = "jinja"
-    """How texts are rendered: as templates of Jinja, with $ARGUMENTS and $1 replaced, or not at all."""
+    """How texts are rendered: as templates of Jinja, with the placeholders of a host, or not at all."""
+    words: tuple[str, ...] = ()
+    """The arguments of a command that are the words after its name, in their order."""
+    declared: bool = False
+    """Whether the front matter of a command declares them, so that `$NAME` is a place for one."""
     base: str = ""
     """The folder within the library that paths of other files begin at; "" is the library itself."""
     hint: str = ""
     """The argument-hint of a command, as it is written."""
     allowed_tools: tuple[str, ...] = ()
     """What a command or a skill asks a host to allow. It means nothing to this server."""
+    notice: tuple[int, str] | None = None
+    """What is wrong with the file, which is served all the same, and on which line."""
 
 
 def order_arguments(arguments: Iterable[Argument]) -> tuple[Argument, ...]:

@@ -22,6 +22,13 @@ _FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTIL
 # Claude Code has it written so, and means a text; in YAML it is a list, or an error where another [ follows.
 _HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*)$", re.MULTILINE)
 
+_BEGUN = re.compile(r"---[ \t]*\n[A-Za-z][\w-]*:")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+STRUCTURED = ("arguments", "messages")
+"""Keys with mappings in a list, which make a file one in our form."""
+_KEY_LINE = re.compile(r"([A-Za-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
+_ITEM_LINE = re.compile(r"[ \t]*-[ \t]+(.+)")
+
 _CONTROLS = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 NAME = re.compile(rf"[^\s{_CONTROLS}](?:[^{_CONTROLS}]{{0,126}}[^\s{_CONTROLS}])?")
 """What can be the name of a prompt. Which of these reach a client unchanged is another question."""
@@ -41,6 +48,8 @@ class Document(NamedTuple):
     """Without white space around it, and with \\n alone at the ends of lines."""
     line: int
     """Where the body begins."""
+    notice: tuple[int, str] | None = None
+    """What is wrong with the front matter, which was read all the same, and on which line."""
 
 
 def parse_document(data: bytes) -> Document:
@@ -55,11 +64,49 @@ def parse_document(data: bytes) -> Document:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     found = _FORM.match(text)
     if found is None:
-        if re.match(r"---[ \t]*\n", text):
+        # A text may begin with a rule, which looks the same.
+        if _BEGUN.match(text):
             raise PromptError("bad_prompt", "its front matter has no end, which is a line of ---", line=1)
         return Document(None, text.strip(), _find_line(text, 0))
-    front = _HINT.sub(lambda hint: hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False), found[1])
-    return Document(parse_mapping(front, 2), text[found.end() :].strip(), _find_line(text, found.end()))
+    written = _HINT.sub(lambda hint: hint[1] + json.dumps(hint[2].rstrip(), ensure_ascii=False), found[1])
+    body, line = text[found.end() :].strip(), _find_line(text, found.end())
+    try:
+        return Document(parse_mapping(written, 2), body, line)
+    except PromptError as error:
+        front = _read_lines(found[1], 2)
+        if front is None:
+            raise
+        notice = f"{error.reason}; it is read line by line, as hosts do"
+        return Document(front, body, line, (error.line or 1, notice))
+
+
+def _read_lines(text: str, line: int) -> YamlMapping | None:
+    """The keys of front matter that is not YAML, with what follows on their lines, as texts; None where it has
+    mappings within lists, which lines can't say, or more than YAML may."""
+    if len(text) > FRONT_MATTER.characters or _UNPRINTABLE.search(text):
+        return None
+    front = YamlMapping(line)
+    key = ""
+    for number, one in enumerate(text.split("\n"), line):
+        found = _KEY_LINE.fullmatch(one)
+        if found is not None:
+            key = found[1]
+            if key in STRUCTURED and (found[2] or "").startswith(("[{", "{")):
+                return None
+            front[key] = _unquote(found[2] or "")
+            front.lines[key] = number
+        elif key and (item := _ITEM_LINE.fullmatch(one)) is not None:
+            if _KEY_LINE.fullmatch(item[1]) is not None and key in STRUCTURED:
+                return None
+            front[key] = [*(front[key] if isinstance(front[key], list) else ()), _unquote(item[1])]
+        elif key and one.strip() and isinstance(front[key], str):
+            front[key] = f"{front[key].removeprefix('|').removeprefix('>')} {one.strip()}".strip()
+    return front or None
+
+
+def _unquote(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] in "\"'" else text
 
 
 def parse_mapping(text: str, line: int = 1) -> YamlMapping:

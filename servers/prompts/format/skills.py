@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.commands import find_arguments, get_text, get_tools
-from servers.prompts.format.definitions import Message, Prompt
+from servers.prompts.format.commands import get_text, parse_command
+from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.front_matter import Document
 from shared.yaml import YamlMapping, write_yaml
 
@@ -31,20 +31,13 @@ def parse_skill(document: Document, name: str, base: str) -> Prompt:
     name, description = get_text(front, "name") or name, get_text(front, "description")
     if not description:
         raise PromptError("bad_prompt", "the front matter has no description", line=front.line)
-    hint = get_text(front, "argument-hint")
-    takes = bool(hint) or "$ARGUMENTS" in document.body
     if not document.body:
         raise PromptError("bad_prompt", "it has no text", line=document.line)
-    return Prompt(
-        name=name,
-        description=description,
-        arguments=find_arguments(document.body, hint) if takes else (),
-        messages=(Message("user", "text", document.body, document.line),),
-        syntax="dollar" if takes else "plain",
-        base=base,
-        hint=hint,
-        allowed_tools=get_tools(front),
-    )
+    command = parse_command(document, name, "claude", base)._replace(description=description)
+    # Other hosts know no placeholders: `$1` is one where the skill says that it takes arguments.
+    if command.hint or command.declared or "$ARGUMENTS" in document.body:
+        return command
+    return command._replace(arguments=(), words=(), syntax="plain")
 
 
 def format_manifest(prompt: Prompt, body: str) -> str:
@@ -54,9 +47,9 @@ def format_manifest(prompt: Prompt, body: str) -> str:
     """
     _require_possible(prompt)
     front: dict[str, Any] = {"name": prompt.name, "description": prompt.description}
-    if prompt.syntax == "dollar" and prompt.hint:
+    if prompt.syntax == "claude" and prompt.hint:
         front["argument-hint"] = prompt.hint
-    elif prompt.syntax == "dollar" and "$ARGUMENTS" not in prompt.messages[0].content:
+    elif prompt.syntax == "claude" and "$ARGUMENTS" not in prompt.messages[0].content:
         front["argument-hint"] = " ".join(f"[{one.name}]" for one in prompt.arguments)
     if prompt.allowed_tools:
         front["allowed-tools"] = " ".join(prompt.allowed_tools)

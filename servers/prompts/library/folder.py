@@ -97,8 +97,8 @@ class Folder:
 
     def walk(self, enter: frozenset[str], known: Mapping[str, Signature]) -> Iterator[Entry]:
         """All that there is, a directory's files before its directories, and a directory that is entered before what
-        is in it; other directories are left out. Markdown files come with their bytes, unless their signature is the
-        `known` one, or they can't be read, or those before them had MOST_TOTAL bytes.
+        is in it; other directories are left out. Markdown and TOML files come with their bytes, unless their
+        signature is the `known` one, or they can't be read, or those before them had MOST_TOTAL bytes.
 
         Directories with a name like .x are passed over, but for those whose names are in `enter`. Raises OSError
         where the folder itself can't be read, and PromptError where it is too large.
@@ -128,7 +128,8 @@ class _Walk:
         """What is in an open directory, and below."""
         entries = _list_children(directory, above)
         for entry in entries:
-            if entry.kind == "file" and entry.path.endswith(".md") and self._known.get(entry.path) != entry.signature:
+            changed = entry.kind == "file" and self._known.get(entry.path) != entry.signature
+            if changed and entry.path.endswith((".md", ".toml")):
                 yield self._with_data(entry, directory)
             elif entry.kind != "directory":
                 yield entry

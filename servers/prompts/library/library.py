@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
-from servers.prompts.format.forms import SKILL, Kind, find_kind, parse_file
+from servers.prompts.format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind, parse_file
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MOST_BYTES, find_unfitting, format_manifest, require_named, require_size
 from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
@@ -29,7 +29,6 @@ from servers.prompts.templates.rendering import Read, Rendering
 V = TypeVar("V")
 _MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
 """What prompts, or templates, that are kept ready may weigh: about the bytes of their files, and some for each."""
-_ENTERED = frozenset({".claude"})
 
 
 class Cache(Generic[V]):
@@ -70,6 +69,8 @@ class Library:
         self._parsed: Cache[Prompt] = Cache(_MOST_PARSED)
         self._compiled: Cache[Rendering] = Cache(_MOST_COMPILED)
         self._broken: dict[str, tuple[Signature, Problem]] = {}
+        self._counted = (-1, 0)
+        """The number of a snapshot, and how many prompts it serves."""
 
     @property
     def root(self) -> Path:
@@ -205,6 +206,14 @@ class Library:
             self._wrong(file)
         return self.problems()
 
+    def count(self) -> int:
+        """How many prompts are served: those whose file is not broken. Takes as long as `check`, once a change."""
+        snapshot = self._snapshot
+        if self._counted[0] != snapshot.number:
+            served = sum(self._wrong(file) is None for file in snapshot.names.values())
+            self._counted = snapshot.number, served
+        return self._counted[1]
+
     def is_behind(self) -> bool:
         """Whether since the last look something came or went in one of the directories, or one of the files changed
         that were wrong then: it may have been half written. Blocks."""
@@ -219,7 +228,7 @@ class Library:
         known = {path: one for path, one in old.seen.items() if one is not None and path not in old.problems}
         folder = Entry("", "directory", self._folder.signature(""))
         try:
-            found = chain((folder,), self._folder.walk(_ENTERED, known))
+            found = chain((folder,), self._folder.walk(HIDDEN_FOLDERS, known))
             new = advance(old, found, self.root.parts, self._wrong, self.read)
         except (OSError, PromptError) as error:
             reason = error.reason if isinstance(error, PromptError) else "the folder can't be read"
@@ -256,6 +265,8 @@ class Library:
             except PromptError as error:
                 self._broken[file.path] = file.signature, Problem(file.path, error.line, error.reason)
                 raise
+            if found.notice is not None:
+                self._broken.setdefault(file.path, (file.signature, Problem(file.path, *found.notice)))
             self._parsed.put(key, found, len(file.data) + 1_000)
         return found
 

@@ -16,6 +16,8 @@ from shared.yaml import YamlMapping
 
 _MOST_TOKENS = 5_000
 _MANGLED = re.compile(r"[^a-z0-9-]")
+_TEMPLATE = re.compile(r"\{\{|\{%")
+_COUNTS_FROM_ONE = re.compile(r"(?<!\\)\$1(?![\w.,])")
 _SAFE = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 64
 
@@ -45,11 +47,13 @@ def lint(library: Library) -> list[Problem]:
 def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Problem]:
     """What is wrong with a file at `path` in the library that has `data`, or would have it if it were written."""
     try:
-        prompt, front = parse_file(kind, data), parse_document(data).front
+        prompt = parse_file(kind, data)
+        front = None if prompt.syntax == "gemini" else parse_document(data).front
     except PromptError as error:
         return [Problem(path, error.line, error.reason)]
     front = YamlMapping(1) if front is None else front
     remarks = [*_remark_on_name(prompt, kind, front), *_remark_on_description(prompt, front)]
+    remarks += [*_remark_on_placeholders(prompt, kind), *filter(None, (prompt.notice,))]
     if estimate_tokens(len(data)) > _MOST_TOKENS:
         size = f"{len(data):,} bytes, about {estimate_tokens(len(data)):,} tokens (an estimate: bytes / 4)"
         remarks.append((None, f"it is long: {size}; {_MOST_TOKENS:,} are a lot for one prompt"))
@@ -91,8 +95,17 @@ def _remark_on_name(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
         yield line, f"the name {prompt.name!r} is not that of the skill's directory, {kind.name!r}"
 
 
+def _remark_on_placeholders(prompt: Prompt, kind: Kind) -> Remarks:
+    message = prompt.messages[0]
+    if kind.form == "markdown" and prompt.syntax == "claude" and (found := _TEMPLATE.search(message.content)):
+        line = message.line + message.content.count("\n", 0, found.start())
+        yield line, f"{found[0]} is served as it is written: a template declares its arguments in the front matter"
+    if prompt.syntax == "claude" and _COUNTS_FROM_ONE.search(message.content) and "$0" not in message.content:
+        yield message.line, "$1 is the second word: Claude Code counts from $0"
+
+
 def _remark_on_description(prompt: Prompt, front: YamlMapping) -> Remarks:
-    if not front.get("description"):
+    if prompt.syntax != "gemini" and not front.get("description"):
         yield front.line, "there is no description"
     if len(prompt.description) > MOST_DESCRIPTION:
         reason = f"the description has more than {MOST_DESCRIPTION:,} characters, which a skill can't have"

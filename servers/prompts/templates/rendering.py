@@ -11,8 +11,8 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from servers.prompts.errors import PromptError
-from servers.prompts.format.commands import PLACEHOLDER, find_places
 from servers.prompts.format.definitions import Message, Prompt, Role
+from servers.prompts.format.placeholders import fill_placeholders
 from servers.prompts.templates.budget import MOST_FILE_BYTES, MOST_SOURCE, RenderBudget, spending
 
 if TYPE_CHECKING:
@@ -110,10 +110,8 @@ class Rendering:
         if template is not None:
             with _translate_errors("", message.line):
                 text = _join_pieces(template.root_render_func(template.new_context(dict(values))), budget)
-        elif self.prompt.syntax == "dollar":
-            text = _join_pieces(_replace(message.content, self.prompt.hint, values), budget)
         else:
-            text = _join_pieces([message.content], budget)
+            text = _join_pieces(fill_placeholders(message.content, self.prompt, values), budget)
         return Rendered(message.role, Text(text))
 
 
@@ -238,21 +236,6 @@ def _parse_pairs(debug_info: str) -> Iterator[tuple[int, int]]:
     for pair in filter(None, debug_info.split("&")):
         template, _, code = pair.partition("=")
         yield int(code), int(template)
-
-
-def _replace(text: str, hint: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """The pieces of a text whose placeholders are replaced."""
-    found = find_places(text, hint)
-    given = [str(values.get(name, "")) for name in found.names]
-    everything = " ".join(filter(None, given))
-    end = 0
-    for one in PLACEHOLDER.finditer(text):
-        yield text[end : one.start()]
-        number, end = one[1] or one[2], one.end()
-        yield everything if number is None else given[int(number) - found.first]
-    yield text[end:]
-    if found.appended and everything:
-        yield f"\n\nARGUMENTS: {everything}"
 
 
 _MIME = {

@@ -42,6 +42,10 @@ def texts(found: Library, name: str, **arguments: str) -> list[str]:
     return [one.content.text for one in rendered if isinstance(one.content, Text)]
 
 
+OURS = "messages: [{role: assistant, text: Yes?}]"
+"""Front matter that makes a file a template: without it, braces are text."""
+
+
 def front(*lines: str, body: str = "Say it.") -> str:
     """A file in our form."""
     return "\n".join(("---", "description: Something.", *lines, "---", body))

@@ -15,7 +15,7 @@ from servers.prompts.cli.parser import run as main
 from servers.prompts.library.libraries import STARTER
 from servers.prompts.library.library import Library
 from tests import disk
-from tests.servers.prompts.folders import SIMPLE, asking, front, texts, write
+from tests.servers.prompts.folders import OURS, SIMPLE, asking, front, texts, write
 from tests.servers.prompts.test_starter import NAMES
 
 HELLO = asking("Hello {{ who }}!", "who")
@@ -45,16 +45,16 @@ def test_lint_of_a_clean_library_ends_with_0_and_its_size(run: Run) -> None:
 
 
 def test_lint_prints_path_line_and_reason_and_ends_with_1(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": front(body="{{ x }}")})
+    write(tmp_path, {"a.md": front(OURS, body="{{ x }}")})
     path, reason = f"{tmp_path}/a.md", "the template uses 'x', which is no argument"
     code, out = run("lint", tmp_path)
     assert code == 1
-    assert f"{path}:4: {reason}\n" in out
+    assert f"{path}:5: {reason}\n" in out
     code, out = run("lint", "--json", tmp_path)
     assert code == 1
     assert json.loads(out) == {
-        "problems": [{"path": path, "line": 4, "reason": reason}],
-        "prompts": [{"name": "a", "path": path, "bytes": 39, "tokens_estimate": 10}],
+        "problems": [{"path": path, "line": 5, "reason": reason}],
+        "prompts": [{"name": "a", "path": path, "bytes": 81, "tokens_estimate": 21}],
     }
 
 
@@ -93,8 +93,8 @@ def test_render_prints_each_message_after_its_role(run: Run, tmp_path: Path) -> 
 
 
 def test_render_of_a_broken_prompt_ends_with_1(run: Run, tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": front(body="Say\n{% no %}")})
-    assert run("render", tmp_path, "a") == (1, f"{tmp_path}/a.md:5: Encountered unknown tag 'no'.\n")
+    write(tmp_path, {"a.md": front(OURS, body="Say\n{% no %}")})
+    assert run("render", tmp_path, "a") == (1, f"{tmp_path}/a.md:6: Encountered unknown tag 'no'.\n")
 
 
 def test_test_shows_what_differs_from_examples_and_updates_them(run: Run, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ FAILING = [
     ({"a.md": HELLO + "{% no %}", "a.golden.yaml": EXAMPLE}, "a.md:6: Encountered unknown tag"),
     ({"a.md": SIMPLE, "a.golden.yaml": EXAMPLE}, "a.md: 'who' is no argument of it"),
     ({"a.md": HELLO, "a.golden.yaml": "messages: []\n"}, "a.golden.yaml has no arguments"),
-    ({"a.md": "Say it."}, "a.md:1: it does not begin with front matter"),
+    ({"a.md": ""}, "a.md:1: it has no text"),
 ]
 
 

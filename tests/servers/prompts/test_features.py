@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from tests.servers.prompts.folders import SIMPLE, front
+from tests.servers.prompts.folders import OURS, SIMPLE, front
 from tests.servers.prompts.serving import asked, completed, folder, inside
 from tests.wire import STATELESS
 
@@ -46,20 +46,20 @@ def jinja(text: str) -> str:
 
 
 BROKEN = [
-    front(f"{YAML}: 1"),
-    front(f"{YAML}: 1", f"{YAML}: 2"),
-    front(f"title: *{ORDER.replace(' ', '').replace(':', '')}"),
+    front(OURS, f"{YAML}: 1"),
+    front(OURS, f"{YAML}: 1", f"{YAML}: 2"),
+    front(OURS, f"title: *{ORDER.replace(' ', '').replace(':', '')}"),
     front("arguments:", f"  - name: {YAML}"),
     front("arguments:", "  - name: a", "    enum: [b]", f"    default: {YAML}"),
     front(body=f"{{% include {jinja(FORGED)} %}}"),
-    front(body="{{ 1|SYSTEM_call_delete_prompt }}"),
-    front(body="{% SYSTEM_call_delete_prompt %}"),
-    front(body="{{ x.SYSTEM_call_delete_prompt }}"),
-    front(body="{{ _SYSTEM_call_delete_prompt }}"),
-    front(body=f"{{{{ 'x'[{jinja(FORGED)}] }}}}"),
-    front(body="{{ 1 \u2028 2 }}"),
+    front(OURS, body="{{ 1|SYSTEM_call_delete_prompt }}"),
+    front(OURS, body="{% SYSTEM_call_delete_prompt %}"),
+    front(OURS, body="{{ x.SYSTEM_call_delete_prompt }}"),
+    front(OURS, body="{{ _SYSTEM_call_delete_prompt }}"),
+    front(OURS, body=f"{{{{ 'x'[{jinja(FORGED)}] }}}}"),
+    front(OURS, body="{{ 1 \u2028 2 }}"),
     front("messages:", f"  - image: {YAML}"),
-    front(f"description: [{YAML}]"),
+    front(OURS, f"description: [{YAML}]"),
 ]
 
 
@@ -74,8 +74,8 @@ async def test_what_a_broken_file_says_is_told_in_quotes(tmp_path: Path) -> None
                 (await peer.request("resources/read", uri=f"prompt://{name}/rendered"))["error"]["message"],
                 await peer.text("save_prompt", name=f"new-{name}", text=text),
             ]
-        errors.append(await peer.error("save_prompt", name="a", text=front(f"name: '{ORDER}'")))
-        assert_one_line(await peer.error("save_prompt", name="a", text=front(f"name: {YAML}")))
+        errors.append(await peer.error("save_prompt", name="a", text=front(OURS, f"name: '{ORDER}'")))
+        assert_one_line(await peer.error("save_prompt", name="a", text=front(OURS, f"name: {YAML}")))
         index = await peer.request("resources/read", uri="prompt://")
     for error in errors:
         assert_one_line(error)
@@ -112,7 +112,11 @@ async def test_names_of_files_are_told_in_quotes(tmp_path: Path) -> None:
 
 
 async def test_a_prompt_has_no_name_of_several_lines(tmp_path: Path) -> None:
-    files = {"a.md": front('name: "b\\u2028c"'), "d.md": front('name: "b\\u0085c"'), "e\u2028f.md": SIMPLE}
+    files = {
+        "a.md": front(OURS, 'name: "b\\u2028c"'),
+        "d.md": front(OURS, 'name: "b\\u0085c"'),
+        "e\u2028f.md": SIMPLE,
+    }
     async with inside(folder(tmp_path, files)) as peer:
         assert (await peer.request("prompts/list"))["result"]["prompts"] == []
 

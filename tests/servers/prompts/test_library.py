@@ -1,6 +1,7 @@
 """The cases of list P, as far as they concern a library without a server around it."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from servers.prompts.library.folder import check_path
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Library
 from servers.prompts.library.lint import find_objections
-from tests.servers.prompts.folders import SIMPLE, asking, front, library, texts, write
+from tests.servers.prompts.folders import OURS, SIMPLE, asking, front, library, texts, write
 
 HOSTILE = [
     "{{ secret }}",
@@ -40,7 +41,7 @@ def test_p1_what_an_argument_says_is_neither_a_template_nor_a_placeholder_nor_a_
     files = {
         "one.md": asking("[{{ text }}]", "text", "secret"),
         "other.md": SIMPLE,
-        ".claude/commands/two.md": "[$1] [$2]",
+        ".claude/commands/two.md": "[$0] [$1]",
         "three.md": asking('{% include "_part.md" %}', "text", "secret"),
         "_part.md": "<{{ text|trim }}>",
         "four.md": asking("{{ text|fence }}", "text"),
@@ -48,7 +49,7 @@ def test_p1_what_an_argument_says_is_neither_a_template_nor_a_placeholder_nor_a_
     found = library(tmp_path, files)
     for text in HOSTILE:
         assert texts(found, "one", text=text, secret="hidden") == [f"[{text}]"]
-        assert texts(found, "two", arg1=text, arg2="hidden") == [f"[{text}] [hidden]"]
+        assert texts(found, "two", arg0=text, arg1="hidden") == [f"[{text}] [hidden]"]
         assert texts(found, "three", text=text, secret="hidden") == [f"<{text.strip()}>"]
         fenced = texts(found, "four", text=text)[0]
         fence = fenced.partition("\n")[0]
@@ -61,7 +62,7 @@ def echoing(tmp_path_factory: pytest.TempPathFactory) -> Library:
     """One for all texts: reading it is what takes the time."""
     files = {
         "jinja.md": asking("[{{ text }}{% if text %}{{ text }}{% endif %}] {{ other }}", "text", "other"),
-        ".claude/commands/dollar.md": "[$1$1] $2",
+        ".claude/commands/dollar.md": "[$0$0] $1",
     }
     return library(tmp_path_factory.mktemp("echoing"), files)
 
@@ -71,7 +72,7 @@ def echoing(tmp_path_factory: pytest.TempPathFactory) -> Library:
 @given(text=st.text(min_size=1))
 def test_p1_any_text_appears_as_it_is_and_does_nothing_else(echoing: Library, text: str) -> None:
     assert texts(echoing, "jinja", text=text, other="kept") == [f"[{text}{text}] kept"]
-    assert texts(echoing, "dollar", arg1=text, arg2="kept") == [f"[{text}{text}] kept"]
+    assert texts(echoing, "dollar", arg0=text, arg1="kept") == [f"[{text}{text}] kept"]
 
 
 def test_p2_includes_that_go_round_in_a_circle_are_named(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ def test_p2_links_and_pipes_are_not_followed_and_not_waited_for(tmp_path: Path) 
 
 BROKEN: dict[str, tuple[bytes, int | None, str]] = {
     "not UTF-8": (b"---\ndescription: a\n---\n\nb\xff", 5, "it is not UTF-8"),
-    "no front matter": (b"Hello", 1, "does not begin with front matter"),
+    "no text": (b"", 1, "it has no text"),
     "no end": (b"---\ndescription: a\n", 1, "has no end"),
     "aliases that multiply": (
         b"---\ndescription: a\na: &a [x, x, x, x, x, x, x, x, x, x]\n"
@@ -134,21 +135,38 @@ BROKEN: dict[str, tuple[bytes, int | None, str]] = {
     "deep": (b"---\ndescription: " + b"[" * 30_000 + b"\n---\nx", 2, "more than 12 levels"),
     "a second document": (b"---\ndescription: a\n...\n--- {}\n---\nx", 2, "more than one document"),
     "a list": (b"---\n- a\n---\nx", 2, "no mapping"),
-    "an unknown key": (b"---\ndescription: a\n\ntitel: b\n---\nx", 4, "'titel', which means nothing"),
-    "a merge key": (b"---\ndescription: a\ntags: &t [x]\n<<: *t\n---\nx", 4, "'<<', which means nothing"),
+    "an unknown key": (b"---\ndescription: a\n\ntitel: b\narguments: [{name: a}]\n---\nx", 4, "'titel', which means"),
+    "a merge key": (b"---\ndescription: a\nmessages: &t [{text: a}]\n<<: *t\n---\nx", 4, "'<<', which means"),
     "long front matter": (b"---\ndescription: a\ntitle: " + b"x" * 64_000 + b"\n---\nx", 2, "more than 64,000 char"),
-    "nothing to say": (b"---\ndescription: a\n---\n", 4, "neither a body nor messages"),
+    "nothing to say": (b"---\ndescription: a\n---\n", 4, "it has no text"),
 }
+
+
+TOLERATED = (
+    "aliases that multiply",
+    "an alias of itself",
+    "a tag",
+    "a plain tag",
+    "a key twice",
+    "deep",
+    "a second document",
+)
+"""Those whose front matter is read line by line, as hosts do."""
 
 
 def test_p2_a_broken_file_is_reported_with_its_line_and_keeps_no_other_from_loading(tmp_path: Path) -> None:
     found = library(tmp_path, {f"{case}.md": data for case, (data, *_) in BROKEN.items()} | {"good.md": SIMPLE})
-    assert {one.path: one.line for one in found.check()} == {
+    problems = {one.path: one for one in found.check()}
+    assert {path: one.line for path, one in problems.items()} == {
         f"{case}.md": line for case, (_, line, _) in BROKEN.items()
     }
     for case, (_, _, reason) in BROKEN.items():
-        with pytest.raises(PromptError, match=reason):
-            found.prompt(case)
+        if case in TOLERATED:
+            assert re.search(reason, problems[f"{case}.md"].reason)
+            assert texts(found, case) == ["x"]
+        else:
+            with pytest.raises(PromptError, match=reason):
+                found.prompt(case)
     assert texts(found, "good") == ["Say it."]
 
 
@@ -188,7 +206,7 @@ def test_p3_a_usual_name_is_not_objected_to() -> None:
 
 def test_p3_what_can_be_no_name_is_refused(tmp_path: Path) -> None:
     names = ["' a'", "''", '"a\\nb"', "12", "yes: no", "x" * 129]
-    found = library(tmp_path, {f"{number}.md": front(f"name: {name}") for number, name in enumerate(names)})
+    found = library(tmp_path, {f"{number}.md": front(OURS, f"name: {name}") for number, name in enumerate(names)})
     assert [one.path for one in found.check()] == [f"{number}.md" for number in range(len(names))]
 
 
@@ -277,7 +295,7 @@ def test_p10_ten_thousand_prompts_are_found_without_reading_their_front_matter(
 
 
 def test_values_of_a_prompt_do_not_leak_into_the_next(tmp_path: Path) -> None:
-    found = library(tmp_path, {"one.md": asking("{% set b = a %}{{ b }}", "a"), "two.md": front(body="{{ b }}")})
+    found = library(tmp_path, {"one.md": asking("{% set b = a %}{{ b }}", "a"), "two.md": asking("{{ b }}", "c")})
     assert texts(found, "one", a="x") == ["x"]
     with pytest.raises(PromptError, match="'b' is undefined"):
         found.rendering("two").render(parse_values(found.prompt("two"), {}))

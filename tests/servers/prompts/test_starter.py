@@ -83,7 +83,7 @@ def test_a_skill_takes_the_files_along_that_messages_have(tmp_path: Path) -> Non
 
 
 IN_WORDS: list[tuple[list[str], str, str]] = [
-    ([], "Größe: {{ 1 + 1 }}\n\n  indented", "Größe: 2\n\n  indented"),
+    (["  - {name: z}"], "Größe: {{ 1 + 1 }}\n\n  indented", "Größe: 2\n\n  indented"),
     (["  - {name: a, required: true, type: list}"], "{{ a|join }}", "- [a]: As its name says.\n\n---\n\n[a]"),
     (["  - {name: a, required: true, type: url, title: The\\n page}"], "{{ a }}", "- [a]: The page\n"),
     (["  - {name: a, required: true, enum: [x, y]}"], "{{ a }}", "- [a]: As its name says. One of: x, y.\n"),
@@ -100,7 +100,7 @@ IN_WORDS: list[tuple[list[str], str, str]] = [
 
 def test_arguments_of_every_type_are_put_into_words(tmp_path: Path) -> None:
     for number, (lines, body, said) in enumerate(IN_WORDS):
-        head = front(*(["arguments:", *lines] if lines else []), body=body).replace("\\n", "\n")
+        head = front("arguments:", *lines, body=body).replace("\\n", "\n")
         found = library(tmp_path / str(number), {"one.md": head})
         assert found.check() == []
         assert said in texts(exported(found, "one", tmp_path / f"skills {number}"), "one")[0] + "\n"
@@ -130,7 +130,8 @@ def test_a_command_survives_the_way_to_a_skill_and_back(tmp_path: Path) -> None:
         back = exported(found, "one", tmp_path / f"skills {number}")
         prompt, again = found.prompt("one"), back.prompt("one")
         assert back.check() == []
-        assert (again.arguments, again.allowed_tools) == (prompt.arguments, prompt.allowed_tools)
+        asked = [[(one.name, one.required) for one in of.arguments] for of in (prompt, again)]
+        assert (asked[0], prompt.allowed_tools) == (asked[1], again.allowed_tools)
         given = {one.name: f"<{one.name}>" for one in prompt.arguments}
         assert back.rendering("one").render(given) == found.rendering("one").render(given)
 

@@ -10,7 +10,7 @@ import pytest
 from servers.prompts.arguments import parse_values
 from servers.prompts.format.definitions import Prompt
 from tests.servers.peers import ERAS, Json
-from tests.servers.prompts.folders import SIMPLE, asking, front, put
+from tests.servers.prompts.folders import OURS, SIMPLE, asking, front, put
 from tests.servers.prompts.serving import asked, completed, error, folder, got, inside, names, served
 from tests.wire import STATELESS
 
@@ -65,7 +65,7 @@ async def test_prompts_are_listed_by_name_with_their_arguments_and_rendered(tmp_
 
 
 async def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
-    files = {f"p{number:03}.md": "no front matter" if number == 150 else SIMPLE for number in range(201)}
+    files = {f"p{number:03}.md": "" if number == 150 else SIMPLE for number in range(201)}
     async with inside(folder(tmp_path, files)) as peer:
         first = (await peer.request("prompts/list"))["result"]
         assert (len(first["prompts"]), "nextCursor" in first) == (100, True)
@@ -97,7 +97,7 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is no number: 'two'"),
     ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is none of: 'short', 'long'"),
     ("a", {"cod": "x"}, "bad_arguments: 'cod' is no argument of it. Its arguments: 'code', 'count', 'style'."),
-    ("broken", {}, "bad_prompt: it does not begin with front matter between two lines of ---"),
+    ("broken", {}, "bad_prompt: it has no text"),
     ("template", {}, "bad_template: 'nothing' is undefined"),
     ("lost", {}, "not_found: there is no file 'gone.png', or it can't be read"),
 ]
@@ -106,8 +106,8 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
 async def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     files = {
         "a.md": ASKS,
-        "broken.md": "x",
-        "template.md": front(body="{{ nothing }}"),
+        "broken.md": "",
+        "template.md": front(OURS, body="{{ nothing }}"),
         "lost.md": front("messages:", "  - {image: gone.png}"),
     }
     async with inside(folder(tmp_path, files)) as peer:

@@ -10,7 +10,7 @@ from tests.servers.prompts.folders import SIMPLE, put
 from tests.servers.prompts.serving import folder
 from tests.servers.reports import POLLED, STATELESS, RefusedNotices, both_eras, reading
 
-BROKEN = "---\nname: [\n---\nText.\n"
+BROKEN = "---\narguments: [{\n---\nText.\n"
 WRONG = "wrong in the library: lib: b.md:3: the front matter is not YAML: "
 
 

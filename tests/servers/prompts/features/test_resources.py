@@ -28,7 +28,7 @@ TALK = front("messages:", *PARTS, body="")
 @pytest.fixture
 def lib(tmp_path: Path) -> Path:
     """A library."""
-    files = {"git/review.md": REVIEW, "talk.md": TALK, "a.png": b"\x89PNG\0", "b.csv": "1,2", "wrong.md": "wrong"}
+    files = {"git/review.md": REVIEW, "talk.md": TALK, "a.png": b"\x89PNG\0", "b.csv": "1,2", "wrong.md": ""}
     return folder(tmp_path / "lib", files)
 
 
@@ -91,9 +91,9 @@ async def test_what_is_not_there_is_not_found(lib: Path) -> None:
 
 async def test_a_new_file_that_is_broken_is_given_and_not_rendered(lib: Path) -> None:
     async with inside(lib) as peer:
-        assert (await read(peer, "prompt://wrong"))["text"] == "wrong"
+        assert (await read(peer, "prompt://wrong"))["text"] == ""
         code, reason = await refusal(peer, "prompt://wrong/rendered")
-    assert (code, reason) == (-32602, "bad_prompt: it does not begin with front matter between two lines of ---")
+    assert (code, reason) == (-32602, "bad_prompt: it has no text")
 
 
 async def test_the_index_says_what_there_is_and_where_from_and_what_is_wrong(tmp_path: Path, lib: Path) -> None:
@@ -103,13 +103,13 @@ async def test_the_index_says_what_there_is_and_where_from_and_what_is_wrong(tmp
     assert contents["mimeType"] == "application/json"
     assert str(tmp_path) not in contents["text"]
     index = json.loads(contents["text"])
-    assert index["libraries"] == [{"folder": "lib", "prompts": 3}, {"folder": "other", "prompts": 2}]
+    assert index["libraries"] == [{"folder": "lib", "prompts": 2}, {"folder": "other", "prompts": 2}]
     more, review, talk = index["prompts"]
     assert more == {"name": "more", "uri": "prompt://more", "library": 1, "file": "more.md"}
     titled = {"name": "review", "title": "Review", "tags": ["code"], "uri": "prompt://review"}
     assert review == {**titled, "library": 0, "file": "git/review.md"}
     assert talk["name"] == "talk"
-    reason = "it does not begin with front matter between two lines of ---"
+    reason = "it has no text"
     assert index["problems"] == [{"library": 0, "file": "wrong.md", "line": 1, "reason": reason}]
     assert not index["truncated"]
 

@@ -89,7 +89,7 @@ async def test_what_can_be_no_skill_is_left_out_and_said(tmp_path: Path) -> None
     files = {
         "Upper.md": SIMPLE,
         "long.md": f"---\ndescription: {'x' * 1_025}\n---\nSay it.",
-        "broken.md": "broken",
+        "broken.md": "",
         "missing.md": front(body="{% include 'x.md' %}"),
         "nameless/SKILL.md": "---\ndescription: Something.\n---\nSay it.",
         "endless/SKILL.md": "---\nname: endless\ndescription: Something.\nsize: 1e999\n---\nSay it.",

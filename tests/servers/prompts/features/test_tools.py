@@ -11,7 +11,7 @@ from servers.prompts.server import app
 from servers.prompts.write.files import make_etag
 from tests.servers.hosts import shown, view_of
 from tests.servers.peers import ERAS, Peer
-from tests.servers.prompts.folders import SIMPLE, asking, front
+from tests.servers.prompts.folders import OURS, SIMPLE, asking, front
 from tests.servers.prompts.serving import folder, inside, names, served
 from tests.shared.server import peer as inner
 from tests.wire import STATELESS
@@ -140,8 +140,8 @@ async def test_a_draft_is_saved_for_review_and_nothing_that_is_wrong(tmp_path: P
         created = await peer.text("save_prompt", name="b", text=SIMPLE, draft=True)
         assert created.startswith("Created '_drafts/b.md':")
         assert await peer.text("delete_prompt", name="b", draft=True) == "Deleted '_drafts/b.md'"
-        error = await peer.error("save_prompt", name="b", text=front(body="{{ x }}"))
-    assert error == "bad_prompt: line 4: the template uses 'x', which is no argument. Nothing was written."
+        error = await peer.error("save_prompt", name="b", text=front(OURS, body="{{ x }}"))
+    assert error == "bad_prompt: line 5: the template uses 'x', which is no argument. Nothing was written."
     assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
 
 

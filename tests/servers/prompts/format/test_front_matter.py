@@ -68,7 +68,10 @@ def test_all_that_may_stand_there() -> None:
 REFUSED = {
     "no description": ("---\ntitle: a\n---\nx", "has no description"),
     "nothing": ("---\n---\nx", "has no description"),
-    "a colon": (front("title: a: b"), "a text with a colon and a space in it needs quotes"),
+    "a colon": (
+        front("title: a: b", "arguments:", "  - name: a"),
+        "a text with a colon and a space in it needs quotes",
+    ),
     "a number for a text": (front("title: 12"), "title is no text; put it in quotes"),
     "a long text": (front(f"title: {'x' * 201}"), "more than 200 characters"),
     "no list": (front("tags: a"), "tags is no list of 1 to 20 texts"),
@@ -90,7 +93,7 @@ REFUSED = {
     "a message of nothing": (front("messages: [{role: user}]"), "a message has one of"),
     "a message of two": (front("messages: [{text: a, image: b}]"), "a message has one of"),
     "an empty message": (front("messages: [{text: ' '}]"), "empty text"),
-    "half a surrogate": (front('title: "\\ud800"'), "."),
+    "half a surrogate": (front('title: "\\ud800"', "arguments: [{name: a}]"), "."),
     "a NUL": (front("title: a\0b"), "is not YAML"),
 }
 
@@ -250,7 +253,7 @@ def test_no_front_matter_crashes_hangs_or_runs_anything(tmp_path: Path, monkeypa
     good = 0
     for _ in range(count):
         data, began = hostile(source), time.process_time()
-        for kind in (Kind("prompt", "a", ""), Kind("command", "a", ""), Kind("skill", "a", "a")):
+        for kind in (Kind("markdown", "a", ""), Kind("command", "a", ""), Kind("skill", "a", "a")):
             try:
                 find_name(kind, data)
                 good += isinstance(parse_file(kind, data), Prompt)

@@ -26,7 +26,7 @@ def test_which_files_are_prompts_and_how_they_are_called(tmp_path: Path) -> None
         ".git/x.md": "no prompt",
         "notes.txt": "no prompt",
         ".claude/CLAUDE.md": "no prompt",
-        ".claude/agents/x.md": "no prompt",
+        ".claude/agents/x.md": SIMPLE,
         ".claude/commands/fix.md": "Fix it.",
         ".claude/commands/web/fix.md": "Fix the web.",
         ".claude/skills/pdf/SKILL.md": SKILL,
@@ -37,7 +37,7 @@ def test_which_files_are_prompts_and_how_they_are_called(tmp_path: Path) -> None
     }
     found = library(tmp_path, files)
     assert found.check() == []
-    assert found.names == ["a", "doc", "fix", "git-b", "named", "pdf", "web-fix"]
+    assert found.names == ["a", "agents-x", "doc", "fix", "git-b", "named", "pdf", "web-fix"]
     assert found.path("web-fix") == ".claude/commands/web/fix.md"
 
 
@@ -54,16 +54,18 @@ def test_a_skill_of_others_is_given_as_it_is_unless_it_takes_arguments(tmp_path:
     found = library(tmp_path, {"pdf/SKILL.md": SKILL, "asks/SKILL.md": asks})
     assert found.prompt("pdf").arguments == ()
     assert texts(found, "pdf") == ["# PDF\n\nRun ${{ x }} with $1, then {{ y }}."]
-    assert [(one.name, one.required) for one in found.prompt("asks").arguments] == [("file", True)]
-    assert "with a.pdf, then {{ y }}" in texts(found, "asks", file="a.pdf")[0]
+    assert [(one.name, one.required) for one in found.prompt("asks").arguments] == [("arguments", True)]
+    assert "with a.pdf, then {{ y }}" in texts(found, "asks", arguments="one.pdf a.pdf")[0]
 
 
 HINTS = [
-    ("<pr> [priority]", "$1 $2", [("pr", True), ("priority", False)]),
-    ("[priority] <pr>", "$1 $2", [("pr", True), ("priority", False)]),
-    ("'[file name]'", "$1", [("file_name", False)]),
-    ("[a, b]", "$1 $2", [("arg1", False), ("arg2", False)]),
-    ("[pr] [priority]  ", "$1 $2", [("pr", False), ("priority", False)]),
+    ("<pr> [priority]", "$0 $1", [("pr", True), ("priority", False)]),
+    ("[priority] <pr>", "$ARGUMENTS[0] $1", [("pr", True), ("priority", False)]),
+    ("'[file name]'", "$0", [("file_name", False)]),
+    ("[a, b]", "$0 $1", [("arg0", False), ("arg1", False)]),
+    ("[pr] [priority]  ", "$0 $1", [("pr", False), ("priority", False)]),
+    ("<pr> [priority]", "$1 $2", [("arguments", False)]),
+    ("[pr] [priority]", "$0 $1 of $ARGUMENTS", [("arguments", False)]),
     ("<message>", "$ARGUMENTS", [("arguments", True)]),
     ("[message]", "Nothing", [("arguments", False)]),
 ]
@@ -193,16 +195,14 @@ def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
 
 
 def test_pages_go_on_after_a_name_and_leave_out_what_is_broken(tmp_path: Path) -> None:
-    write(tmp_path, {"a/one.md": SIMPLE, "a/three.md": "broken", "b/two.md": SIMPLE, "b/four.md": SIMPLE})
+    write(tmp_path, {"a/one.md": SIMPLE, "a/three.md": "", "b/two.md": SIMPLE, "b/four.md": SIMPLE})
     found = Libraries([tmp_path / "a", tmp_path / "b"])
     found.look()
     assert found.names == ["four", "one", "three", "two"]
     assert [one.name for one in found.page("", 2)] == ["four", "one"]
     assert [one.name for one in found.page("one", 2)] == ["two"]
     assert found.page("two", 2) == []
-    assert [str(one.problem) for one in found.problems()] == [
-        "three.md:1: it does not begin with front matter between two lines of ---"
-    ]
+    assert [str(one.problem) for one in found.problems()] == ["three.md:1: it has no text"]
 
 
 def test_p3_a_name_in_two_libraries_means_the_first_of_them(tmp_path: Path) -> None:

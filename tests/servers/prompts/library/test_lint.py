@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from servers.prompts.library.lint import estimate_tokens, lint
-from tests.servers.prompts.folders import SIMPLE, front, library
+from tests.servers.prompts.folders import OURS, SIMPLE, front, library
 
 
 def said(folder: Path, files: dict[str, str]) -> list[str]:
@@ -88,12 +88,19 @@ def test_tokens_are_a_fourth_of_the_bytes_and_at_least_one() -> None:
 
 
 BROKEN = [
-    (front("colour: red"), ":3: the front matter has 'colour', which means nothing"),
-    (front(body="{% no %}"), ":4: Encountered unknown tag 'no'."),
-    (front(body="Say\n{{ x.y }}"), ":5: 'y' is not available"),
+    (front("colour: red", OURS), ":3: the front matter has 'colour', which means nothing"),
+    (front(OURS, body="{% no %}"), ":5: Encountered unknown tag 'no'."),
+    (front(OURS, body="Say\n{{ x.y }}"), ":6: 'y' is not available"),
+    (front(body="Say {{ x }}"), ":4: {{ is served as it is written"),
     (front(body="{% include 'no.md' %}"), ":4: an include: there is no file 'no.md'"),
     (front("messages:", "  - image: no.png"), ":4: there is no file 'no.png'"),
-    ("Say it.", ":1: it does not begin with front matter"),
+    (front(body="Say $1"), ":4: $1 is the second word: Claude Code counts from $0"),
+    (
+        front('title: a "b": c'),
+        ":3: the front matter is not YAML: a text with a colon",
+    ),
+    ("Say it.", ":1: there is no description"),
+    ("", ":1: it has no text"),
 ]
 
 

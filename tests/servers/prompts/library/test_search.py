@@ -73,7 +73,7 @@ def test_no_word_gives_all_by_name_and_no_more_come_than_were_asked_for(tmp_path
     matches = search(opened(tmp_path), "something", 2)
     assert ([one.name for one in matches.prompts], matches.total) == (["a", "b"], 5)
     # A broken prompt takes nobody's place.
-    assert found(tmp_path, {"a.md": front("no: 1")}, "something", 1) == ["b"]
+    assert found(tmp_path, {"a.md": ""}, "something", 1) == ["b"]
 
 
 def test_any_query_has_an_answer() -> None:

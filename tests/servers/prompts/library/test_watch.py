@@ -183,7 +183,7 @@ def test_what_is_beside_the_folder_is_no_reason_to_look(tmp_path: Path, lib: Pat
 
 async def test_a_broken_file_that_goes_is_no_news(lib: Path) -> None:
     async with watching(Libraries([lib])) as told:
-        put(lib, {"a.md": "broken"})
+        put(lib, {"a.md": ""})
         assert await told.next() == news()
         (lib / "a.md").unlink()
         assert await told.next() == news()

@@ -13,7 +13,7 @@ from servers.prompts.library.libraries import STARTER, Libraries
 from servers.prompts.write.files import make_etag
 from servers.prompts.write.saving import delete_prompt, save_prompt
 from tests import disk
-from tests.servers.prompts.folders import SIMPLE, front, write
+from tests.servers.prompts.folders import OURS, SIMPLE, front, write
 
 OTHER = SIMPLE.replace("Say", "Sing")
 PDF = "---\nname: pdf\ndescription: x\n---\nRead."
@@ -107,7 +107,7 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     assert save("git-b", OTHER, if_match=etag) == "not_written: 'b.md' is write-protected"
     assert save("x/y", OTHER) == "bad_prompt: the name 'x/y' can't be a new prompt. Use a-z 0-9 and -."
     unknown = "the template uses 'x', which is no argument"
-    assert save("new", front(body="{{ x }}")) == f"bad_prompt: line 4: {unknown}. Nothing was written."
+    assert unknown in save("new", front(OURS, body="{{ x }}"))
     named = "the front matter has the name 'other', and it is saved as 'new'"
     assert save("new", front("name: other")) == f"bad_prompt: {named}"
     skill = "is a skill, a directory that may have more than its SKILL.md"
@@ -143,9 +143,10 @@ def test_a_file_that_comes_at_the_last_moment_is_not_replaced(
 
 
 WRONG = [
-    ("Say it.", "line 1: it does not begin with front matter"),
-    (front(body="{{ x }}"), "line 4: the template uses 'x', which is no argument"),
-    (front(body="{% no %}"), "line 4: Encountered unknown tag"),
+    ("Say it.", "line 1: there is no description"),
+    (front(OURS, body="{{ x }}"), "line 5: the template uses 'x', which is no argument"),
+    (front(OURS, body="{% no %}"), "line 5: Encountered unknown tag"),
+    (front(body="{{ x }}"), "line 4: {{ is served as it is written"),
     (front("arguments:", "  - name: x"), "'x' has no description; line 4: the argument 'x' is not used"),
     (front("name: other"), "the front matter has the name 'other', and it is saved as 'new'"),
     (front(body="\ud800"), "it is not UTF-8"),
@@ -235,12 +236,12 @@ def test_a_new_file_takes_nobodys_name_where_there_are_no_hard_links(
 def test_a_command_is_saved_as_one_and_has_no_drafts_which_would_be_on_offer(tmp_path: Path) -> None:
     folder = tmp_path / ".claude/commands"
     write(folder, {"fix.md": "Fix it."})
-    text = "---\ndescription: Looks.\n---\nLook at $1."
+    text = "---\ndescription: Looks.\n---\nLook at $0."
     reason = "a folder of commands has no place for drafts: all files are commands"
     assert refusal(save_prompt, opened(folder), "look", text, draft=True) == f"not_written: {reason}"
     assert files(folder) == {"fix.md": "Fix it."}
     save_prompt(opened(folder), "look", text)
-    assert opened(folder).prompt("look").syntax == "dollar"
+    assert opened(folder).prompt("look").syntax == "claude"
 
 
 def test_a_prompt_of_another_library_is_saved_before_it_and_not_deleted(tmp_path: Path) -> None:

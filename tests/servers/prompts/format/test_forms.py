@@ -1,0 +1,99 @@
+"""What a file of a library is."""
+
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.errors import PromptError
+from servers.prompts.format.forms import Kind, find_kind, parse_file
+from tests.servers.prompts.folders import front, library, texts
+
+KINDS: list[tuple[str, tuple[str, str, str] | None]] = [
+    (".claude/commands/git/fix.md", ("command", "git-fix", "claude")),
+    (".claude/agents/tester.md", ("command", "agents-tester", "claude")),
+    (".claude/settings.md", None),
+    (".codex/prompts/fix.md", ("command", "fix", "codex")),
+    (".cursor/commands/fix.md", ("command", "fix", "plain")),
+    (".gemini/commands/git/fix.toml", ("command", "git-fix", "gemini")),
+    (".gemini/commands/fix.md", None),
+    (".github/prompts/fix.prompt.md", ("command", "fix", "vscode")),
+    (".github/ISSUE_TEMPLATE/bug.md", None),
+    (".opencode/command/fix.md", ("command", "fix", "opencode")),
+    (".opencode/commands/team/fix.md", ("command", "team-fix", "opencode")),
+    ("commands/fix.md", ("command", "fix", "claude")),
+    ("commands/fix.toml", ("command", "fix", "gemini")),
+    ("plugins/web/commands/git/fix.md", ("command", "web-git-fix", "claude")),
+    ("plugins/web/agents/tester.agent.md", ("command", "web-agents-tester", "claude")),
+    ("team/fix.prompt.md", ("markdown", "team-fix", "vscode")),
+    ("team/fix.md", ("markdown", "team-fix", "claude")),
+    ("team/security.md", ("markdown", "team-security", "claude")),
+    ("team/SECURITY.md", None),
+    ("commands/README.md", None),
+    ("pyproject.toml", None),
+    ("commands/_part.md", None),
+]
+
+
+def test_a_file_is_what_its_path_says() -> None:
+    for path, expected in KINDS:
+        kind = find_kind(path, ("home", "lib"), frozenset())
+        assert (None if kind is None else (kind.form, kind.name, kind.syntax)) == expected, path
+
+
+def test_a_file_is_a_template_where_it_needs_one() -> None:
+    kind = Kind("markdown", "one", "")
+    for text, syntax in [
+        (front("arguments: [{name: a}]"), "jinja"),
+        (front("messages: [{text: a}]"), "jinja"),
+        (front(body="{% include 'a.md' %}"), "jinja"),
+        (front("model: x", body="{% include 'a.md' %}"), "claude"),
+        (front("arguments: [issue]", body="{{ a }}"), "claude"),
+        (front(body="{% raw %} {{ a }} $ARGUMENTS"), "claude"),
+        ("No front matter {{ a }}", "claude"),
+    ]:
+        assert parse_file(kind, text.encode()).syntax == syntax, text
+
+
+FRONTS = {
+    'description: Use when the user says "deploy": runs all': 'Use when the user says "deploy": runs all',
+    "argument-hint: [message] | --no-verify": "Text.",
+    "description: @mention": "@mention",
+    "description: `code` first": "`code` first",
+    "description: %percent\nmodel: x": "%percent",
+    "description: a: b\n  and more": "a: b and more",
+    "tools:\n  - Read\n  - Bash(a: b)\ndescription: a: b": "a: b",
+    "title: null\ndescription: 12": "12",
+    "description: [one, two]": "one, two",
+    "description: {a: b}": "Text.",
+}
+
+
+def test_front_matter_of_any_form_costs_no_command(tmp_path: Path) -> None:
+    files = {f"{number}.md": f"---\n{head}\n---\nText." for number, head in enumerate(FRONTS)}
+    found = library(tmp_path, files)
+    assert [found.prompt(str(number)).description for number in range(len(FRONTS))] == [*FRONTS.values()]
+    assert all(texts(found, name) == ["Text."] for name in found.names)
+    assert found.count() == len(FRONTS)
+    assert all("line by line" in one.reason for one in found.problems())
+
+
+def test_a_command_of_gemini_cli_needs_its_prompt(tmp_path: Path) -> None:
+    files = {
+        "good.toml": 'description = "Fixes."\nprompt = """\nFix {{args}}.\n"""',
+        "other.toml": "name = 1",
+        "broken.toml": "prompt = ",
+    }
+    found = library(tmp_path, {f".gemini/commands/{path}": text for path, text in files.items()})
+    assert found.prompt("good").description == "Fixes."
+    assert texts(found, "good", arguments="it") == ["Fix it."]
+    assert [(one.path.rpartition("/")[2], one.reason[:12]) for one in found.check()] == [
+        ("broken.toml", "it is not TO"),
+        ("other.toml", "it has no te"),
+    ]
+
+
+def test_a_text_without_front_matter_may_begin_with_a_rule() -> None:
+    kind = Kind("markdown", "one", "")
+    assert parse_file(kind, b"---\nThis is a text.\n").messages[0].content == "---\nThis is a text."
+    with pytest.raises(PromptError, match="has no end"):
+        parse_file(kind, b"---\ndescription: half")
