@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from .text import quoted
 
-__all__ = ["CodedError", "PathError", "from_os_error", "os_errors"]
+__all__ = ["CodedError", "MetadataError", "PathError", "from_os_error", "os_errors"]
 
 _RETRY = "Try again."
 _BY_ERRNO: dict[int, tuple[str, str, str]] = {
@@ -35,6 +35,14 @@ _BY_ERRNO: dict[int, tuple[str, str, str]] = {
     errno.EMFILE: ("io_error", "too many files are open", _RETRY),
     errno.ENFILE: ("io_error", "too many files are open", _RETRY),
 }
+
+
+class MetadataError(OSError):
+    """A file can't be given what another one has besides its bytes: `what`."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(errno.EPERM, f"{what} can't be kept")
 
 
 class CodedError(Exception):
@@ -66,6 +74,8 @@ class PathError(CodedError):
 
 def from_os_error(path: str, error: OSError) -> PathError:
     """The `PathError` for `error`, speaking of `path` as the caller wrote it."""
+    if isinstance(error, MetadataError):
+        return PathError("metadata", path, f"{error.what} can't be kept", "Ask the user to change the file.")
     number = error.errno or 0
     known = _BY_ERRNO.get(number)
     if known is None:

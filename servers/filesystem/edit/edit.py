@@ -26,6 +26,7 @@ from servers.filesystem.read.charsets import encode
 from shared.coded_errors import os_errors
 from shared.program.files.atomic import beside, discard, landed, link, prepared, rename, sync_directory
 from shared.program.files.entries import Entry, Place, current, etag_of
+from shared.program.files.metadata import lost_owner
 
 
 class FileEdits(NamedTuple):
@@ -37,11 +38,13 @@ class FileEdits(NamedTuple):
 
 
 class EditResult(NamedTuple):
-    """The changes of one file as a unified diff, and its size and etag: on a dry run those it has still."""
+    """The changes of one file as a unified diff, and its size and etag: on a dry run those it has still; and what of
+    its owner and group was lost."""
 
     diff: str
     size: int
     etag: str
+    lost: Sequence[str] = ()
 
 
 class _Changed(NamedTuple):
@@ -107,7 +110,8 @@ def _edited(
 
 
 def _result(one: _Changed, now: os.stat_result) -> EditResult:
-    return EditResult(unified_diff(one.edited, "/".join(one.entry.place.parts)), now.st_size, etag_of(now))
+    diff = unified_diff(one.edited, "/".join(one.entry.place.parts))
+    return EditResult(diff, now.st_size, etag_of(now), lost_owner(one.was.found, now))
 
 
 def _put(changed: Sequence[_Changed], protected: bool) -> list[EditResult]:

@@ -1,13 +1,18 @@
 """Moving and copying: a file, a link itself, or a directory with all below it, to a name that is free.
 
 A copy is made beside its destination and gets the name when it is complete, so nothing half copied is ever found
-there. It has the contents and the permissions of what it was made of, not the times and the owner.
+there. It has the contents and the metadata of what it was made of, not the times; what of owner, group and attributes
+it can't have is told.
+
+To another file system what is moved is copied, with its times, and then deleted; what would lose anything is refused.
 """
 
+import errno
 import os
 import stat
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import NamedTuple
 
 from servers.common.files.locks import locked
 from servers.common.files.names import components
@@ -25,9 +30,16 @@ from shared.program.files.entries import (
     create,
     current,
     make_directory,
-    narrow_mode,
     opened,
     remove_directory,
+    unlink,
+)
+from shared.program.files.metadata import (
+    Attributes,
+    attributes_of,
+    first_mode,
+    give_metadata,
+    give_owner_to_link,
 )
 from shared.text import quoted
 
@@ -36,10 +48,26 @@ MAX_COPIED = 1024 * 1024 * 1024
 
 _BLOCK = 1024 * 1024
 
+Mark = tuple[int, ...]
 
-def move(beneath: RootedFiles, source: Place, destination: Place, etag: str | None = None) -> None:
+
+class Copied(NamedTuple):
+    """What was copied: entries, bytes, and what of their metadata was lost."""
+
+    entries: int
+    size: int
+    lost: Sequence[str]
+
+
+def move(
+    beneath: RootedFiles,
+    source: Place,
+    destination: Place,
+    checkpoint: Callable[[], None] = lambda: None,
+    etag: str | None = None,
+) -> None:
     """Give what is at `source` the name `destination`, which must be free; with `etag`, only while the source
-    has that.
+    has that. `checkpoint` may raise as long as nothing has its new name.
 
     In the window of `give_name`, and for a directory always, what appears at the destination meanwhile (for a
     directory: an empty directory) would be replaced.
@@ -63,9 +91,53 @@ def move(beneath: RootedFiles, source: Place, destination: Place, etag: str | No
             if not stat.S_ISDIR(found.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
-            (rename_to_free if stat.S_ISDIR(found.st_mode) else give_name)(old, new)
+            _rename(beneath, old._replace(stat=found), new, checkpoint)
             sync_directory(new)
             sync_directory(old)
+
+
+def _rename(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
+    try:
+        (rename_to_free if is_directory(old) else give_name)(old, new)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _move_across(beneath, old, new, checkpoint)
+
+
+def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
+    """Move to another file system. Raises `cross_device` where something would be lost, and `changed`."""
+    written = old.place.written
+    copying = _Copying(beneath, written, checkpoint, is_move=True)
+    with _complete(beneath, old, new) as fresh:
+        copying.copy(old, fresh, 1)
+        if copying.lost:
+            reason = f"is on another file system, where it would lose: {', '.join(copying.lost)}"
+            raise FilesError("cross_device", written, reason, "Copy it, then delete it.")
+        copying.require_unchanged(old)
+    try:
+        if is_directory(old):
+            empty(old, Bounds(beneath, written))
+            remove_directory(old)
+        else:
+            unlink(old)
+    except OSError:
+        if not is_directory(old):
+            unlink(new)
+            raise
+        reason = "is complete at its destination, but could not be deleted here with all it holds"
+        raise FilesError("not_empty", written, reason, "Delete what is left.") from None
+
+
+@contextmanager
+def _complete(beneath: RootedFiles, old: Entry, new: Entry) -> Iterator[Entry]:
+    """The entry beside `new` at which a copy of `old` is made: it gets that name at the end, or is taken away."""
+    fresh = beside(new)
+    with ExitStack() as on_failure:
+        on_failure.callback(_discard_all, fresh, beneath)
+        yield fresh
+        (rename_to_free if is_directory(old) else give_name)(fresh, new)
+        on_failure.pop_all()
 
 
 def copy(
@@ -74,9 +146,9 @@ def copy(
     destination: Place,
     checkpoint: Callable[[], None] = lambda: None,
     etag: str | None = None,
-) -> tuple[int, int]:
-    """Make a copy of what is at `source` under the name `destination`, which must be free: its entries and bytes.
-    With `etag`, only while the source has that.
+) -> Copied:
+    """Make a copy of what is at `source` under the name `destination`, which must be free. With `etag`, only while
+    the source has that.
 
     Raises `already_exists`, `too_large`, `special_file`, and `bad_path` for a directory that would hold its own copy.
     `checkpoint` may raise at any time; whatever ends it, the copy so far is taken away. A single file is on the disk
@@ -97,14 +169,10 @@ def copy(
             if inner[: len(outer)] == outer:
                 raise FilesError("bad_path", source.written, "is a directory that would hold its own copy")
             copying = _Copying(beneath, source.written, checkpoint)
-            fresh = beside(new)
-            with ExitStack() as on_failure:
-                on_failure.callback(_discard_all, fresh, beneath)
+            with _complete(beneath, old, new) as fresh:
                 copying.copy(old, fresh, 1)
-                (rename_to_free if is_directory(old) else give_name)(fresh, new)
-                on_failure.pop_all()
             sync_directory(new)
-    return copying.bounds.entries, copying.size
+    return Copied(copying.bounds.entries, copying.size, list(copying.lost))
 
 
 def _discard_all(fresh: Entry, beneath: RootedFiles) -> None:
@@ -118,54 +186,81 @@ def _discard_all(fresh: Entry, beneath: RootedFiles) -> None:
 
 
 class _Copying:
-    """One copy on its way: its limits, and what was used of them."""
+    """One copy on its way: its limits, what was used of them, and what of the metadata was lost."""
 
-    def __init__(self, beneath: RootedFiles, written: str, checkpoint: Callable[[], None]) -> None:
+    def __init__(
+        self, beneath: RootedFiles, written: str, checkpoint: Callable[[], None], is_move: bool = False
+    ) -> None:
+        """A copy that `is_move` has the times of what it is made of, and is on the disk as a whole."""
         self.bounds = Bounds(beneath, written, checkpoint=checkpoint)
         self.size = 0
+        self.lost: dict[str, None] = {}
         self._beneath = beneath
         self._written = written
         self._checkpoint = checkpoint
+        self._is_move = is_move
+        self._marks: dict[tuple[str, ...], Mark] = {}
 
     def copy(self, old: Entry, new: Entry, depth: int) -> None:
         """Copy whatever `old` is."""
         self.bounds.count(old)
         self._beneath.roots.require_allowed(new.place)
-        mode = 0 if old.stat is None else old.stat.st_mode
+        if old.stat is None:
+            raise missing(old, self._written)
+        mode = old.stat.st_mode
+        if self._is_move:
+            self._marks[old.place.parts] = _mark(old.stat)
         if stat.S_ISDIR(mode):
-            self._directory(old, new, depth, stat.S_IMODE(mode) & 0o777)
+            self._directory(old, new, depth)
         elif stat.S_ISLNK(mode):
             copy_link(old, new)
+            self.lost |= dict.fromkeys(give_owner_to_link(new, old.stat))
         elif stat.S_ISREG(mode):
-            self._file(old, new, durable=depth == 1)
+            self._file(old, new, durable=depth == 1 or self._is_move)
         else:
             shown = quoted(old.place.parts[-1])
             raise FilesError("special_file", self._written, f"{shown} is neither a file, nor a directory, nor a link")
 
-    def _directory(self, old: Entry, new: Entry, depth: int, mode: int) -> None:
+    def require_unchanged(self, old: Entry) -> None:
+        """Raise `changed` unless `old`, with all it holds, is as it was copied."""
+        now = current(old)
+        marks = {} if now is None else {old.place.parts: _mark(now)}
+        if now is not None and is_directory(old):
+            survey = _Survey(self._beneath, self._written, now.st_dev, self._checkpoint)
+            empty(old, survey, remove=False)
+            marks |= survey.marks
+        if marks != self._marks:
+            raise FilesError("changed", self._written, "was changed by someone else meanwhile", "Try again.")
+
+    def _directory(self, old: Entry, new: Entry, depth: int) -> None:
         with ExitStack() as stack:
             with os_errors(self._written):
                 source = stack.enter_context(opened(old))
-            self.bounds.enter(stat_of(old, source), depth)
-            # Its owner must be able to fill it; what is too much goes when it is full.
+            found = stat_of(old, source)
+            self.bounds.enter(found, depth)
+            # Its owner must be able to fill it; what else it has it gets when it is full, where it has a descriptor.
+            mode = stat.S_IMODE(found.st_mode) & 0o777 if source is None else first_mode(found)
             make_directory(new, mode | stat.S_IRWXU)
             target = stack.enter_context(opened(new))
             for name, entry in children(old, source):
                 self.copy(entry, child(new, target, name), depth + 1)
-            if mode & stat.S_IRWXU != stat.S_IRWXU:
-                narrow_mode(target, mode)
+            if target is not None and source is not None:
+                self._finish(target, found, attributes_of(source))
+                if self._is_move:
+                    sync(target)
 
     def _file(self, old: Entry, new: Entry, durable: bool) -> None:
         with os_errors(self._written):
             handle = self._beneath.open_entry(old, self._written)
         try:
             self._grow(handle.stat.st_size, 0)
-            target = create(new, stat.S_IMODE(handle.stat.st_mode) & 0o777)
+            target = create(new, first_mode(handle.stat))
             try:
                 while block := os.read(handle.descriptor, _BLOCK):
                     self._checkpoint()
                     self._grow(0, len(block))
                     write_all(target, block)
+                self._finish(target, handle.stat, attributes_of(handle.descriptor))
                 if durable:
                     sync(target)
             finally:
@@ -173,7 +268,32 @@ class _Copying:
         finally:
             os.close(handle.descriptor)
 
+    def _finish(self, target: int, found: os.stat_result, attributes: Attributes) -> None:
+        """Gives the copy, which is open, what it has besides its bytes."""
+        self.lost |= dict.fromkeys(give_metadata(target, found, attributes))
+        if self._is_move:
+            os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+
     def _grow(self, expected: int, copied: int) -> None:
         self.size += copied
         if self.size + expected > MAX_COPIED:
             raise FilesError("too_large", self._written, f"holds more than {MAX_COPIED:,} bytes")
+
+
+class _Survey(Bounds):
+    """A way through a tree that notes down what is there."""
+
+    def __init__(self, beneath: RootedFiles, written: str, device: int, checkpoint: Callable[[], None]) -> None:
+        super().__init__(beneath, written, device, checkpoint)
+        self.marks: dict[tuple[str, ...], Mark] = {}
+
+    def count(self, entry: Entry) -> None:
+        """Count an entry, and note down its mark."""
+        super().count(entry)
+        if entry.stat is not None:
+            self.marks[entry.place.parts] = _mark(entry.stat)
+
+
+def _mark(found: os.stat_result) -> Mark:
+    """What is another one when somebody has changed the entry; a read changes no part of it."""
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -9,6 +9,7 @@ target as long as that lies beneath the roots and exists.
 
 import os
 import stat
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -21,6 +22,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, decode, encode
 from shared.program.files.atomic import add, replace, sync, sync_directory
 from shared.program.files.entries import Entry, Place, current, etag_of, make_directory, open_to_append
+from shared.program.files.metadata import lost_owner
 from shared.text import quoted
 
 MAX_EDITED = 16 * 1024 * 1024
@@ -39,11 +41,12 @@ class Contents(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A file was written: its size and its etag, and whether it is new."""
+    """A file was written: its size and its etag, whether it is new, and what of its owner and group was lost."""
 
     size: int
     etag: str
     created: bool
+    lost: Sequence[str] = ()
 
 
 class _Wanted(NamedTuple):
@@ -110,7 +113,7 @@ def _written(beneath: RootedFiles, place: Place, wanted: _Wanted) -> Written:
         # What is overwritten anyway may be any version.
         put = None if wanted.etag is None or found is None else partial(exchange, found=found, data=None)
         now = replace(entry, data, found, put=put)
-    return Written(len(data), etag_of(now), found is None)
+    return Written(len(data), etag_of(now), found is None, [] if found is None else lost_owner(found, now))
 
 
 def _longer(beneath: RootedFiles, entry: Entry, wanted: _Wanted) -> Written:
@@ -125,7 +128,7 @@ def _longer(beneath: RootedFiles, entry: Entry, wanted: _Wanted) -> Written:
         now = replace(entry, was.data + added, was.found, put=put)
     else:
         now = _added(entry, added, was.found)
-    return Written(now.st_size, etag_of(now), False)
+    return Written(now.st_size, etag_of(now), False, lost_owner(was.found, now))
 
 
 def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:

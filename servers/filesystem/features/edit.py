@@ -1,12 +1,13 @@
 """The tools that change files."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from anyio import from_thread, to_thread
 from pydantic import Field
 
 from shared import Features
-from shared.text import quoted
+from shared.text import displayed, quoted
 
 from ..edit import delete, edit, move, write
 from ..edit.replacements import Edit
@@ -46,7 +47,7 @@ async def write_file(
         written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how, protected)
     ctx.state.wrote(place)
     did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{did} {quoted(path)}: {written.size:,} bytes, etag {written.etag}"
+    return f"{did} {quoted(path)}: {written.size:,} bytes, etag {written.etag}{_lost(written.lost)}"
 
 
 @tools.tool(title="Edit file", unavailable=read_only, app=EDIT_APP)
@@ -78,7 +79,8 @@ async def edit_file(
     ctx.state.wrote(*(one.place for one in wanted))
     show_edit(ctx, [one.path for one in files], edited, applied=not dryRun)
     parts = [
-        f"{quoted(file.path)}: {one.size:,} bytes, etag {one.etag}\n{unbroken(one.diff) or 'no change'}"
+        f"{quoted(file.path)}: {one.size:,} bytes, etag {one.etag}{_lost(one.lost)}\n"
+        f"{unbroken(one.diff) or 'no change'}"
         for file, one in zip(files, edited, strict=True)
     ]
     text, budget = "\n".join(parts), read_budget(ctx) - _NOTE
@@ -105,7 +107,8 @@ async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
     files = ctx.state
     places = files.place(source), files.place(destination)
     etag = await consent.to_move(ctx, *places) if ctx.settings.confirm else None
-    await to_thread.run_sync(move.move, files.beneath, *places, etag)
+    async with ctx.turn():
+        await to_thread.run_sync(move.move, files.beneath, *places, from_thread.check_cancelled, etag)
     files.wrote(*places)
     return f"Moved {quoted(source)} to {quoted(destination)}"
 
@@ -118,9 +121,10 @@ async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
     etag = await consent.to_copy(ctx, *places) if ctx.settings.confirm else None
     options = from_thread.check_cancelled, etag
     async with ctx.turn():
-        entries, size = await to_thread.run_sync(move.copy, files.beneath, *places, *options)
+        copied = await to_thread.run_sync(move.copy, files.beneath, *places, *options)
     files.wrote(places[1])
-    return f"Copied {quoted(source)} to {quoted(destination)}: {_entries(entries)}, {size:,} bytes"
+    counts = f"{_entries(copied.entries)}, {copied.size:,} bytes"
+    return f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost(copied.lost)}"
 
 
 @tools.tool(title="Delete file", unavailable=read_only)
@@ -137,6 +141,11 @@ async def delete_file(
         count = await to_thread.run_sync(delete.delete, ctx.state.beneath, place, *options)
     ctx.state.wrote(place)
     return f"Deleted {quoted(path)}: {_entries(count)}"
+
+
+def _lost(lost: Sequence[str]) -> str:
+    """What files could not keep, where that is anything."""
+    return f" [not kept: {displayed(', '.join(lost))}]" if lost else ""
 
 
 def _exists(path: str) -> str:

@@ -1,20 +1,21 @@
 """Putting new bytes under a name, all or nothing.
 
 The bytes go to a fresh file beside the target (random name, `O_EXCL`, never through a link), which only its owner
-may read until it has the mode and the group of what it replaces. They reach the disk, and the file is renamed over
-the target, or linked to a name that must be free; the directory is synced last. Whatever fails before that takes the
-fresh file away; only a process that is killed leaves one. A rename needs no permission on the target, so whoever
-calls this asks for that before.
+may read until it has the owner, the mode and the attributes of what it replaces (see `metadata`). They reach the
+disk, and the file is renamed over the target, or linked to a name that must be free; the directory is synced last.
+Whatever fails before that takes the fresh file away; only a process that is killed leaves one. A rename needs no
+permission on the target, so whoever calls this asks for that before.
 """
 
 import errno
 import os
-import stat
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
+from ...coded_errors import MetadataError
 from .entries import Entry, create, current, unlink
+from .metadata import attributes_at, give_metadata
 from .system import CLOSED, SYSTEM
 
 __all__ = [
@@ -104,7 +105,7 @@ def prepared(
         try:
             write_all(descriptor, data)
             if found is not None:
-                _take_over(descriptor, found)
+                _take_over(descriptor, entry, found)
             # The clock of the file system may stand still for milliseconds: then two versions could have one etag.
             SYSTEM.set_times(descriptor, fresh.directory, fresh.name)
             sync(descriptor)
@@ -213,22 +214,9 @@ def sync_directory(entry: Entry) -> None:
             os.close(descriptor)
 
 
-def _take_over(descriptor: int, found: os.stat_result) -> None:
-    """Gives a file the mode, the group and, where the system lets it, the owner of the one that it replaces."""
-    change_owner = getattr(os, "fchown", None)
-    if change_owner is None:
-        return
-    made = os.fstat(descriptor)
-    # As any write does, this takes set-user-id and set-group-id away.
-    mode = stat.S_IMODE(found.st_mode) & ~(stat.S_ISUID | stat.S_ISGID)
-    if made.st_uid != found.st_uid:
-        # Only root may give files away; everyone else keeps what they made.
-        with suppress(PermissionError):
-            change_owner(descriptor, found.st_uid, -1)
-    if made.st_gid != found.st_gid:
-        try:
-            change_owner(descriptor, -1, found.st_gid)
-        except PermissionError:
-            # Another group must not read what only that one could.
-            mode &= ~stat.S_IRWXG
-    os.chmod(descriptor, mode)
+def _take_over(descriptor: int, entry: Entry, found: os.stat_result) -> None:
+    """Gives a file what the one at the entry has besides its bytes, but for its owner and its group where the system
+    does not let it. Raises MetadataError, OSError."""
+    lost = {*give_metadata(descriptor, found, attributes_at(entry))} - {"owner", "group"}
+    if lost:
+        raise MetadataError(f"its attribute {min(lost)}")

@@ -32,7 +32,6 @@ __all__ = [
     "is_writable",
     "kind_of",
     "make_directory",
-    "narrow_mode",
     "open_to_append",
     "open_to_read",
     "open_unblocked",
@@ -198,12 +197,6 @@ def copy_link(old: Entry, new: Entry) -> None:
     """Make a link that says what the link `old` says. Raises OSError."""
     target = SYSTEM.read_link(old.directory, old.name)
     SYSTEM.make_link(new.directory, new.name, target)
-
-
-def narrow_mode(directory: int | None, mode: int) -> None:
-    """Take from the open directory, where there is a descriptor of it, the permissions that are not in `mode`."""
-    if directory is not None:
-        SYSTEM.narrow_mode(directory, mode)
 
 
 def is_writable(entry: Entry) -> bool:

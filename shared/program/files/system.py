@@ -5,7 +5,6 @@ system takes. No act follows a link at its end.
 """
 
 import os
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -116,10 +115,6 @@ class System:
     def is_writable(self, directory: int | None, name: str) -> bool:
         """Whether this process may write to what is there; where that can't be asked, it is so."""
         return directory is None or os.access(name, os.W_OK, dir_fd=directory)
-
-    def narrow_mode(self, directory: int, mode: int) -> None:
-        """Takes from an open directory the permissions that are not in `mode`."""
-        os.chmod(directory, stat.S_IMODE(os.fstat(directory).st_mode) & mode)
 
     def set_times(self, descriptor: int, _directory: int | None, name: str) -> None:
         """Has an open file be changed now, whatever the clock of its file system says."""

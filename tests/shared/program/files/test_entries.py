@@ -131,14 +131,6 @@ def test_the_children_of_a_directory(found, root):
         assert (below.place.parts, stat.S_ISREG(current(below).st_mode)) == (("dir", "a"), True)
 
 
-def test_permissions_are_taken_and_never_given(root):
-    (root / "dir").mkdir(mode=0o750)
-    descriptor = os.open(root / "dir", os.O_RDONLY)
-    entries.narrow_mode(descriptor, 0o577)
-    os.close(descriptor)
-    assert stat.S_IMODE((root / "dir").stat().st_mode) == 0o550 & ~umask()
-
-
 def test_a_file_that_changed_has_another_etag(found, root):
     (root / "file").write_text("one")
     before = etag_of(current(found("file")))
