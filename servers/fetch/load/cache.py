@@ -86,6 +86,9 @@ def kept(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) ->
     """What `answer` is as one that may be kept; `times` are when it was asked for and when it came."""
     headers = _plain(answer)
     names = {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
+    if headers.get("content-type", "").lower().startswith("text/markdown"):
+        # Sites that have it besides HTML don't always say so, and other requests want the HTML.
+        names.add("accept")
     varying = tuple((name, sent.get(name)) for name in sorted(names))
     age = _initial_age(headers, times)
     return Kept(answer.status, headers, answer.body, answer.received, varying, times[1], age)

@@ -26,6 +26,8 @@ from shared.tracing.spans import span
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 """What is asked for: pages rather than other forms of the same."""
+ACCEPT_MARKDOWN = "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,application/xml;q=0.8,*/*;q=0.7"
+"""What is asked for where Markdown would be shown as it is."""
 EXCERPT_TIME = 2.0
 """Seconds that the body of an error is waited for at most."""
 AHEAD = 5.0
@@ -54,6 +56,14 @@ class LoadRules(NamedTuple):
     headers: tuple[HostHeader, ...] = ()
 
 
+class _Request(NamedTuple):
+    """How a page is asked for."""
+
+    refresh: bool
+    share: Share | None
+    accept: str
+
+
 class Loader:
     """Loads by `client`, which must follow no redirects and have no limit of time of its own below the total one."""
 
@@ -70,24 +80,26 @@ class Loader:
         self._shared = shared
         self._robots = Robots(self._robots_txt, product_token(rules.user_agent), rules.timeout * ROBOTS_SHARE)
 
-    async def load(self, url: str, *, refresh: bool = False, share: Share | None = None) -> Loaded:
+    async def load(
+        self, url: str, *, refresh: bool = False, share: Share | None = None, accept: str = ACCEPT
+    ) -> Loaded:
         """The page at `url`; `refresh` gets it from the site itself, past every cache. A large one takes its room of
         `share`; the time that it waits for that is no time of the site. Raises FetchError."""
         redirects = Redirects(parse_url(url), self._rules.max_redirects)
         # The path and the query may hold what nobody else is to know.
         about = {"http.request.method": "GET", "server.address": redirects.shown_host}
         with span("GET", about, kind="client") as one:
-            page = await self._load(redirects, refresh, share)
+            page = await self._load(redirects, _Request(refresh, share, accept))
             one.note("http.response.status_code", page.status)
             one.note("mcp.fetch.from_cache", page.from_cache)
         return page
 
-    async def _load(self, redirects: Redirects, refresh: bool, share: Share | None) -> Loaded:
+    async def _load(self, redirects: Redirects, request: _Request) -> Loaded:
         try:
             with anyio.fail_after(self._rules.timeout) as limit:
-                if share is not None:
-                    share.limit = limit
-                return await self._follow(redirects, refresh, share)
+                if request.share is not None:
+                    request.share.limit = limit
+                return await self._follow(redirects, request)
         except TimeoutError:
             reason = f"{redirects.shown_host} took longer than {self._rules.timeout:g} s"
         except FetchError as error:
@@ -97,9 +109,9 @@ class Loader:
             raise error.naming(host, redirects.shown_host) from None
         raise FetchError("timeout", reason, "Try again later, or another page.")
 
-    async def _follow(self, redirects: Redirects, refresh: bool, share: Share | None) -> Loaded:
+    async def _follow(self, redirects: Redirects, request: _Request) -> Loaded:
         while True:
-            page, from_cache = await self._page(redirects, refresh, Limits(self._rules.max_bytes, share=share))
+            page, from_cache = await self._page(redirects, request)
             if page.status not in REDIRECTS:
                 break
             redirects.step(page.headers.get("location"))
@@ -118,12 +130,13 @@ class Loader:
             fragment=redirects.fragment,
         )
 
-    async def _page(self, redirects: Redirects, refresh: bool, limits: Limits) -> tuple[Kept, bool]:
+    async def _page(self, redirects: Redirects, request: _Request) -> tuple[Kept, bool]:
         """One answer, and whether it is one that was kept."""
         url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
-        headers = self._headers(url, redirects.was_safe, ACCEPT)
-        old = None if refresh else await self._found(str(url), headers)
+        limits = Limits(self._rules.max_bytes, share=request.share)
+        headers = self._headers(url, redirects.was_safe, request.accept)
+        old = None if request.refresh else await self._found(str(url), headers)
         if old is not None and old.is_fresh(time()):
             return old, True
         self._pauses.check(_site(url))
@@ -135,7 +148,7 @@ class Loader:
                 return confirmed
         # The directive makes it an end-to-end reload: no cache on the way may answer by itself (RFC 9111, 5.2.1.4).
         asked = time()
-        more = {"cache-control": "no-cache"} if refresh else {}
+        more = {"cache-control": "no-cache"} if request.refresh else {}
         return await self._taken(await self._send(url, {**headers, **more}, limits), headers, asked), False
 
     async def _found(self, url: str, headers: Mapping[str, str]) -> Kept | None:

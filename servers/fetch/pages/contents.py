@@ -10,7 +10,7 @@ from typing import Any
 from servers.fetch.pages.snapshots import Snapshot, Wanted
 from servers.fetch.pages.texts import Piece
 
-_WITH_CONTENTS = ("html", "feed", "pdf")
+_WITH_CONTENTS = ("html", "feed", "markdown", "pdf")
 """The kinds of pages whose text has headings and links."""
 _TEXT = 400_000
 """Characters that are looked at."""

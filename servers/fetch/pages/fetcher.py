@@ -1,12 +1,16 @@
 """Loads a page and reads it."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 
-from servers.fetch.load.loader import Loader, LoadRules
+import anyio
+
+from servers.fetch.errors import FetchError
+from servers.fetch.load.alternate import find_alternate, is_same_origin
+from servers.fetch.load.loader import ACCEPT, ACCEPT_MARKDOWN, Loader, LoadRules
 from servers.fetch.load.shared_cache import Blobs, SharedCache
-from servers.fetch.load.throttling import ByteBudget, Stopwatch
+from servers.fetch.load.throttling import ByteBudget, Share, Stopwatch
 from servers.fetch.network.address_policy import Endpoint, Policy
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver
@@ -15,6 +19,8 @@ from servers.fetch.read.reader import Reader, open_reader
 from servers.fetch.settings import Settings
 
 _MEBIBYTE = 1024 * 1024
+_ALTERNATE_SECONDS = 5.0
+"""How long the Markdown that a page names is waited for."""
 _LARGE_PAGES = 128 * _MEBIBYTE
 """Bytes of pages that are loaded, read, or wait for either, at once: with what reading takes, less than half of what
 the containers of this server have."""
@@ -31,9 +37,27 @@ class Fetcher(NamedTuple):
         """The page as it is now, or as the cache may still give it; `site` counts what its site takes, without
         robots.txt. Raises FetchError."""
         with self.budget.share(site) as share:
-            loaded = await self.loader.load(wanted.url, refresh=refresh, share=share)
+            accept = ACCEPT_MARKDOWN if wanted.as_markdown else ACCEPT
+            loaded = await self.loader.load(wanted.url, refresh=refresh, share=share, accept=accept)
             page = await self.reader.read(loaded, wanted.format, wanted.section, wanted.pages)
-            return Snapshot(loaded._replace(body=b""), len(loaded.body), page)
+            snapshot = Snapshot(loaded._replace(body=b""), len(loaded.body), page)
+            alternate = find_alternate(loaded) if wanted.as_markdown and page.kind == "html" else None
+            if alternate is None:
+                return snapshot
+            del loaded
+            return await self._alternate(alternate, snapshot, refresh=refresh, share=share) or snapshot
+
+    async def _alternate(self, url: str, page: Snapshot, *, refresh: bool, share: Share) -> Snapshot | None:
+        """Return the Markdown at `url` that a page names; None where it fails, leads to another origin, or has less
+        than half of the page's text, as what stands for a page that is not there."""
+        with anyio.move_on_after(_ALTERNATE_SECONDS), suppress(FetchError):
+            loaded = await self.loader.load(url, refresh=refresh, share=share, accept=ACCEPT_MARKDOWN)
+            read = await self.reader.read(loaded, "markdown")
+            is_whole = len(read.text.strip()) > len(page.page.text.strip()) // 2
+            if read.kind in ("markdown", "text") and is_whole and is_same_origin(loaded.url, page.loaded.url):
+                named_by = (*page.loaded.redirects, page.loaded.url)
+                return Snapshot(loaded._replace(body=b""), len(loaded.body), read, named_by=named_by)
+        return None
 
 
 @asynccontextmanager

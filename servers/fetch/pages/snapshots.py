@@ -36,6 +36,11 @@ class Wanted(NamedTuple):
     pages: str | None = None
     """Of a document that has pages; None for all."""
 
+    @property
+    def as_markdown(self) -> bool:
+        """Whether Markdown of the site would be shown as it is: a selector needs HTML, and so do other formats."""
+        return self.format == "markdown" and self.section is None and self.pages is None
+
 
 class Snapshot(NamedTuple):
     """A page as it was read once."""
@@ -47,6 +52,8 @@ class Snapshot(NamedTuple):
     page: Page
     left_out: int = 0
     """Characters of its text that are not here, since only the beginning is wanted."""
+    named_by: tuple[str, ...] = ()
+    """The URL of the page that names this as its Markdown, after those that led there; none where it is the page."""
 
     @property
     def weight(self) -> int:

@@ -68,13 +68,15 @@ def header_of(snapshot: Snapshot, notes: tuple[str, ...] = (), version: str = ""
     media_type = f'"{loaded.media_type}"' if loaded.media_type else "no content type"
     what = [media_type, page.charset, f"{snapshot.size:,} bytes"]
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(loaded.fetched_at))
-    first, *further = map(_short, (*loaded.redirects, loaded.url))
+    first, *further = map(_short, snapshot.named_by or (*loaded.redirects, loaded.url))
     lines = [
         f"{first} ({loaded.status}; {', '.join(filter(None, what))})",
         f"fetched {when}{', from the cache' if loaded.from_cache else ''}{version and f', version {version}'}",
     ]
     if further:
         lines.append("redirected to " + ", then ".join(f'"{url}"' for url in further))
+    if snapshot.named_by:
+        lines.append(f'taken from the Markdown that the page names: "{_short(loaded.url)}"')
     counts = {"hidden element": page.removed.elements, "invisible character": page.removed.characters}
     removed = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count)
     if removed:
@@ -88,7 +90,7 @@ def facts_of(snapshot: Snapshot, piece: Piece, version: str = "") -> dict[str, A
     loaded, page = snapshot.loaded, snapshot.page
     facts: dict[str, Any] = {
         "url": loaded.url,
-        "redirects": [_short(url) for url in loaded.redirects],
+        "redirects": [_short(url) for url in snapshot.named_by or loaded.redirects],
         "status": loaded.status,
         "contentType": loaded.media_type,
         "charset": page.charset,
@@ -130,7 +132,7 @@ def _fact(text: str) -> str:
 
 def _told(snapshot: Snapshot) -> list[str]:
     """What the page says of itself, a line each; the title stands in the text as well, where that has headings."""
-    if snapshot.page.kind not in ("html", "pdf"):
+    if snapshot.page.kind not in ("html", "markdown", "pdf"):
         return []
     found = snapshot.page.found
     told = [

@@ -16,6 +16,7 @@ _FORMATS: dict[KindName, frozenset[Format]] = {
     "json": frozenset({"markdown", "text", "json", "metadata"}),
     "feed": frozenset({"markdown", "text", "json", "links", "metadata"}),
     "pdf": frozenset({"markdown", "text", "metadata"}),
+    "markdown": frozenset({"markdown", "text", "links", "metadata"}),
     "text": frozenset({"markdown", "text", "metadata"}),
     "image": frozenset({"markdown", "text", "metadata"}),
 }
@@ -24,6 +25,7 @@ _NAMES: dict[KindName, str] = {
     "json": "JSON",
     "feed": "a feed",
     "pdf": "a PDF",
+    "markdown": "Markdown",
     "text": "text",
     "image": "an image",
 }
@@ -88,6 +90,8 @@ def kind_of(media_type: str, body: bytes) -> Kind:
         return Kind("json", media_type)
     if media_type in {"text/xml", "application/xml"} or media_type.endswith("+xml"):
         return _of_xml(media_type, first)
+    if subtype == "markdown":
+        return Kind("markdown", media_type)
     if media_type not in _UNNAMED:
         return Kind("text", media_type)
     if _HTML.match(first, _end_of_prolog(first)) or _HTML.match(first.lstrip()):
@@ -101,7 +105,7 @@ def kind_of(media_type: str, body: bytes) -> Kind:
 
 def as_source(kind: Kind) -> Kind:
     """The same page as the text that the site sent, where that is text."""
-    return kind._replace(name="text") if kind.name in {"html", "json", "feed"} else kind
+    return kind._replace(name="text") if kind.name in {"html", "json", "feed", "markdown"} else kind
 
 
 def check(kind: Kind, format: Format, section: str | None, pages: str | None, length: int) -> None:
@@ -113,7 +117,7 @@ def check(kind: Kind, format: Format, section: str | None, pages: str | None, le
     if format not in formats:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which can\'t be given as {format}'
         raise FetchError("bad_argument", reason, f"Formats for it: {', '.join(sorted(formats))}.")
-    if section is not None and kind.name not in {"html", "json"}:
+    if section is not None and kind.name not in {"html", "json", "markdown"}:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no sections'
         raise FetchError("bad_argument", reason, "Leave section out.")
     if pages is not None and kind.name not in _PAGED:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 Format = Literal["markdown", "text", "html", "json", "links", "metadata"]
 Form = Format | Literal["raw"]
 """Raw is the text as the site sent it."""
-KindName = Literal["html", "json", "feed", "pdf", "text", "image", "other"]
+KindName = Literal["html", "json", "feed", "pdf", "markdown", "text", "image", "other"]
 
 
 class Loaded(NamedTuple):
@@ -84,7 +84,7 @@ class Page(NamedTuple):
 
     text: str
     kind: str
-    """What it was made from: html, json, feed, pdf, text, image, or other."""
+    """What it was made from: html, json, feed, pdf, markdown, text, image, or other."""
     charset: str = ""
     """How its bytes were read; empty where they are no text."""
     found: Found = Found()

@@ -42,6 +42,10 @@ def reader_of(kind: KindName) -> Callable[[Source], Page]:
         from servers.fetch.read.feed_page import read_feed
 
         return read_feed
+    if kind == "markdown":
+        from servers.fetch.read.markdown_page import read_markdown
+
+        return read_markdown
     if kind == "pdf":
         from servers.fetch.read.pdf_page import read_pdf_page
 

@@ -1,0 +1,76 @@
+"""The Markdown that a page names as another form of itself, in its `Link` header (RFC 8288) or in its head."""
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import urljoin
+
+from servers.fetch.errors import FetchError
+from servers.fetch.network.urls import host_of, parse_url, port_of
+from servers.fetch.read.page import Loaded
+
+_HEAD = 65_536
+"""Bytes of a page in which its links are looked for."""
+_TYPE = "text/markdown"
+_LINK = re.compile(r"""<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*=\s*(?:"[^"]*"|[^\s",;]*))*)""")
+_PARAMETER = re.compile(r""";\s*([\w!#$&+.^`|~*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]*))""")
+
+
+def find_alternate(loaded: Loaded) -> str | None:
+    """Return the URL of the first alternate in Markdown on the page's own origin; None where there is none."""
+    for target in (*_in_header(loaded.headers.get("link", "")), *_in_head(loaded.body)):
+        try:
+            url = str(parse_url(urljoin(loaded.url, target)).copy_with(fragment=None))
+        except (ValueError, FetchError):
+            continue
+        if url != loaded.url and is_same_origin(url, loaded.url):
+            return url
+    return None
+
+
+def is_same_origin(first: str, second: str) -> bool:
+    """Whether two URLs that were fetched have one scheme, host and port."""
+    one, other = parse_url(first), parse_url(second)
+    return (one.scheme, host_of(one), port_of(one)) == (other.scheme, host_of(other), port_of(other))
+
+
+def _in_header(header: str) -> list[str]:
+    targets = []
+    for target, parameters in _LINK.findall(header):
+        named: dict[str, str] = {}
+        for name, quoted, token in _PARAMETER.findall(parameters):
+            named.setdefault(name.lower(), quoted or token)
+        if _is_alternate(named):
+            targets.append(target.strip())
+    return targets
+
+
+def _in_head(body: bytes) -> list[str]:
+    if _TYPE.encode() not in body[:_HEAD].lower():
+        return []
+    head = _Head()
+    head.feed(body[:_HEAD].decode("utf-8", "replace"))
+    return [urljoin(head.base, target) for target in head.targets]
+
+
+class _Head(HTMLParser):
+    """Collects the alternates of a page up to its body."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = ""
+        self.targets: list[str] = []
+        self._is_over = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = {name: value or "" for name, value in reversed(attrs)}
+        if tag == "body":
+            self._is_over = True
+        elif tag == "base" and not self.base:
+            self.base = named.get("href", "").strip()
+        elif tag == "link" and not self._is_over and _is_alternate(named):
+            self.targets.append(named.get("href", "").strip())
+
+
+def _is_alternate(named: dict[str, str]) -> bool:
+    relations = named.get("rel", "").lower().split()
+    return "alternate" in relations and named.get("type", "").partition(";")[0].strip().lower() == _TYPE

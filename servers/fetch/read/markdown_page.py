@@ -1,0 +1,139 @@
+"""Markdown as a site sends it: shown as it is, with its title, its links, and a section of it by heading.
+
+markdown-it-py says where its headings and links are, as CommonMark has them: one in a block of code is none.
+"""
+
+import re
+from itertools import pairwise, takewhile
+from typing import NamedTuple
+from urllib.parse import unquote, urldefrag, urljoin
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from servers.fetch.errors import FetchError
+from servers.fetch.read.page import Found, Page, Source, describe
+from servers.fetch.read.text import decode
+
+_MOST_LINKS = 1_000
+_LONGEST = 200
+"""Characters of a link's words."""
+_LOOKED_AT = 2_000_000
+"""Characters in which headings and links are looked for, and of those the first in which the title is."""
+_BEGINNING = 20_000
+_MOST_HEADINGS = 20
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_ESCAPED = re.compile(r"[\\\[\]]")
+_BACKSLASH = r"\\\g<0>"
+_NO_SLUG = re.compile(r"[^\w\- ]")
+
+
+class Heading(NamedTuple):
+    """A heading, its level, and the number of its first line."""
+
+    words: str
+    level: int
+    line: int
+
+
+def read_markdown(source: Source) -> Page:
+    """The text as it was sent, the `section` of it, its links, or its facts with an outline.
+
+    Raises FetchError `not_found` for a section that it has not.
+    """
+    text, charset = decode(source.body, source.charset, source.kind.media_type)
+    # Lines as markdown-it counts them.
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    front = _FRONT_MATTER.match(text)
+    before = text[: front.end()] if front else ""
+    is_shown_whole = source.format in ("markdown", "text") and source.section is None
+    tokens = MarkdownIt("commonmark").parse(text[len(before) : _BEGINNING if is_shown_whole else _LOOKED_AT])
+    skipped = before.count("\n")
+    headings = [heading._replace(line=heading.line + skipped) for heading in _headings(tokens)]
+    found = Found(title=_title(before, headings))
+    if source.format == "metadata":
+        outline = [{"level": heading.level, "text": heading.words} for heading in headings]
+        media_type = source.kind.media_type
+        written = describe(
+            kind="markdown", media_type=media_type, charset=charset, title=found.title, outline=outline
+        )
+        return Page(written, "markdown", charset, found)
+    if source.section is not None:
+        first, last = _section(headings, source.section)
+        text = "\n".join(text.split("\n")[first:last]).rstrip()
+        tokens = MarkdownIt("commonmark").parse(text)
+    if source.format == "links":
+        written, left = _links(tokens, source.url)
+        return Page(written, "markdown", charset, found, notes=(f"{left} more links are left out.",) if left else ())
+    return Page(text, "markdown", charset, found)
+
+
+def _headings(tokens: list[Token]) -> list[Heading]:
+    return [
+        Heading(_plain(following), int(token.tag[1:]), token.map[0])
+        for token, following in pairwise(tokens)
+        if token.type == "heading_open" and token.map is not None
+    ]
+
+
+def _plain(inline: Token) -> str:
+    """The words of a heading without their markup."""
+    return " ".join("".join(child.content for child in inline.children or ()).split())
+
+
+def _title(front_matter: str, headings: list[Heading]) -> str:
+    named = _TITLE.search(front_matter)
+    if named:
+        return named[1].strip("\"'")
+    return next((heading.words for heading in headings if heading.level == 1), "")
+
+
+def _section(headings: list[Heading], section: str) -> tuple[int, int | None]:
+    """Return the lines of a section: its heading and what follows, up to the next one of its level."""
+    wanted = section.strip()
+    name = " ".join(wanted.lstrip("#").split()).casefold()
+    slug = unquote(wanted[1:]).casefold() if wanted.startswith("#") else ""
+    for matches in (
+        lambda heading: heading.words.casefold() == name,
+        lambda heading: slug != "" and _slug(heading.words) == slug,
+        lambda heading: name != "" and name in heading.words.casefold(),
+    ):
+        at = next((number for number, heading in enumerate(headings) if matches(heading)), None)
+        if at is not None:
+            end = next((after.line for after in headings[at + 1 :] if after.level <= headings[at].level), None)
+            return headings[at].line, end
+    if not headings:
+        raise FetchError("not_found", "The page has no such section, and no headings", "Leave `section` out")
+    shown = "\n".join(heading.words[:100] for heading in headings[:_MOST_HEADINGS])
+    suggestion = f"Name one of its {len(headings)} headings; the first are quoted"
+    raise FetchError("not_found", "The page has no such section", suggestion, quoted=shown)
+
+
+def _slug(words: str) -> str:
+    """The fragment by which sites link to a heading."""
+    return _NO_SLUG.sub("", words.casefold()).replace(" ", "-")
+
+
+def _links(tokens: list[Token], url: str) -> tuple[str, int]:
+    """Return a line for each place that is linked, by its first words, and how many more there are."""
+    words: dict[str, str] = {}
+    for token in tokens:
+        children = token.children or []
+        for at, child in enumerate(children):
+            target = _absolute(url, str(child.attrs["href"])) if child.type == "link_open" else ""
+            if target:
+                inner = takewhile(lambda after: after.type != "link_close", children[at + 1 :])
+                words.setdefault(target, " ".join("".join(one.content for one in inner).split())[:_LONGEST])
+    lines = [f"- [{_ESCAPED.sub(_BACKSLASH, text) or target}]({target})" for target, text in words.items()]
+    return "\n".join(lines[:_MOST_LINKS]), max(len(lines) - _MOST_LINKS, 0)
+
+
+def _absolute(base: str, target: str) -> str:
+    """Return a URL of http or https; empty for any other, and for one within the page."""
+    try:
+        url = urljoin(base, target)
+    except ValueError:
+        return ""
+    is_elsewhere = url.startswith(("http://", "https://")) and urldefrag(url).url != base
+    return url if is_elsewhere else ""

@@ -1,0 +1,53 @@
+"""The Markdown that a page names as another form of itself."""
+
+import pytest
+
+from servers.fetch.load.alternate import find_alternate
+from servers.fetch.read.page import Loaded
+
+URL = "https://site.example/folder/page"
+
+
+def found(body: str = "", link: str = "") -> str | None:
+    return find_alternate(Loaded(URL, (), 200, {"link": link}, "text/html", None, body.encode(), 0, False, 0.0))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<link rel="alternate" type="text/markdown" href="page.md">',
+        "<LINK href='page.md' TYPE='Text/Markdown; charset=utf-8' REL='x ALTERNATE'/>",
+        '<base href="/folder/"><link rel=alternate type=text/markdown href=page.md#part>',
+        '<link rel="alternate" type="text/markdown" href="//site.example:443/folder/page.md">',
+    ],
+)
+def test_one_in_the_head_is_found_in_every_spelling(body: str) -> None:
+    assert found(f"<html><head>{body}</head><body>") == "https://site.example/folder/page.md"
+
+
+def test_one_in_the_header_goes_first() -> None:
+    link = '</a>; rel="next", <page.md>; rel="alternate"; type="text/markdown"'
+    assert (
+        found('<link rel=alternate type=text/markdown href="other.md">', link)
+        == "https://site.example/folder/page.md"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<link rel="alternate" type="application/rss+xml" href="feed">',
+        '<link rel="stylesheet" type="text/markdown" href="page.md">',
+        '<link rel="alternate" type="text/markdown" href="https://other.example/page.md">',
+        '<link rel="alternate" type="text/markdown" href="http://site.example/folder/page.md">',
+        '<link rel="alternate" type="text/markdown" href="https://site.example:8443/page.md">',
+        '<link rel="alternate" type="text/markdown" href="page#top">',
+        '<link rel="alternate" type="text/markdown" href="http://[">',
+        '<!-- <link rel="alternate" type="text/markdown" href="page.md"> -->',
+        '<script>"<link rel=alternate type=text/markdown href=page.md>"</script>',
+        '<body><link rel="alternate" type="text/markdown" href="page.md">',
+        "x" * 65_536 + '<link rel="alternate" type="text/markdown" href="page.md">',
+    ],
+)
+def test_what_is_no_alternate_of_the_same_origin_is_left(body: str) -> None:
+    assert found(body) is None

@@ -1,0 +1,106 @@
+"""What is asked for, and which form of a page is taken."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from servers.fetch.pages.fetcher import Fetcher, open_fetcher
+from servers.fetch.pages.snapshots import Wanted
+from servers.fetch.pages.texts import header_of
+from servers.fetch.read.page import Form
+from servers.fetch.settings import Settings
+from tests.servers.fetch.sites import Route, Site, answer, opened_site, redirect
+
+WORDS = "A bread of rye wants two days, a warm place and patience. " * 3
+HTML = (
+    f'<head><link rel="alternate" type="text/markdown" href="/page.md"></head><main><h1>Bread</h1><p>{WORDS}</main>'
+)
+MARKDOWN = f"# Bread\n\n{WORDS}\n\nAs Markdown."
+
+
+@asynccontextmanager
+async def fetching(page: Route, markdown: Route | None = None) -> AsyncIterator[tuple[Site, Fetcher]]:
+    """A site with a page and its Markdown, and a fetcher that may reach it."""
+    routes = {"/": page} | ({} if markdown is None else {"/page.md": markdown})
+    settings = Settings(allow_private=["127.0.0.1:*"])
+    async with opened_site(routes) as site, open_fetcher(settings, tuple, None) as fetcher:
+        yield site, fetcher
+
+
+def html(text: str = HTML, **headers: str) -> bytes:
+    return answer(text, content_type="text/html", **headers)
+
+
+def markdown(text: str = MARKDOWN, **headers: str) -> bytes:
+    return answer(text, content_type="text/markdown", **headers)
+
+
+async def test_markdown_that_a_page_names_is_taken_and_told() -> None:
+    async with fetching(html(), markdown()) as (site, fetcher):
+        snapshot = await fetcher.fetch(Wanted(site.url()))
+        assert snapshot.page.text == MARKDOWN
+        first, _, taken = header_of(snapshot).split("\n")
+        assert first.startswith(f'{site.url()} (200; "text/markdown"')
+        assert taken == f'taken from the Markdown that the page names: "{site.url("/page.md")}"'
+
+
+@pytest.mark.parametrize(
+    "alternate",
+    [
+        None,
+        answer(status=500),
+        markdown(""),
+        markdown("# Not found\n\nNo such page."),
+        html(f"<p>{WORDS * 3}"),
+        redirect("http://localhost/page.md"),
+        answer(b"\0" * 1_000, content_type="image/png"),
+    ],
+)
+async def test_the_page_is_given_where_its_markdown_is_no_good(alternate: bytes | None) -> None:
+    async with fetching(html(), alternate) as (site, fetcher):
+        snapshot = await fetcher.fetch(Wanted(site.url()))
+        assert (snapshot.page.kind, snapshot.named_by) == ("html", ())
+        assert site.paths[:2] == ["/", "/page.md"]
+
+
+async def test_robots_forbid_the_markdown_as_any_page() -> None:
+    async with fetching(html(), markdown()) as (site, fetcher):
+        site.routes["/robots.txt"] = answer("User-agent: *\nDisallow: /page.md", content_type="text/plain")
+        assert (await fetcher.fetch(Wanted(site.url()))).page.kind == "html"
+        assert site.paths == ["/"]
+
+
+@pytest.mark.parametrize("format", ["raw", "html", "links", "metadata", "text"])
+async def test_other_formats_are_made_of_the_html(format: Form) -> None:
+    async with fetching(html(), markdown()) as (site, fetcher):
+        assert (await fetcher.fetch(Wanted(site.url(), format))).loaded.media_type == "text/html"
+        assert site.paths == ["/"]
+        assert site.asked[0].headers["accept"].startswith("text/html,")
+
+
+async def test_a_section_is_of_the_html_which_selectors_need() -> None:
+    async with fetching(html(), markdown()) as (site, fetcher):
+        assert (await fetcher.fetch(Wanted(site.url(), section="main h1"))).page.text == "# Bread"
+        assert site.asked[0].headers["accept"].startswith("text/html,")
+
+
+async def test_a_site_that_can_choose_is_asked_for_markdown() -> None:
+    async with fetching(markdown()) as (site, fetcher):
+        assert (await fetcher.fetch(Wanted(site.url()))).page.kind == "markdown"
+        assert site.asked[0].headers["accept"].startswith("text/markdown,text/html;q=0.9,")
+
+
+async def test_llms_txt_is_not_followed() -> None:
+    async with fetching(html('<a href="/llms.txt">For models</a>')) as (site, fetcher):
+        await fetcher.fetch(Wanted(site.url()))
+        assert site.paths == ["/"]
+
+
+async def test_kept_markdown_is_no_answer_where_html_is_wanted() -> None:
+    async with fetching(markdown(cache_control="max-age=60")) as (site, fetcher):
+        assert (await fetcher.fetch(Wanted(site.url()))).page.kind == "markdown"
+        site.routes["/"] = html(cache_control="max-age=60")
+        assert (await fetcher.fetch(Wanted(site.url(), "html"))).page.kind == "html"
+        # An HTML page that does not say that it varies is the same for both.
+        assert (await fetcher.fetch(Wanted(site.url(), "links"))).loaded.from_cache

@@ -1,0 +1,87 @@
+"""Markdown as a site sends it."""
+
+import json
+
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.read.markdown_page import read_markdown
+from servers.fetch.read.page import Format
+from tests.servers.fetch.bodies import source
+
+TEXT = """---
+title: "All of bread"
+---
+# Bread
+
+About [rye](rye.md "Rye") and [rye](rye.md).
+
+```md
+# Not a heading, and [no link](x.md)
+```
+
+## How *to* bake?
+
+See <https://oven.example/>.
+
+### Heat
+
+230 degrees.
+
+Crumb
+-----
+
+Soft.
+"""
+
+
+def read(format: Format = "markdown", section: str | None = None, text: str = TEXT) -> str:
+    return read_markdown(source("markdown", text, format, section)).text
+
+
+def test_it_is_shown_as_it_was_sent_with_its_title() -> None:
+    page = read_markdown(source("markdown", TEXT))
+    assert (page.text, page.kind, page.found.title) == (TEXT, "markdown", "All of bread")
+    assert read_markdown(source("markdown", "Text\n\n# The *first*\n\n# Second")).found.title == "The first"
+
+
+@pytest.mark.parametrize("section", ["How to bake?", "#how-to-bake", "how TO", "## How to bake?"])
+def test_a_section_goes_up_to_the_next_heading_of_its_level(section: str) -> None:
+    text = read(section=section)
+    assert text.startswith("## How *to* bake?\n")
+    assert text.endswith("230 degrees.")
+
+
+def test_a_heading_may_be_underlined_and_the_last_one_goes_to_the_end() -> None:
+    assert read(section="Crumb") == "Crumb\n-----\n\nSoft."
+
+
+def test_a_section_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(FetchError) as caught:
+        read(section="Not a heading")
+    assert caught.value.code == "not_found"
+    assert caught.value.quoted == "Bread\nHow to bake?\nHeat\nCrumb"
+    with pytest.raises(FetchError, match="no headings"):
+        read(section="x", text="plain")
+
+
+def test_links_are_absolute_and_each_stands_once() -> None:
+    assert read("links") == (
+        "- [rye](http://site.example/folder/rye.md)\n- [https://oven.example/](https://oven.example/)"
+    )
+
+
+def test_links_within_the_page_are_left_out_and_brackets_are_escaped() -> None:
+    text = "[here](#x) [mail](mailto:a@b) [a \\[b\\]](/c)"
+    assert read("links", text=text) == "- [a \\[b\\]](http://site.example/c)"
+
+
+def test_links_that_are_too_many_are_counted() -> None:
+    page = read_markdown(source("markdown", "".join(f"[{number}](/{number})\n" for number in range(1_002)), "links"))
+    assert page.notes == ("2 more links are left out.",)
+
+
+def test_metadata_has_an_outline() -> None:
+    facts = json.loads(read("metadata"))
+    assert facts["title"] == "All of bread"
+    assert facts["outline"][1] == {"level": 2, "text": "How to bake?"}
