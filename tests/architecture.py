@@ -78,6 +78,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/fetch/read/worker.py": "a worker loads what a kind of page needs with the first page of that kind",
+    "servers/filesystem/read/media_types.py": "content-types is an extra, which takes a while to load",
     "servers/filesystem/search/matcher.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/search/gitignore.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/filesystem/read/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",

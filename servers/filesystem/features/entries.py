@@ -22,7 +22,15 @@ _FIRST, _LAST = 0.8, 0.2
 _MADE = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
 _MADE_ENDINGS = (".lock", ".map", ".pyc")
 """The names of what programs make for programs, and how such names end."""
-_FOR_USER = {"application/zip", "application/x-tar", "video/mp4", "video/webm", "video/quicktime", "video/mpeg"}
+_FOR_USER = {
+    "application/zip",
+    "application/gzip",
+    "application/x-tar",
+    "video/mp4",
+    "video/webm",
+    "video/quicktime",
+    "video/mpeg",
+}
 """Media types of what no model can take."""
 
 

@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.media_types import media_type_of
+from servers.filesystem.read.charsets import plain
+from servers.filesystem.read.media_types import BINARY, TEXT, media_type_of
 from shared.program.files.entries import Handle, Place, etag_of
 
 _LAST_POSITION = 2**63 - 1
@@ -87,4 +88,6 @@ def bytes_of(
     else:
         data = source.read(offset or 0, max_bytes if length is None else min(length, max_bytes))
     mime = media_type_of(place.parts[-1] if place.parts else "")
+    if mime is None:
+        mime = BINARY if plain(data) is None else TEXT
     return BytesRead(data, size, etag_of(source.stat), source.stat.st_mtime, mime)

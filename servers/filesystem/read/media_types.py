@@ -1,22 +1,18 @@
-"""Media types of files, by their names."""
+"""Media types of files, by their names: Python's own table knows few types of source texts."""
 
-import mimetypes
-from functools import cache, lru_cache
+from functools import lru_cache
 
-_MORE_TYPES = {".webp": "image/webp", ".avif": "image/avif", ".md": "text/markdown"}
+BINARY = "application/octet-stream"
+TEXT = "text/plain"
+"""What stands for bytes, and for a text, of which nothing more is known."""
 
 
 @lru_cache(1_024)
-def media_type_of(name: str) -> str:
-    """The media type a file name suggests. Names come again, so what they suggest is remembered."""
-    return _types().guess_type(name, strict=False)[0] or "application/octet-stream"
+def media_type_of(name: str) -> str | None:
+    """The media type that a name suggests; None where it suggests none. Names come again, so it is remembered."""
+    # Takes a while to load, and only lists of resources and descriptions of files need it.
+    from content_types import get_content_type
 
-
-@cache
-def _types() -> mimetypes.MimeTypes:
-    # Only the built-in table: the answer must not depend on the machine. Python reads the machine's nevertheless, so
-    # this waits until somebody asks.
-    types = mimetypes.MimeTypes(filenames=())
-    for suffix, type_ in _MORE_TYPES.items():
-        types.add_type(type_, suffix)
-    return types
+    suffix = name.rpartition("/")[2][1:].rpartition(".")
+    found: str | None = get_content_type(suffix[2], fallback=None) if suffix[1] and suffix[2] else None
+    return found

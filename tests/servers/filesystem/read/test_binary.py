@@ -29,5 +29,67 @@ def test_a_part_of_the_bytes_is_as_long_as_the_budget_at_most(files, root, at):
 
 
 def test_types_by_name():
-    types = {"a.webp": "image/webp", "a": "application/octet-stream", "A.JPG": "image/jpeg"}
+    types = {
+        "a.webp": "image/webp",
+        "a": None,
+        "A.JPG": "image/jpeg",
+        ".rs": None,
+        "rs": None,
+        "x.rs/a": None,
+        "a.": None,
+    }
     assert {name: media_type_of(name) for name in types} == types
+
+
+SOURCES = [
+    "rs",
+    "go",
+    "ts",
+    "tsx",
+    "java",
+    "kt",
+    "cpp",
+    "toml",
+    "yaml",
+    "sql",
+    "ipynb",
+    "rst",
+    "py",
+    "js",
+    "jsx",
+    "rb",
+]
+SOURCES += [
+    "c",
+    "h",
+    "php",
+    "sh",
+    "swift",
+    "scala",
+    "cs",
+    "css",
+    "json",
+    "xml",
+    "ini",
+    "lua",
+    "jl",
+    "md",
+    "csv",
+    "vue",
+]
+
+
+@pytest.mark.parametrize("suffix", SOURCES)
+def test_source_texts_have_types_of_texts(suffix):
+    found = media_type_of(f"a.{suffix}")
+    assert found.startswith("text/") or found.partition("/")[2] in OTHER_TEXTS
+
+
+OTHER_TEXTS = {"toml", "yaml", "sql", "x-ipynb+json", "x-httpd-php", "x-sh", "json", "xml"}
+
+
+@pytest.mark.parametrize("name", ["a", "Makefile", "a.hs", "a.unknown"])
+def test_only_what_is_binary_is_a_stream_of_octets(files, root, at, name):
+    for data, mime in ((b"text", "text/plain"), (b"\0\xff", "application/octet-stream"), (b"", "text/plain")):
+        (root / name).write_bytes(data)
+        assert read_bytes(files, at(name), 100).mime == mime
