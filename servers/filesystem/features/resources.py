@@ -26,7 +26,7 @@ from ..errors import FilesError
 from ..files import Files
 from ..read.binary import BytesRead
 from ..read.charsets import UTF8, decode, marked, plain
-from ..read.pages import json_size
+from ..read.pages import fit, json_size
 from ..search.listing import ListedEntry, complete, list_directory
 from ..search.page import Page
 from ..watch.subscriptions import split_glob
@@ -39,6 +39,8 @@ features = Features[Files]()
 _TEMPLATE = "file:///{+path}{?offset,length}"
 _BESIDE = 100
 """Bytes of a listing besides what it lists."""
+_LONGEST_CHARACTER = 4
+"""Bytes of UTF-8."""
 
 Bytes = Annotated[int | None, Field(ge=0)]
 Contents = TextResourceContents | BlobResourceContents
@@ -52,11 +54,7 @@ def _served(uri: str) -> Iterator[None]:
     except FilesError as error:
         if error.code in ("not_found", "outside_roots", "denied", "bad_path", "bad_pattern", "not_a_directory"):
             raise ResourceNotFound(uri) from None
-        reason, data = f"{error.code}: {error.reason}", None
-        if error.code == "too_large":
-            data = {"uri": uri, "uriTemplate": f"{uri}{{?offset,length}}"}
-            reason += f"; read a part, by bytes: {data['uriTemplate']}"
-        raise InvalidParams(reason, data=data) from None
+        raise InvalidParams(f"{error.code}: {error.reason}") from None
 
 
 @features.resource(_TEMPLATE, name="file", title="A file or a directory in an allowed directory")
@@ -67,10 +65,8 @@ async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes
     with _served(uri):
         place = files.place(uri)
         try:
-            if offset is not None or length is not None:
-                part = await files.read_bytes(place, as_base64(read_budget(ctx)), ctx.turn, offset or 0, length)
-                return _part(f"{uri}?offset={offset or 0}&length={len(part.data)}", part, read_budget(ctx))
-            return await _whole(ctx, uri, place)
+            whole = await _whole(ctx, uri, place) if offset is None and length is None else None
+            return whole or await _part(ctx, uri, place, offset, length)
         except FilesError as error:
             if error.code != "not_a_file":
                 raise
@@ -78,20 +74,25 @@ async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes
             return await to_thread.run_sync(_directory, files, uri, place, read_budget(ctx), ctx.budget.entries)
 
 
-async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents:
+async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents | None:
+    """All of a file; None where it is too large for that."""
     budget, blob_budget = read_budget(ctx), as_base64(ctx.budget.result_bytes)
-    read = await ctx.state.read_bytes(place, max(budget, blob_budget), ctx.turn)
+    try:
+        read = await ctx.state.read_bytes(place, max(budget, blob_budget), ctx.turn)
+    except FilesError as error:
+        if error.code == "too_large":
+            return None
+        raise
     text, charset = plain(read.data), UTF8
     if text is None and (read.mime.startswith("text/") or marked(read.data)):
         async with ctx.turn(brief=True):
             with suppress(FilesError):
                 text, charset = await to_thread.run_sync(decode, read.data, uri)
     if text is None:
-        if read.size > blob_budget:
-            raise FilesError("too_large", uri, f"has {read.size} bytes; the limit is {blob_budget}")
-        return BlobResourceContents.of(uri, read.data, read.mime, _facts(read))
+        is_small = read.size <= blob_budget
+        return BlobResourceContents.of(uri, read.data, read.mime, _facts(read)) if is_small else None
     if json_size(text) > budget:
-        raise FilesError("too_large", uri, f"has {read.size} bytes; the limit is {budget} of text as JSON")
+        return None
     meta = _facts(read) if charset.name == UTF8.name else {**_facts(read), "charset": charset.name}
     return TextResourceContents(uri=uri, mime_type=read.mime, text=text, meta=meta)
 
@@ -102,13 +103,37 @@ def _facts(read: BytesRead) -> dict[str, Any]:
     return {"etag": read.etag} if modified is None else {"etag": read.etag, "lastModified": modified}
 
 
-def _part(uri: str, read: BytesRead, budget: int) -> Contents:
-    """A part, which is text only where its UTF-8 is these very bytes, so that parts can be put together again."""
-    meta = {**_facts(read), "size": read.size}
+async def _part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: int | None) -> Contents:
+    """A part, which names the next one. It is text only where its UTF-8 is these very bytes, so that parts can be put
+    together again; without a `length` it ends with a line, where there are lines."""
+    budget, start = read_budget(ctx), offset or 0
+    read = await ctx.state.read_bytes(place, as_base64(budget), ctx.turn, start, length)
     text = plain(read.data)
-    if text is None or json_size(text) > budget:
+    if length is None and start + len(read.data) < read.size:
+        text = _whole_lines(read.data, budget)
+    elif text is not None and json_size(text) > budget:
+        text = None if length is not None else _whole_lines(read.data, budget)
+    taken = len(read.data) if text is None else len(text.encode())
+    meta = {**_facts(read), "size": read.size}
+    if start + taken < read.size and (taken or length is None):
+        meta["next"] = f"{uri}?offset={start + taken}" + (f"&length={length}" if length is not None else "")
+    if offset is not None or length is not None:
+        uri = f"{uri}?offset={start}&length={taken}"
+    if text is None:
         return BlobResourceContents.of(uri, read.data, read.mime, meta)
     return TextResourceContents(uri=uri, mime_type=read.mime, text=text, meta=meta)
+
+
+def _whole_lines(data: bytes, budget: int) -> str | None:
+    """The text at the start of the data, without the character and the line that are cut off; None where it is no
+    text. One line that takes more than half of the budget is cut."""
+    texts = (plain(data[: len(data) - cut]) for cut in range(_LONGEST_CHARACTER))
+    text = next((text for text in texts if text is not None), None)
+    if text is None:
+        return None
+    text = text[: fit(text, budget)]
+    end = text.rfind("\n") + 1
+    return text[:end] if end > len(text) // 2 else text
 
 
 def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) -> TextResourceContents:

@@ -66,22 +66,67 @@ async def test_a_file_is_sent_again_once_it_was_touched(root, version):
 # A file over the budget
 
 
-async def test_a_file_over_the_budget_names_its_size_and_how_to_read_a_part(root, read):
-    for name in ("a.txt", "a.bin"):
-        (root / name).write_bytes(b"x" * 2_000_000)
-        uri = (root / name).as_uri()
-        error = await read(uri)
-        template = f"{uri}{{?offset,length}}"
-        assert (error["code"], error["data"]) == (-32602, {"uri": uri, "uriTemplate": template})
-        assert "too_large: has 2000000 bytes; the limit is" in error["message"]
-        assert error["message"].endswith(f"read a part, by bytes: {template}")
+TEXTS = {
+    "lines": "één line of it\n".encode() * 30_000,
+    "one line": "é".encode() * 200_001,
+    "controls": b"\x01" * 300_000,
+    "long lines": (b"x" * 200_000 + b"\n") * 3,
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+async def test_a_large_text_is_read_part_by_part_and_each_names_the_next(root, ask, name):
+    (root / "a.txt").write_bytes(TEXTS[name])
+    uri, read = (root / "a.txt").as_uri(), []
+    while uri is not None and len(read) < 100:
+        contents = (await ask("resources/read", {"uri": uri}))["result"]["contents"][0]
+        assert len(json.dumps(contents, ensure_ascii=False)) < 102_000
+        read.append(contents["text"].encode())
+        assert contents["_meta"]["size"] == len(TEXTS[name])
+        uri = contents["_meta"].get("next")
+    assert b"".join(read) == TEXTS[name]
+    assert len(read) > 1
+    if name == "lines":
+        assert all(part.endswith(b"\n") for part in read)
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_the_first_part_has_the_uri_that_was_asked_for(root, version):
+    (root / "a.rs").write_bytes(b"// a\n" * 40_000)
+    uri = (root / "a.rs").as_uri()
+    async with talking(app, version, settings=Settings(roots=[root])) as peer:
+        first = (await peer.request("resources/read", {"uri": uri}))["result"]["contents"][0]
+        second = (await peer.request("resources/read", {"uri": first["_meta"]["next"]}))["result"]["contents"][0]
+    assert (first["uri"], first["mimeType"]) == (uri, "text/x-rust")
+    assert first["_meta"]["next"] == f"{uri}?offset={len(first['text'])}"
+    assert second["uri"] == f"{uri}?offset={len(first['text'])}&length={len(second['text'])}"
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_everything_that_is_listed_can_be_read(root, version):
+    contents = {"a.txt": b"x" * 2_000_000, "b.bin": b"\0" * 2_000_000, "c.txt": "é".encode("latin-1") * 150_000}
+    contents |= {
+        "d.txt": b"\xef\xbb\xbf" + b"x" * 150_000,
+        "e.txt": "é".encode("utf-16") * 60_000,
+        "f": b"",
+        "g%?#": b"x",
+    }
+    contents |= {"long name ' .md": b"x\n" * 100_000}
+    for name, data in contents.items():
+        (root / name).write_bytes(data)
+    async with talking(app, version, settings=Settings(roots=[root])) as peer:
+        listed = (await peer.request("resources/list"))["result"]["resources"]
+        assert len(listed) == len(contents) + 1
+        for resource in listed:
+            answer = await peer.request("resources/read", {"uri": resource["uri"]})
+            assert answer["result"]["contents"][0]["uri"] == resource["uri"]
 
 
 async def test_f20_text_has_the_budget_of_a_read_and_a_picture_that_of_a_result(root, read):
     (root / "a.txt").write_bytes(b"x" * 100_001)
     (root / "a.png").write_bytes(b"\0" * 600_000)
     text, picture = (root / "a.txt").as_uri(), (root / "a.png").as_uri()
-    assert "has 100001 bytes; the limit is 100000 of text as JSON" in (await read(text))["message"]
+    assert len((await read(text))["text"]) < 100_000
     assert len((await read(text, max_read=200_000))["text"]) == 100_001
     assert len(base64.b64decode((await read(picture))["blob"])) == 600_000
 
