@@ -1,8 +1,9 @@
 """Globs over relative paths, matched in linear time.
 
 A pattern is split at `/`; `**` stands for any number of directories, every other component is a glob of
-its own (`*`, `?`, `[abc]`, `[!abc]`, case-sensitive, hidden names included), translated once by
-`fnmatch`, whose regular expressions take each `*` atomically and so never backtrack exponentially.
+its own (`*`, `?`, `[abc]`, `[!abc]`, `[^abc]`, a backslash before what is meant literally; case-sensitive, hidden
+names included), translated once by `fnmatch`, whose regular expressions take each `*` atomically and so never
+backtrack exponentially. As in git, a name that is the very component matches as well, such as `[id].tsx`.
 Between components a set of states is carried along, as a finite automaton does it; walking a tree hands
 the states down, so a name is matched once per state and a directory without states needs no visit.
 Alternatives `{a,b}` are expanded first, a limited number.
@@ -27,6 +28,11 @@ States = frozenset[tuple[int, int]]
 """Where matching stands: which alternative, and how many of its components are done."""
 
 _GROUP = re.compile(r"\{([^{}]*)\}")
+_ESCAPED_BRACE = re.compile(r"\\([\\{},])")
+_LITERAL = {"{": "\0<", "}": "\0>", ",": "\0;", "\\": "\\\\"}
+"""What stands for a character that a backslash makes a plain one, while groups are expanded."""
+_ESCAPE = re.compile(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]|\\(.)", re.DOTALL)
+"""A set of characters, or a character that a backslash makes a plain one."""
 _ANY = None
 
 
@@ -41,7 +47,7 @@ class Glob:
         for pattern in dict.fromkeys(expanded):
             names = _names(pattern)
             names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
-            self._rows.append([_ANY if name == "**" else re.compile(fnmatch.translate(name)) for name in names])
+            self._rows.append([_ANY if name == "**" else _component(name) for name in names])
         self.start: States = self._closed({(row, 0) for row in range(len(self._rows))})
         self._ends: dict[States, tuple[Callable[[str], object], ...]] = {}
 
@@ -118,12 +124,12 @@ def _expanded(pattern: str) -> list[str]:
     """`pattern` with its `{a,b}` groups written out, innermost first."""
     if not pattern or len(pattern) > MAX_LENGTH or "\0" in pattern:
         raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters, none of them NUL")
-    pending, finished = [pattern], []
+    pending, finished = [_ESCAPED_BRACE.sub(lambda match: _LITERAL[match[1]], pattern)], []
     while pending:
         current = pending.pop()
         group = _GROUP.search(current)
         if group is None:
-            finished.append(current.replace("\0<", "{").replace("\0>", "}"))
+            finished.append(current.replace("\0<", "{").replace("\0>", "}").replace("\0;", ","))
         else:
             before, after = current[: group.start()], current[group.end() :]
             choices = group[1].split(",")
@@ -148,3 +154,24 @@ def _names(pattern: str) -> list[str]:
     if names[-1] == "**":
         names.append("*")
     return names
+
+
+def _component(name: str) -> re.Pattern[str]:
+    translated = fnmatch.translate(_ESCAPE.sub(_plain, name))
+    is_plain = "[" not in name and "\\" not in name
+    return re.compile(translated if is_plain else rf"{translated}|{re.escape(name)}\Z")
+
+
+def _plain(match: re.Match[str]) -> str:
+    """A set of characters, or a literal character, as `fnmatch` writes it."""
+    if match[1] is not None:
+        return f"[{match[1]}]" if match[1] in "*?[" else match[1]
+    found = match[0]
+    mark = "!" if found[1] in "!^" else ""
+    written = found[1 + len(mark) : -1]
+    # What has a meaning within a set has none where it is first, as a bracket, or last.
+    last = "".join(char for char in "!-" if f"\\{char}" in written)
+    members = re.sub(r"\\(.)", lambda one: "" if one[1] in "!-" else one[1], written, flags=re.DOTALL)
+    first = "]" if "]" in members else ""
+    made = first + members.replace("]", "") + last
+    return made if made == "!" else f"[{mark}{made}]"

@@ -75,7 +75,7 @@ class Denylist:
 
 _REMEMBERED = 4_096
 _NOWHERE: States = frozenset()
-_SPECIAL = frozenset("*?[]{}/")
+_SPECIAL = frozenset("*?[]{}/\\")
 
 
 def _fold(name: str) -> str:
