@@ -6,7 +6,7 @@ from shared.coded_errors import CodedError
 
 
 class DocumentError(CodedError):
-    """A file that can't be read, or has no such part: `unreadable`, `bad_argument` or `not_found`."""
+    """A file that can't be read, or has no such part: `unsupported_type`, `unreadable` or `bad_argument`."""
 
 
 class Facts(NamedTuple):
@@ -18,3 +18,20 @@ class Facts(NamedTuple):
     language: str = ""
     created: str = ""
     modified: str = ""
+
+
+class Document(NamedTuple):
+    """A document as HTML: headings, paragraphs, lists and tables of a body, without scripts and styles."""
+
+    html: str
+    facts: Facts
+    counts: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
+    """How many pages, sheets or slides there are."""
+    notes: tuple[str, ...] = ()
+    """Sentences a reader should know, as of parts that are left out. Nothing of the document stands in them."""
+
+
+def name_left_out(counts: dict[str, int]) -> list[str]:
+    """Return the note that names what is left out, each with its count; none where there is nothing."""
+    named = ", ".join(f"{what} ({count})" for what, count in counts.items() if count)
+    return [f"Left out: {named}."] if named else []

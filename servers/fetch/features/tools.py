@@ -44,9 +44,11 @@ FormatArgument = Annotated[
 ]
 SectionArgument = Annotated[
     str | None,
-    Field(description="a heading, #fragment, CSS selector or JSON pointer: gives that part", max_length=500),
+    Field(description="a heading, sheet, #fragment, CSS selector or JSON pointer: gives that part", max_length=500),
 ]
-PagesArgument = Annotated[str | None, Field(description="pages of a PDF, as 3 or 1,4-6 or 251-300", max_length=200)]
+PagesArgument = Annotated[
+    str | None, Field(description="pages of a PDF or slides, as 3 or 1,4-6 or 251-300", max_length=200)
+]
 FindArgument = Annotated[
     str | None, Field(description="a question: gives the passages with its words", max_length=500)
 ]
@@ -70,7 +72,7 @@ async def fetch(
     since: SinceArgument = None,
     refresh: RefreshArgument = False,
 ) -> CallToolResult:
-    """Fetch a page of the public web: HTML as Markdown of its main content, feeds, JSON, PDF as text, images.
+    """Fetch a page of the public web: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images.
 
     A text that was cut has in its last line the start_index to go on with."""
     wanted = Wanted(url, "raw" if raw else format, section, pages)

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from servers.common.documents.kinds import DOCUMENTS
 from servers.fetch.pages.snapshots import Snapshot, Wanted
 from servers.fetch.pages.texts import Piece
 
-_WITH_CONTENTS = ("html", "feed", "markdown", "pdf")
+_WITH_CONTENTS = ("html", "feed", "markdown", "pdf", *DOCUMENTS)
 """The kinds of pages whose text has headings and links."""
 _TEXT = 400_000
 """Characters that are looked at."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from servers.common.documents.kinds import DOCUMENTS
 from servers.fetch.errors import FetchError
 from servers.fetch.pages.snapshots import Outcome, Snapshot, Wanted
 from shared.text import join_lines, marks
@@ -132,7 +133,7 @@ def _fact(text: str) -> str:
 
 def _told(snapshot: Snapshot) -> list[str]:
     """What the page says of itself, a line each; the title stands in the text as well, where that has headings."""
-    if snapshot.page.kind not in ("html", "markdown", "pdf"):
+    if snapshot.page.kind not in ("html", "markdown", "pdf", *DOCUMENTS):
         return []
     found = snapshot.page.found
     told = [

@@ -7,6 +7,8 @@ of bytes is looked at, and shown where it is text, a PDF or an image.
 
 import re
 
+from servers.common.documents.document import DocumentError
+from servers.common.documents.kinds import DOCUMENTS, document_kind
 from servers.fetch.errors import FetchError
 from servers.fetch.read.charsets import start_of_text
 from servers.fetch.read.page import Format, Kind, KindName
@@ -17,6 +19,7 @@ _FORMATS: dict[KindName, frozenset[Format]] = {
     "feed": frozenset({"markdown", "text", "json", "links", "metadata"}),
     "pdf": frozenset({"markdown", "text", "metadata"}),
     "markdown": frozenset({"markdown", "text", "links", "metadata"}),
+    **dict.fromkeys(DOCUMENTS, frozenset[Format]({"markdown", "text", "links", "metadata"})),
     "text": frozenset({"markdown", "text", "metadata"}),
     "image": frozenset({"markdown", "text", "metadata"}),
 }
@@ -26,10 +29,16 @@ _NAMES: dict[KindName, str] = {
     "feed": "a feed",
     "pdf": "a PDF",
     "markdown": "Markdown",
+    "word": "a Word document",
+    "sheets": "an Excel workbook",
+    "slides": "a PowerPoint presentation",
+    "opendocument": "an OpenDocument file",
+    "epub": "a book in EPUB",
     "text": "text",
     "image": "an image",
 }
-_PAGED: frozenset[KindName] = frozenset({"pdf"})
+_PAGED: frozenset[KindName] = frozenset({"pdf", "slides", "opendocument"})
+_WITH_SECTIONS: frozenset[KindName] = frozenset({"html", "json", "markdown", *DOCUMENTS})
 
 _FIRST = 1_445
 _SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp"}
@@ -73,10 +82,13 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def kind_of(media_type: str, body: bytes) -> Kind:
-    """What a body is that is said to be of `media_type`, in lower case and without parameters, or of none."""
+    """What a body is that is said to be of `media_type`, in lower case and without parameters, or of none.
+
+    Raises FetchError for a document that is known and can't be read, as `document_kind` does.
+    """
     first = start_of_text(body, _FIRST)
     binary = _BINARY.search(first) is not None
-    signed = _by_signs(body[:_FIRST], binary)
+    signed = _document(body) or _by_signs(body[:_FIRST], binary)
     if signed is not None:
         return Kind("other", media_type) if signed.name == "other" and media_type not in _UNNAMED else signed
     if _CLOSED.match(media_type):
@@ -117,12 +129,20 @@ def check(kind: Kind, format: Format, section: str | None, pages: str | None, le
     if format not in formats:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which can\'t be given as {format}'
         raise FetchError("bad_argument", reason, f"Formats for it: {', '.join(sorted(formats))}.")
-    if section is not None and kind.name not in {"html", "json", "markdown"}:
+    if section is not None and kind.name not in _WITH_SECTIONS:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no sections'
         raise FetchError("bad_argument", reason, "Leave section out.")
     if pages is not None and kind.name not in _PAGED:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no pages'
         raise FetchError("bad_argument", reason, "Leave pages out.")
+
+
+def _document(body: bytes) -> Kind | None:
+    try:
+        kind = document_kind(body)
+    except DocumentError as error:
+        raise FetchError(error.code, error.reason, error.suggestion) from None
+    return None if kind is None else Kind(*kind)
 
 
 def _by_signs(first: bytes, binary: bool) -> Kind | None:

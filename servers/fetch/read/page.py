@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from servers.common.documents.kinds import DocumentKind
+
 Format = Literal["markdown", "text", "html", "json", "links", "metadata"]
 Form = Format | Literal["raw"]
 """Raw is the text as the site sent it."""
-KindName = Literal["html", "json", "feed", "pdf", "markdown", "text", "image", "other"]
+KindName = Literal["html", "json", "feed", "pdf", "markdown", "text", "image", "other"] | DocumentKind
 
 
 class Loaded(NamedTuple):
@@ -84,7 +86,7 @@ class Page(NamedTuple):
 
     text: str
     kind: str
-    """What it was made from: html, json, feed, pdf, markdown, text, image, or other."""
+    """What it was made from: the name of its kind."""
     charset: str = ""
     """How its bytes were read; empty where they are no text."""
     found: Found = Found()

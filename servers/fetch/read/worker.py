@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from servers.common.documents.document import DocumentError
+from servers.common.documents.kinds import DOCUMENTS
 from servers.fetch.errors import FetchError
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found, Kind, KindName, Page, Removed, Source
@@ -50,6 +51,10 @@ def reader_of(kind: KindName) -> Callable[[Source], Page]:
         from servers.fetch.read.pdf_page import read_pdf_page
 
         return read_pdf_page
+    if kind in DOCUMENTS:
+        from servers.fetch.read.document_page import document_reader
+
+        return document_reader(kind)
     from servers.fetch.read.text import read_text
 
     return read_text

@@ -151,6 +151,7 @@ class Roll:
             self._last_of[context.link.session] = told
         return told
 
+
 async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Told:
     """All pages of a list. Raises as `Part.ask` does, and InvalidResult for what is no list."""
     entries: dict[str, dict[str, Any]] = {}

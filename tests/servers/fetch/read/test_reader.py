@@ -1,4 +1,7 @@
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 import pytest_asyncio
@@ -8,6 +11,9 @@ from servers.fetch.read.kinds import KindName
 from servers.fetch.read.pipe_frames import Head
 from servers.fetch.read.pool import Limits, Pool
 from servers.fetch.read.reader import Reader, open_reader
+from tests.servers.common.documents.archives import archive, opened, word
+from tests.servers.common.documents.test_sheets import one_sheet, written
+from tests.servers.common.documents.test_word import paragraph, run
 from tests.servers.fetch.bodies import loaded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -112,3 +118,58 @@ async def test_the_facts_of_a_feed_hold_nothing_invisible(reader: Reader):
     feed = "<rss version='2.0'><channel><title>a\u202ebc</title><item><title>d</title></item></channel></rss>"
     page = await reader.read(loaded(feed, "application/rss+xml"), "markdown")
     assert page.found.title == "abc"
+
+
+async def test_documents_are_read_whatever_they_are_called(reader: Reader):
+    for media_type in ("application/octet-stream", "application/zip", "text/html", ""):
+        page = await reader.read(loaded(word(paragraph(run("Hello"))), media_type), "markdown")
+        assert (page.text, page.kind) == ("Hello", "word")
+
+
+async def test_a_document_that_needs_converting_says_so(reader: Reader):
+    with pytest.raises(FetchError, match=r"Convert it to \.docx") as caught:
+        await reader.read(loaded(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "application/msword"), "markdown")
+    assert caught.value.code == "unsupported_type"
+
+
+LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+DOCTYPE = f'<!DOCTYPE x [<!ENTITY l0 "lol">{LAUGHS}]>'
+DEEP = "<w:p><w:r>" + "<w:smartTag>" * 50_000 + "</w:smartTag>" * 50_000 + "</w:r></w:p>"
+WIDE = "<w:p><w:r><w:t>x</w:t></w:r></w:p>" * 2_000_000
+WORKBOOK = written(one_sheet(["a"]))
+
+
+def with_part(file: bytes, name: str, text: str) -> bytes:
+    with ZipFile(BytesIO(file)) as opened:
+        return archive({one: text if one == name else opened.read(one) for one in opened.namelist()}, "mimetype")
+
+
+BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "zip": (lambda: archive({"[Content_Types].xml": "", "word/document.xml": b" " * 300_000_000}), "unpacks to more"),
+    "paragraphs": (lambda: word(WIDE), "more than 256 MiB of memory"),
+    "levels in Word": (lambda: word(DEEP), "nested too deeply"),
+    "levels in a text": (lambda: opened("text", "<text:section>" * 9_999 + "</text:section>" * 9_999), "too deeply"),
+    "entities in Word": (lambda: with_part(word(""), "word/document.xml", f"{DOCTYPE}<w>&l9;</w>"), "no XML"),
+    "entities in Excel": (
+        lambda: with_part(WORKBOOK, "xl/worksheets/sheet1.xml", f"{DOCTYPE}<worksheet>&l9;</worksheet>"),
+        "damaged",
+    ),
+    "entities in a text": (lambda: with_part(opened("text", ""), "content.xml", f"{DOCTYPE}<a>&l9;</a>"), "no XML"),
+    "rows": (
+        lambda: opened("spreadsheet", f"<table:table>{'<table:table-row/>' * 5_000_000}</table:table>"),
+        "more than 256 MiB of memory",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bomb", BOMBS)
+async def test_h6_a_bomb_in_a_document_ends_within_the_limits(reader: Reader, bomb: str):
+    make, words = BOMBS[bomb]
+    file = make()
+    started = time.monotonic()
+    with pytest.raises(FetchError, match=words) as caught:
+        await reader.read(loaded(file), "markdown")
+    assert caught.value.code == "unreadable"
+    assert time.monotonic() - started < 12
+    assert (await reader.read(loaded("one", "text/plain"), "markdown")).text == "one"

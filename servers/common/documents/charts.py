@@ -1,0 +1,48 @@
+"""The data of a chart (DrawingML; ECMA-376, part 1, section 21.2), as the file has it, as a table in HTML."""
+
+from html import escape
+
+from lxml.etree import _Element as Element
+
+from servers.common.documents.package import text_of
+
+_C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+MAX_POINTS = 500
+"""Rows of the table of a chart."""
+_LABELS, _VALUES = ("cat", "xVal"), ("val", "yVal")
+
+
+def write_chart(root: Element) -> str:
+    """Return the title of a chart, and a table with a column for each series and a row for each category."""
+    title = next(root.iter(f"{_C}title"), None)
+    words = (
+        text_of(title)
+        if title is not None and not next(title.iterancestors(f"{_C}valAx", f"{_C}catAx"), None)
+        else ""
+    )
+    series = list(root.iter(f"{_C}ser"))
+    labels: dict[int, str] = {}
+    for one in series:
+        labels = _points(one, _LABELS) | labels
+    columns = [_points(one, _VALUES) for one in series]
+    names = [next(map(text_of, one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
+    numbers = sorted({number for column in columns for number in column})[:MAX_POINTS]
+    rows = [
+        f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+        for tag, cells in (
+            ("th", ["", *names]),
+            *(
+                ("td", [labels.get(number, ""), *(column.get(number, "") for column in columns)])
+                for number in numbers
+            ),
+        )
+    ]
+    caption = f"<p><em>Chart{': ' if words else ''}{escape(words)}</em></p>"
+    return f"{caption}<table>{''.join(rows)}</table>" if numbers else caption
+
+
+def _points(series: Element, names: tuple[str, ...]) -> dict[int, str]:
+    """The values of a series, or its labels, by their numbers."""
+    holder = next((found for name in names if (found := series.find(_C + name)) is not None), None)
+    points = [] if holder is None else list(holder.iter(f"{_C}pt"))
+    return {int(point.get("idx") or 0): text_of(point) for point in points}

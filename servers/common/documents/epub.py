@@ -1,0 +1,100 @@
+"""A book in EPUB as HTML: its chapters in the order in which they are read (EPUB 3.3, section 5.7)."""
+
+import re
+from html import escape
+from html.entities import html5
+from posixpath import dirname, join, normpath
+from urllib.parse import unquote, urlsplit
+
+from lxml import etree
+from lxml.etree import _Element as Element
+from lxml.html import HTMLParser, document_fromstring
+
+from servers.common.documents.document import Document, DocumentError
+from servers.common.documents.package import Package, facts_of, parse_xml
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_CIPHER = "{http://www.w3.org/2001/04/xmlenc#}CipherReference"
+_OPF = "{http://www.idpf.org/2007/opf}"
+_REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*;)")
+_KEPT = frozenset((b"amp;", b"lt;", b"gt;", b"quot;", b"apos;"))
+_XHTML = ("application/xhtml+xml", "text/html")
+
+
+def read_epub(body: bytes) -> Document:
+    """Return all chapters, with links between them within the text and pictures as their descriptions.
+
+    Raises DocumentError `unreadable`, as for a book that is encrypted.
+    """
+    package = Package(body)
+    root_file = next(package.xml(_CONTAINER).iter("{*}rootfile"), None)
+    if root_file is None:
+        raise DocumentError("unreadable", "the book is damaged: it names no content")
+    name = root_file.get("full-path") or ""
+    opf = package.xml(name)
+    items = {item.get("id"): item for item in opf.iter(f"{_OPF}item")}
+    spine = [items[entry.get("idref")] for entry in opf.iter(f"{_OPF}itemref") if entry.get("idref") in items]
+    chapters = [_resolve(name, item.get("href") or "") for item in spine if item.get("media-type") in _XHTML]
+    if _ENCRYPTION in package.names:
+        encrypted = {unquote(entry.get("URI") or "") for entry in package.xml(_ENCRYPTION).iter(_CIPHER)}
+        if encrypted.intersection(chapters):
+            raise DocumentError("unreadable", "the book is encrypted, for readers with a licence only")
+    present = [chapter for chapter in dict.fromkeys(chapters) if chapter in package.names]
+    numbers = {chapter: number for number, chapter in enumerate(present, 1)}
+    html = "".join(_chapter(package.read(chapter), chapter, numbers) for chapter in present)
+    missing = len(set(chapters)) - len(present)
+    notes = (f"Left out: {missing} chapters that the file does not have.",) if missing else ()
+    return Document(html, facts_of(opf), {"chapters": len(present)}, notes)
+
+
+def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
+    """The body of a chapter, its ids made unlike those of the others."""
+    try:
+        root = parse_xml(_REFERENCE.sub(_character, text))
+    except DocumentError:  # many books break the rules of XML, and are shown all the same
+        root = document_fromstring(text.decode("utf-8", "replace").encode(), parser=HTMLParser(encoding="utf-8"))
+    for element in root.iter("*"):
+        element.tag = etree.QName(element).localname
+    etree.cleanup_namespaces(root)
+    body = root.find("body")
+    if body is None:
+        return ""
+    for element in body.iter("*"):
+        if element.get("id"):
+            element.set("id", f"c{numbers[name]}-{element.get('id')}")
+        if element.tag == "a" and element.get("href"):
+            _relink(element, name, numbers)
+        elif element.tag == "img":
+            _describe(element)
+    parts = [escape(body.text or ""), *(etree.tostring(child, method="html", encoding="unicode") for child in body)]
+    return f"<section>{''.join(parts)}</section>"
+
+
+def _relink(link: Element, name: str, numbers: dict[str, int]) -> None:
+    """Has a link to a chapter lead to its place in the text, or nowhere."""
+    url = urlsplit(link.get("href") or "")
+    if url.scheme or url.netloc:
+        return
+    target = numbers.get(_resolve(name, url.path) if url.path else name)
+    if target and url.fragment:
+        link.set("href", f"#c{target}-{url.fragment}")
+    else:
+        del link.attrib["href"]
+
+
+def _describe(picture: Element) -> None:
+    alt = " ".join((picture.get("alt") or "").split())
+    picture.attrib.clear()
+    picture.tag = "em"
+    picture.text = f"Picture: {alt}" if alt else None
+
+
+def _resolve(base: str, link: str) -> str:
+    return normpath(join("/", dirname(base), unquote(link))).lstrip("/")
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    """What a named character reference of HTML stands for: a document type is not read, so XML knows none."""
+    name = match[1]
+    return match[0] if name in _KEPT else html5.get(name.decode("ascii"), "").encode("ascii", "xmlcharrefreplace")

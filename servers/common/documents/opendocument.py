@@ -1,0 +1,289 @@
+"""A text, spreadsheet or presentation of OpenDocument 1.3 as HTML.
+
+Its content is one tree of paragraphs, lists and tables, much like HTML; cells have their values as they are shown.
+"""
+
+from collections.abc import Callable, Iterator
+from html import escape
+from itertools import islice
+
+from lxml import etree
+from lxml.etree import _Element as Element
+
+from servers.common.documents.document import Document, DocumentError, Facts, name_left_out
+from servers.common.documents.package import Package, facts_of, text_of
+from servers.common.documents.page_ranges import choose_pages
+
+MAX_CELLS = 20_000
+"""Cells that are read of all tables."""
+MAX_COLUMNS = 200
+_DEEPEST = 100
+"""Levels of elements that are read."""
+_URN = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
+_TEXT, _TABLE, _DRAW, _OFFICE = (_URN % name for name in ("text", "table", "drawing", "office"))
+_STYLE, _SVG, _PRESENTATION = (_URN % name for name in ("style", "svg-compatible", "presentation"))
+_FO = _URN % "xsl-fo-compatible"
+_HREF = "{http://www.w3.org/1999/xlink}href"
+_DATE = "{http://purl.org/dc/elements/1.1/}date"
+_CREATED = f"{_URN % 'meta'}creation-date"
+_AUTHOR = f"{_URN % 'meta'}initial-creator"
+_MATH = "{http://www.w3.org/1998/Math/MathML}math"
+_MANIFEST = "META-INF/manifest.xml"
+_BEYOND = "The document has more cells, columns or levels than are read of one; the rest is left out."
+
+
+def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None = None) -> Document:
+    """Return the text, with a heading for each sheet or slide; those that `pages` names, or one `sheet` by its name.
+
+    Raises DocumentError `unreadable`, and `bad_argument` as `choose_pages` does, or where there are no slides.
+    """
+    package = Package(body)
+    if _MANIFEST in package.names and b"encryption-data" in package.read(_MANIFEST):
+        raise DocumentError("unreadable", "the file needs a password")
+    root = package.xml("content.xml")
+    holder = root.find(f"{_OFFICE}body")
+    content = next(iter(holder), None) if holder is not None else None
+    if content is None:
+        raise DocumentError("unreadable", "the file is damaged: it has no body")
+    writer = _Writer(package, root)
+    slides, sheets = content.findall(f"{_DRAW}page"), content.findall(f"{_TABLE}table")
+    counts: dict[str, int] = {}
+    if content.tag == f"{_OFFICE}presentation":
+        counts = {"slides": len(slides)}
+        chosen = choose_pages(pages, len(slides))
+        html = "".join(writer.slide(number, slides[number - 1]) for number in chosen)
+    elif pages is not None:
+        raise DocumentError("bad_argument", "the document has no pages to choose", "Leave pages out.")
+    elif content.tag == f"{_OFFICE}spreadsheet":
+        counts = {"sheets": len(sheets)}
+        named = [one for one in sheets if one.get(f"{_TABLE}name") == sheet]
+        html = "".join(map(writer.sheet, named or sheets))
+    else:
+        html = writer.blocks(content)
+    return Document(html + writer.notes(), _facts(package), counts, writer.remarks())
+
+
+class _Style:
+    """What a style changes in the look of a text."""
+
+    def __init__(self, style: Element) -> None:
+        properties = {name: value for child in style for name, value in child.items()}
+        self.bold = properties.get(f"{_FO}font-weight") == "bold"
+        self.italic = properties.get(f"{_FO}font-style") in ("italic", "oblique")
+        self.hidden = (
+            properties.get(f"{_TEXT}display") == "none"
+            or properties.get(f"{_TABLE}display") == "false"
+            or properties.get(f"{_PRESENTATION}visibility") == "hidden"
+        )
+
+
+class _Writer:
+    def __init__(self, package: Package, root: Element) -> None:
+        self._package = package
+        self._styles = {
+            style.get(f"{_STYLE}name"): _Style(style) for style in root.iter(f"{_STYLE}style") if len(style)
+        }
+        named = package.xml("styles.xml").iter(f"{_TEXT}list-style") if "styles.xml" in package.names else ()
+        self._numbered = {
+            style.get(f"{_STYLE}name")
+            for style in (*named, *root.iter(f"{_TEXT}list-style"))
+            if next(iter(style.iter(f"{_TEXT}list-level-style-number")), None) is not None
+            and style[0].tag.endswith("-number")
+        }
+        self._notes: list[str] = []
+        self._left_out: dict[str, int] = {}
+        self._cells = MAX_CELLS
+        self._depth = 0
+        self._beyond = False
+        self._blocks: dict[str, Callable[[Element], str]] = {
+            f"{_TEXT}h": self._heading,
+            f"{_TEXT}p": self._paragraph,
+            f"{_TEXT}list": lambda element: self._list(element, None),
+            f"{_TABLE}table": self._table,
+            f"{_DRAW}frame": self._frame,
+            **dict.fromkeys((f"{_TEXT}tracked-changes", f"{_TEXT}sequence-decls", f"{_OFFICE}forms"), lambda _: ""),
+            f"{_OFFICE}annotation": lambda _: self._leave_out("comments"),
+        }
+
+    def blocks(self, element: Element) -> str:
+        """The blocks in an element, those of sections, indexes and shapes in it as well."""
+        if self._depth >= _DEEPEST:
+            self._beyond = True
+            return ""
+        self._depth += 1
+        written = "".join(
+            self._blocks[child.tag](child) if child.tag in self._blocks else self.blocks(child) for child in element
+        )
+        self._depth -= 1
+        return written
+
+    def slide(self, number: int, page: Element) -> str:
+        """A slide under its number and title, its notes at the end."""
+        if self._is_hidden(page, f"{_DRAW}style-name"):
+            return self._leave_out("hidden slides")
+        frames = [one for one in page if one.tag != f"{_PRESENTATION}notes"]
+        titles = [one for one in frames if one.get(f"{_PRESENTATION}class") == "title" and text_of(one)]
+        words = text_of(titles[0]) if titles else ""
+        head = f"<h2>Slide {number}{': ' if words else ''}{escape(words)}</h2>"
+        texts = "".join(self._frame(one) for one in frames if one not in titles[:1])
+        spoken = page.findall(f"{_PRESENTATION}notes/{_DRAW}frame")
+        notes = "".join(self._frame(one) for one in spoken if one.get(f"{_PRESENTATION}class") == "notes")
+        return f"{head}{texts}{'<p><strong>Notes:</strong></p>' if notes else ''}{notes}"
+
+    def sheet(self, table: Element) -> str:
+        """A sheet under its name, unless it is hidden."""
+        if self._is_hidden(table, f"{_TABLE}style-name"):
+            return self._leave_out("hidden sheets")
+        return f"<h2>{escape(table.get(f'{_TABLE}name') or '')}</h2>{self._table(table)}"
+
+    def notes(self) -> str:
+        """The footnotes of all that was written."""
+        items = (f'<li id="footnote-{number}">{note}</li>' for number, note in enumerate(self._notes, 1))
+        return f"<ol>{''.join(items)}</ol>" if self._notes else ""
+
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know of what was written."""
+        return (*name_left_out(self._left_out), *((_BEYOND,) if self._beyond else ()))
+
+    def _leave_out(self, what: str) -> str:
+        self._left_out[what] = self._left_out.get(what, 0) + 1
+        return ""
+
+    def _is_hidden(self, element: Element, name: str) -> bool:
+        style = self._styles.get(element.get(name))
+        return style is not None and style.hidden
+
+    def _heading(self, element: Element) -> str:
+        level = element.get(f"{_TEXT}outline-level") or "1"
+        rank = min(int(level), 6) if level.isdecimal() else 1
+        return f"<h{rank}>{self._inline(element)}</h{rank}>"
+
+    def _paragraph(self, element: Element) -> str:
+        words = self._inline(element)
+        after = "".join(map(self._frame, element.iter(f"{_DRAW}frame")))
+        return f"<p>{words}</p>{after}" if words.strip() else after
+
+    def _list(self, element: Element, style: str | None) -> str:
+        style = element.get(f"{_TEXT}style-name") or style
+        tag = "ol" if style in self._numbered else "ul"
+        items = []
+        for item in element:
+            parts = (
+                self._list(child, style)
+                if child.tag == f"{_TEXT}list"
+                else self._blocks.get(child.tag, self.blocks)(child)
+                for child in item
+            )
+            items.append(f"<li>{''.join(parts)}</li>")
+        return f"<{tag}>{''.join(items)}</{tag}>"
+
+    def _inline(self, element: Element) -> str:
+        parts = [escape(element.text or "")]
+        for child in element:
+            parts += self._part(child), escape(child.tail or "")
+        return "".join(parts)
+
+    def _part(self, element: Element) -> str:
+        name = element.tag.removeprefix(_TEXT)
+        if name in ("s", "tab"):
+            return " "
+        if name == "line-break":
+            return "<br>"
+        if name == "note":
+            return self._note(element)
+        if element.tag == f"{_OFFICE}annotation":
+            return self._leave_out("comments")
+        if element.tag == f"{_DRAW}frame":
+            return self._formula(element)
+        if element.tag.startswith((_DRAW, _OFFICE)):
+            return ""
+        words = self._inline(element)
+        if name == "a":
+            return f'<a href="{escape(element.get(_HREF) or "")}">{words}</a>'
+        style = self._styles.get(element.get(f"{_TEXT}style-name")) if name == "span" else None
+        if style is None or not words.strip():
+            return words
+        if style.hidden:
+            return self._leave_out("hidden texts")
+        words = f"<strong>{words}</strong>" if style.bold else words
+        return f"<em>{words}</em>" if style.italic else words
+
+    def _note(self, element: Element) -> str:
+        body = element.find(f"{_TEXT}note-body")
+        self._notes.append("")
+        number = len(self._notes)
+        self._notes[number - 1] = self.blocks(body) if body is not None else ""
+        return f'<sup><a href="#footnote-{number}">{number}</a></sup>'
+
+    def _frame(self, frame: Element) -> str:
+        """What a frame shows: texts, a table, the data of a chart, or what a picture is said to be."""
+        written = "".join(self.blocks(box) for box in frame.findall(f"{_DRAW}text-box"))
+        written += "".join(map(self._table, frame.findall(f"{_TABLE}table")))
+        root = self._embedded(frame)
+        if root is not None and root.tag != _MATH:
+            written += "".join(map(self._table, root.iter(f"{_TABLE}table")))
+        if frame.tag != f"{_DRAW}frame":  # a shape
+            written += self.blocks(frame)
+        if written or (root is not None and root.tag == _MATH):
+            return written
+        about = [frame.find(f"{_SVG}{name}") for name in ("desc", "title")]
+        words = next((text for one in about if one is not None and (text := text_of(one))), "")
+        return f"<p><em>Picture: {escape(words)}</em></p>" if words else ""
+
+    def _formula(self, frame: Element) -> str:
+        root = self._embedded(frame)
+        if root is None or root.tag != _MATH:
+            return ""
+        for element in root.iter("*"):
+            element.tag = etree.QName(element).localname
+        etree.cleanup_namespaces(root)
+        return str(etree.tostring(root, encoding="unicode", with_tail=False))
+
+    def _embedded(self, frame: Element) -> Element | None:
+        entry = frame.find(f"{_DRAW}object")
+        if entry is None:
+            return None
+        name = f"{(entry.get(_HREF) or '').removeprefix('./').rstrip('/')}/content.xml"
+        return self._package.xml(name) if name in self._package.names else None
+
+    def _table(self, table: Element) -> str:
+        heads = {row for head in table.iter(f"{_TABLE}table-header-rows") for row in head.iter(f"{_TABLE}table-row")}
+        rows: list[str] = []
+        for row in table.iter(f"{_TABLE}table-row"):
+            if next(row.iterancestors(f"{_TABLE}table")) is not table:
+                continue
+            cells = list(islice(self._cells_of(row), MAX_COLUMNS))
+            if any(cells):
+                tag = "th" if row in heads or not rows else "td"
+                rows.append(f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>")
+        return f"<table>{''.join(rows)}</table>" if rows else ""
+
+    def _cells_of(self, row: Element) -> Iterator[str]:
+        """The cells of a row; empty ones at its end are left away, which a file repeats to the edge of the sheet."""
+        empty = 0
+        for cell in row.iter(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
+            if next(cell.iterancestors(f"{_TABLE}table-row")) is not row:
+                continue
+            words = self.blocks(cell) if self._cells > 0 else ""
+            self._beyond = self._beyond or self._cells <= 0
+            times = min(int(cell.get(f"{_TABLE}number-columns-repeated") or 1), MAX_COLUMNS)
+            if not words:
+                empty += times
+                continue
+            self._cells -= times
+            yield from [""] * empty
+            yield from [words] * times
+            empty = 0
+
+
+def _facts(package: Package) -> Facts:
+    if "meta.xml" not in package.names:
+        return Facts()
+    root = package.xml("meta.xml")
+    facts = facts_of(root)
+    created, changed, author = (next(root.iter(tag), None) for tag in (_CREATED, _DATE, _AUTHOR))
+    return facts._replace(
+        author=facts.author or (text_of(author) if author is not None else ""),
+        created=text_of(created) if created is not None else "",
+        modified=text_of(changed) if changed is not None else "",
+    )

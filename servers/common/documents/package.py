@@ -1,0 +1,122 @@
+"""The parts of a file that is a zip archive: Office Open XML (ECMA-376, part 2), OpenDocument and EPUB.
+
+A part is read within limits, and its XML without a document type: no entity is resolved, and nothing else is loaded.
+"""
+
+import zlib
+from io import BytesIO
+from posixpath import dirname, join, normpath
+from typing import NamedTuple
+from urllib.parse import unquote
+from zipfile import BadZipFile, ZipFile
+
+from lxml import etree
+from lxml.etree import _Element as Element
+
+from servers.common.documents.document import DocumentError, Facts
+
+MAX_PARTS = 20_000
+MAX_BYTES = 200_000_000
+"""Bytes of all parts together, unpacked, by what the archive says; `zipfile` reads no more than that."""
+_FACT = 1_000
+_RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
+_PROPERTIES = {
+    "title": "{http://purl.org/dc/elements/1.1/}title",
+    "author": "{http://purl.org/dc/elements/1.1/}creator",
+    "subject": "{http://purl.org/dc/elements/1.1/}subject",
+    "language": "{http://purl.org/dc/elements/1.1/}language",
+    "created": "{http://purl.org/dc/terms/}created",
+    "modified": "{http://purl.org/dc/terms/}modified",
+}
+
+
+class Relation(NamedTuple):
+    """What a part refers to: the last word of the type, and a part or, where it is external, a URL."""
+
+    kind: str
+    target: str
+    external: bool
+
+
+class Package:
+    """An archive whose parts are read by their names."""
+
+    def __init__(self, body: bytes) -> None:
+        """Raises DocumentError `unreadable` where it is no archive, or has more in it than the limits."""
+        try:
+            self._archive = ZipFile(BytesIO(body))
+        except (BadZipFile, ValueError, NotImplementedError):
+            raise DocumentError("unreadable", "the file is damaged: its zip archive can't be read") from None
+        entries = self._archive.infolist()
+        if len(entries) > MAX_PARTS or sum(entry.file_size for entry in entries) > MAX_BYTES:
+            reason = f"the file unpacks to more than {MAX_BYTES:,} bytes or {MAX_PARTS:,} parts"
+            raise DocumentError("unreadable", reason)
+        self.names = {entry.filename for entry in entries}
+
+    def read(self, name: str) -> bytes:
+        """Return a part. Raises DocumentError `unreadable` where it is missing, damaged or encrypted."""
+        try:
+            return self._archive.read(name)
+        except KeyError:
+            raise DocumentError("unreadable", "the file is damaged: a part of it is missing") from None
+        except RuntimeError:
+            raise DocumentError("unreadable", "the file needs a password") from None
+        except (BadZipFile, NotImplementedError, EOFError, OSError, ValueError, zlib.error):
+            raise DocumentError("unreadable", "the file is damaged: a part of it can't be unpacked") from None
+
+    def xml(self, name: str) -> Element:
+        """Return the root of a part. Raises DocumentError as `read` does, and for what is no XML."""
+        return parse_xml(self.read(name))
+
+    def relations(self, name: str) -> dict[str, Relation]:
+        """Return what a part refers to, by id; "" is the package itself."""
+        folder = dirname(name)
+        listed = join(folder, "_rels", f"{name.rpartition('/')[2]}.rels")
+        if listed not in self.names:
+            return {}
+        relations: dict[str, Relation] = {}
+        for entry in self.xml(listed).iter(_RELATIONSHIPS):
+            target, external = entry.get("Target") or "", entry.get("TargetMode") == "External"
+            if not external:
+                target = normpath(join("/", folder, unquote(target))).lstrip("/")
+            kind = (entry.get("Type") or "").rpartition("/")[2]
+            relations[entry.get("Id") or ""] = Relation(kind, target, external)
+        return relations
+
+    def main_part(self) -> str:
+        """Return the name of the main part of Office Open XML. Raises DocumentError `unreadable`."""
+        for relation in self.relations("").values():
+            if relation.kind == "officeDocument":
+                return relation.target
+        raise DocumentError("unreadable", "the file is damaged: it does not say which part is the document")
+
+    def facts(self) -> Facts:
+        """Return what Office Open XML says of itself (ECMA-376, part 2, section 11)."""
+        part = next((one.target for one in self.relations("").values() if one.kind == "core-properties"), None)
+        return facts_of(self.xml(part)) if part in self.names else Facts()
+
+
+def parse_xml(text: bytes) -> Element:
+    """Return the root of an XML document. Raises DocumentError `unreadable` for any other text, and deep nesting."""
+    parser = etree.XMLParser(
+        resolve_entities=False, load_dtd=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        return etree.fromstring(text, parser)
+    except etree.XMLSyntaxError as error:
+        if error.code == etree.ErrorTypes.ERR_NO_MEMORY:
+            raise MemoryError from None
+        deep = "depth" in str(error)
+        reason = "the file is nested too deeply" if deep else "the file is damaged: a part of it is no XML"
+        raise DocumentError("unreadable", reason) from None
+
+
+def facts_of(root: Element) -> Facts:
+    """Return what an element says of its document in the terms of Dublin Core."""
+    texts = {name: next(root.iter(tag), None) for name, tag in _PROPERTIES.items()}
+    return Facts(**{name: text_of(element)[:_FACT] for name, element in texts.items() if element is not None})
+
+
+def text_of(element: Element) -> str:
+    """Return all text in an element, on one line."""
+    return " ".join("".join(map(str, element.itertext())).split())

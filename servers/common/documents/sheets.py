@@ -1,0 +1,161 @@
+"""An Excel workbook as HTML, by openpyxl: a heading and a table for each sheet, with values as they are shown."""
+
+import re
+import zlib
+from datetime import date, datetime, time, timedelta
+from html import escape
+from io import BytesIO
+from itertools import takewhile
+from typing import Any
+from zipfile import BadZipFile
+
+from openpyxl import load_workbook
+from openpyxl.utils.exceptions import InvalidFileException
+
+from servers.common.documents.document import Document, DocumentError, name_left_out
+from servers.common.documents.package import Package
+
+MAX_CELLS = 20_000
+"""Cells with a value that are read of a workbook."""
+MAX_ROWS = 200_000
+MAX_COLUMNS = 200
+_TEXT_IN_FORMAT = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
+_PERCENT = re.compile(r"0?(?:\.(0+))?%")
+_UNCOMPUTED = re.compile(rb"(?:</f>|<f\b[^>]*/>)(?:<v>\s*</v>|<v\s*/>)?</c>")
+_HYPERLINK = re.compile(rb"<(?:\w+:)?hyperlink\b([^>]*)>")
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_COMMENTS = re.compile(r"xl/(?:threadedC|c)omments")
+_DAMAGED = (
+    BadZipFile,
+    InvalidFileException,
+    LookupError,
+    AttributeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
+
+
+class _Reading:
+    """What has been read of a workbook, and what its limits leave out."""
+
+    def __init__(self) -> None:
+        self.cells = self.rows = 0
+        self.is_cut = False
+
+    def table(self, sheet: Any, links: dict[str, str]) -> str:
+        """A sheet as HTML: rows that come before the table and have one value, as titles do, are paragraphs."""
+        # What a sheet says of its size may be wrong.
+        sheet.reset_dimensions()
+        rows: list[list[str]] = []
+        for row in sheet.iter_rows():
+            if self.cells >= MAX_CELLS or self.rows >= MAX_ROWS:
+                self.is_cut = True
+                break
+            values = [show_value(cell) for cell in row[:MAX_COLUMNS]]
+            self.is_cut = self.is_cut or any(cell.value is not None for cell in row[MAX_COLUMNS:])
+            self.cells += sum(map(bool, values))
+            self.rows += 1
+            if any(values):
+                rows.append([_link(cell, value, links) for cell, value in zip(row, values, strict=False)])
+        first = min((next(at for at, value in enumerate(row) if value) for row in rows), default=0)
+        widest = max((sum(map(bool, row)) for row in rows), default=0)
+        titles = list(takewhile(lambda row: sum(map(bool, row)) < min(widest, 2), rows))
+        paragraphs = [f"<p>{next(filter(None, row))}</p>" for row in titles]
+        head, *body = rows[len(titles) :] or [[]]
+        table = [_row(head[first:], "th"), *(_row(row[first:], "td") for row in body)]
+        return "".join([*paragraphs, "<table>", *table, "</table>"] if head else paragraphs)
+
+
+def read_sheets(body: bytes, name: str | None = None) -> Document:
+    """Return the sheets that are not hidden as far as the limits allow, the first row of each as head of its table.
+
+    The sheet called `name` comes alone, where there is one. Formulas are their last computed values, macros are never
+    looked at. Raises DocumentError `unreadable`.
+    """
+    package = Package(body)
+    try:
+        workbook = load_workbook(BytesIO(body), read_only=True, data_only=True, keep_links=False)
+    except _DAMAGED:
+        raise DocumentError("unreadable", "the workbook is damaged") from None
+    reading, parts = _Reading(), list[str]()
+    shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+    places = _places(package)
+    left_out = {
+        "sheets that are damaged": 0,
+        "hidden sheets": len(workbook.worksheets) - len(shown),
+        "charts": sum(part.startswith("xl/charts/chart") for part in package.names),
+        "comments": sum(package.read(part).count(b"<comment ") for part in package.names if _COMMENTS.match(part)),
+        "formulas whose values the file does not have": 0,
+    }
+    for sheet in [sheet for sheet in shown if sheet.title == name] or shown:
+        parts.append(f"<h2>{escape(sheet.title)}</h2>")
+        place = places.get(sheet.title, "")
+        markup = package.read(place) if place in package.names else b""
+        left_out["formulas whose values the file does not have"] += len(_UNCOMPUTED.findall(markup))
+        try:
+            parts.append(reading.table(sheet, _links(package, place, markup)))
+        except _DAMAGED:
+            left_out["sheets that are damaged"] += 1
+    notes = name_left_out(left_out)
+    if reading.is_cut:
+        limits = f"{MAX_CELLS:,} cells, {MAX_ROWS:,} rows and {MAX_COLUMNS} columns"
+        ask = " Ask for one sheet by its name as section." if len(shown) > 1 else ""
+        notes.append(f"What comes after {limits} is left out.{ask}")
+    return Document("".join(parts), package.facts(), {"sheets": len(shown)}, tuple(notes))
+
+
+def _places(package: Package) -> dict[str, str]:
+    """The parts of sheets by their names."""
+    main = package.main_part()
+    relations = package.relations(main)
+    ids = [(sheet.get("name") or "", sheet.get(_ID) or "") for sheet in package.xml(main).iter("{*}sheet")]
+    return {name: relations[reference].target for name, reference in ids if reference in relations}
+
+
+def _links(package: Package, place: str, markup: bytes) -> dict[str, str]:
+    """The URLs of the cells of a sheet, which stand behind its rows."""
+    relations = package.relations(place)
+    links: dict[str, str] = {}
+    for match in _HYPERLINK.finditer(markup.rpartition(b"</sheetData>")[2]):
+        attributes = dict(_ATTRIBUTE.findall(match[1].decode("utf-8", "replace")))
+        relation = relations.get(attributes.get("id", ""))
+        if relation is not None and relation.external:
+            links[attributes.get("ref", "")] = relation.target
+    return links
+
+
+def _link(cell: Any, value: str, links: dict[str, str]) -> str:
+    url = links.get(cell.coordinate) if links and value else None
+    return f'<a href="{escape(url)}">{value}</a>' if url else value
+
+
+def show_value(cell: Any) -> str:
+    """Return the value of a cell as it is shown, escaped: percentages as such, dates in ISO 8601."""
+    value = cell.value
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "seconds")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        seconds = round(abs(value.total_seconds()))
+        sign = "-" if value < timedelta() else ""
+        return f"{sign}{seconds // 3_600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    if isinstance(value, int | float):
+        return _show_number(value, _TEXT_IN_FORMAT.sub("", cell.number_format or "").partition(";")[0])
+    return "" if value is None else "<br>".join(escape(str(value)).strip().splitlines())
+
+
+def _show_number(value: float, form: str) -> str:
+    if percent := _PERCENT.search(form):
+        return f"{value * 100:.{len(percent[1] or '')}f}%"
+    # Fifteen digits are what Excel computes with and shows.
+    return f"{value:.15g}" if abs(value) < 1e15 else str(value)
+
+
+def _row(values: list[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{value}</{tag}>' for value in values)}</tr>"

@@ -1,0 +1,174 @@
+"""A PowerPoint presentation as HTML: a heading for each slide with its number, its texts, tables, charts and notes.
+
+The XML is read here: python-pptx brings Pillow and a writer of Excel files, 25 MiB of which reading uses nothing.
+"""
+
+from collections.abc import Iterator
+from html import escape
+
+from lxml.etree import _Element as Element
+
+from servers.common.documents.charts import write_chart
+from servers.common.documents.document import Document, name_left_out
+from servers.common.documents.formulas import tex_of
+from servers.common.documents.package import Package, text_of
+from servers.common.documents.page_ranges import choose_pages
+
+_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
+_DIAGRAM_POINT = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}pt"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_TITLES = ("title", "ctrTitle")
+_LISTED = ("body", "obj")
+_FURNITURE = ("dt", "ftr", "sldNum", "sldImg", "hdr")
+"""Placeholders for what is the same on all slides, and for the picture of the slide in its notes."""
+MAX_SLIDES = 2_000
+
+
+def read_slides(body: bytes, pages: str | None = None) -> Document:
+    """Return the slides that `pages` names, all where it is None; hidden ones are left out.
+
+    Raises DocumentError `unreadable`, and `bad_argument` as `choose_pages` does.
+    """
+    package = Package(body)
+    main = package.main_part()
+    relations = package.relations(main)
+    entries = [entry.get(f"{_R}id") or "" for entry in package.xml(main).iter(f"{_P}sldId")]
+    names = [relations[entry].target for entry in entries if entry in relations]
+    numbers = choose_pages(pages, len(names))[:MAX_SLIDES]
+    parts, hidden = [], 0
+    for number in numbers:
+        slide = package.xml(names[number - 1])
+        if slide.get("show") in ("0", "false"):
+            hidden += 1
+            continue
+        parts.append(_Slide(package, names[number - 1], slide).write(number))
+    return Document(
+        "".join(parts), package.facts(), {"slides": len(names)}, tuple(name_left_out({"hidden slides": hidden}))
+    )
+
+
+class _Slide:
+    def __init__(self, package: Package, name: str, root: Element) -> None:
+        self._package, self.root = package, root
+        self._relations = package.relations(name)
+
+    def write(self, number: int) -> str:
+        shapes = list(_shapes(self.root))
+        title = next((text_of(shape) for shape in shapes if _placeholder(shape) in _TITLES), "")
+        head = f"<h2>Slide {number}{': ' if title else ''}{escape(title)}</h2>"
+        rest = [self.shape(shape) for shape in shapes if not title or _placeholder(shape) not in _TITLES]
+        return "".join([head, *rest, self._notes()])
+
+    def shape(self, shape: Element) -> str:
+        if _placeholder(shape) in _FURNITURE:
+            return ""
+        table, chart = next(shape.iter(f"{_A}tbl"), None), next(shape.iter(_CHART), None)
+        if table is not None:
+            return self._table(table)
+        if chart is not None:
+            root = self._related(chart.get(f"{_R}id"))
+            return "" if root is None else write_chart(root)
+        if (diagram := next(shape.iter(_DIAGRAM), None)) is not None:
+            root = self._related(diagram.get(f"{_R}dm"))
+            points = [] if root is None else [text_of(point) for point in root.iter(_DIAGRAM_POINT)]
+            return f"<ul>{''.join(f'<li>{escape(point)}</li>' for point in points if point)}</ul>"
+        has_signs = _placeholder(shape) in _LISTED
+        text = "".join(self._body(body, has_signs) for body in shape.iter(f"{_P}txBody"))
+        about = next(shape.iter(f"{_P}cNvPr"), None)
+        described = " ".join((about.get("descr") or "").split()) if about is not None and not text else ""
+        return text or (f"<p><em>Picture: {escape(described)}</em></p>" if described else "")
+
+    def _body(self, body: Element, has_signs: bool) -> str:
+        """Paragraphs and nested lists; a paragraph of a placeholder for text is an item unless it says otherwise."""
+        written: list[str] = []
+        lists: list[str] = []
+        for paragraph in body.findall(f"{_A}p"):
+            words = self._words(paragraph)
+            if not words:
+                continue
+            level, tag = _level(paragraph, has_signs)
+            level = min(level, len(lists) + 1)
+            while len(lists) > level:
+                written.append(f"</li></{lists.pop()}>")
+            if lists and len(lists) == level:
+                written.append("</li><li>")
+            while len(lists) < level:
+                lists.append(tag)
+                written.append(f"<{tag}><li>")
+            written.append(words if level else f"<p>{words}</p>")
+        return "".join([*written, *(f"</li></{tag}>" for tag in reversed(lists))])
+
+    def _related(self, id: str | None) -> Element | None:
+        relation = self._relations.get(id or "")
+        return self._package.xml(relation.target) if relation and relation.target in self._package.names else None
+
+    def _words(self, paragraph: Element) -> str:
+        parts = []
+        for run in paragraph:
+            if run.tag == f"{_A}br":
+                parts.append("<br>")
+            elif formula := next(run.iter(_MATH), None) if run.tag != f"{_A}r" else None:
+                parts.append(f"<math>{escape(tex_of(formula))}</math>")
+            elif text := "".join(text.text or "" for text in run.findall(f"{_A}t")):
+                parts.append(self._run(run, escape(text)))
+        return "".join(parts).strip()
+
+    def _run(self, run: Element, text: str) -> str:
+        properties = run.find(f"{_A}rPr")
+        link = properties.find(f"{_A}hlinkClick") if properties is not None else None
+        relation = self._relations.get(link.get(f"{_R}id") or "") if link is not None else None
+        return f'<a href="{escape(relation.target)}">{text}</a>' if relation and relation.external else text
+
+    def _table(self, table: Element) -> str:
+        rows = []
+        for at, row in enumerate(table.findall(f"{_A}tr")):
+            tag = "td" if at else "th"
+            cells = []
+            for cell in row.findall(f"{_A}tc"):
+                if cell.get("hMerge") or cell.get("vMerge"):
+                    cells.append(f"<{tag}></{tag}>")
+                else:
+                    texts = (self._words(paragraph) for paragraph in cell.iter(f"{_A}p"))
+                    cells.append(f"<{tag}>{'<br>'.join(filter(None, texts))}</{tag}>")
+            rows.append(f"<tr>{''.join(cells)}</tr>")
+        return f"<table>{''.join(rows)}</table>"
+
+    def _notes(self) -> str:
+        relation = next((one for one in self._relations.values() if one.kind == "notesSlide"), None)
+        if relation is None or relation.target not in self._package.names:
+            return ""
+        notes = _Slide(self._package, relation.target, self._package.xml(relation.target))
+        text = "".join(notes.shape(shape) for shape in _shapes(notes.root))
+        return f"<p><strong>Notes:</strong></p>{text}" if text else ""
+
+
+def _shapes(root: Element) -> Iterator[Element]:
+    """All shapes of a slide in their order, those of groups as well, without what is hidden."""
+    for shape in root.iter(f"{_P}sp", f"{_P}pic", f"{_P}graphicFrame"):
+        about = next(shape.iter(f"{_P}cNvPr"), None)
+        is_hidden = about is not None and about.get("hidden") in ("1", "true")
+        if not is_hidden and next(shape.iterancestors(_FALLBACK), None) is None:
+            yield shape
+
+
+def _placeholder(shape: Element) -> str:
+    """The type of a placeholder, "obj" where none is named; empty for any other shape."""
+    holder = next(shape.iter(f"{_P}ph"), None)
+    return "" if holder is None else holder.get("type") or "obj"
+
+
+def _level(paragraph: Element, has_signs: bool) -> tuple[int, str]:
+    """How many lists a paragraph stands in, and what the innermost one is."""
+    properties = paragraph.find(f"{_A}pPr")
+    if properties is None:
+        return int(has_signs), "ul"
+    level = int(properties.get("lvl") or 0)
+    numbered = properties.find(f"{_A}buAutoNum") is not None
+    signed = has_signs or numbered or properties.find(f"{_A}buChar") is not None
+    is_item = signed and properties.find(f"{_A}buNone") is None
+    return (level + 1 if is_item else 0), ("ol" if numbered else "ul")

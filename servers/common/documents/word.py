@@ -1,0 +1,120 @@
+"""A Word document as HTML, by mammoth.
+
+What mammoth passes over without a word is put right before it reads: formulas become text, hidden text goes, and the
+first row of a table is its head where the table's look says so (ECMA-376, part 1, section 17.4.55).
+"""
+
+import re
+from io import BytesIO
+from xml.parsers.expat import ExpatError
+from zipfile import ZipFile
+
+import mammoth
+from lxml import etree
+from lxml.etree import _Element as Element
+from mammoth import html
+from mammoth.documents import Image
+
+from servers.common.documents.document import Document, DocumentError, name_left_out
+from servers.common.documents.formulas import tex_of
+from servers.common.documents.package import Package, text_of
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+_CHARTS = (
+    "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart",
+    "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds",
+)
+_FORMULA = "Formula"
+_STYLES = f"""
+r.{_FORMULA} => math
+p[style-name='Title'] => h1:fresh
+p[style-name='Subtitle'] => p > em:fresh
+p[style-name='Quote'] => blockquote > p:fresh
+p[style-name='Intense Quote'] => blockquote > p:fresh
+p[style-name='HTML Preformatted'] => pre:separator('\\n')
+p[style-name='Plain Text'] => p:fresh
+r[style-name='HTML Code'] => code
+"""
+_NOTE = re.compile(r'(<sup><a href="#(?:foot|end)note-\d+"[^>]*>)\[(\d+)\](</a></sup>)')
+_BACK = re.compile(r' <a href="#(?:foot|end)note-ref-\d+">↑</a>')
+"""A link from a note to where it is mentioned, which mammoth writes after it."""
+_DAMAGED = (AttributeError, ExpatError, LookupError, OSError, TypeError, ValueError)
+_OFF = ("0", "false", "off")
+
+
+def read_word(body: bytes) -> Document:
+    """Return the text with its headings, lists, tables, links, notes and formulas; pictures as their descriptions.
+
+    Raises DocumentError `unreadable`.
+    """
+    package = Package(body)
+    main = package.main_part()
+    copy = BytesIO()
+    left_out: dict[str, int] = {}
+    with ZipFile(copy, "w") as archive:
+        for name in package.names:
+            if name.endswith((".xml", ".rels")) or name == main:
+                prepared = name == main or name.endswith(("/footnotes.xml", "/endnotes.xml"))
+                archive.writestr(name, _prepare(package.xml(name), left_out) if prepared else package.read(name))
+    try:
+        result = mammoth.convert_to_html(
+            copy, style_map=_STYLES, include_embedded_style_map=False, convert_image=_describe_picture
+        )
+    except _DAMAGED:
+        raise DocumentError("unreadable", "the document is damaged") from None
+    comments = next((one.target for one in package.relations(main).values() if one.kind == "comments"), "")
+    if comments in package.names:
+        left_out["comments"] = len(package.xml(comments))
+    html = _NOTE.sub(r"\1\2\3", _BACK.sub("", result.value))
+    return Document(html, package.facts(), notes=tuple(name_left_out(left_out)))
+
+
+def _prepare(root: Element, left_out: dict[str, int]) -> bytes:
+    for formula in list(root.iter(_MATH)):
+        run = etree.Element(f"{_W}r")
+        properties = etree.SubElement(run, f"{_W}rPr")
+        etree.SubElement(properties, f"{_W}rStyle").set(f"{_W}val", _FORMULA)
+        etree.SubElement(run, f"{_W}t").text = tex_of(formula)
+        _replace(formula, run)
+    for mark in list(root.iter(f"{_W}vanish")):
+        run = mark.getparent().getparent()
+        if run is not None and run.tag == f"{_W}r" and mark.get(f"{_W}val") not in _OFF:
+            hidden = text_of(run)
+            left_out["hidden texts"] = left_out.get("hidden texts", 0) + bool(hidden)
+            run[:] = []
+    for table in root.iter(f"{_W}tbl"):
+        _mark_head(table)
+    charts = sum(1 for _ in root.iter(*_CHARTS))
+    left_out["charts and diagrams"] = left_out.get("charts and diagrams", 0) + charts
+    return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))
+
+
+def _replace(element: Element, other: Element) -> None:
+    holder = element.getparent()
+    while holder.tag.startswith(_MATH.removesuffix("oMath")):  # a paragraph of formulas, which mammoth does not know
+        if holder.getparent() is None:
+            return
+        holder.tag = f"{_W}smartTag"
+        holder = holder.getparent()
+    element.getparent().replace(element, other)
+    other.tail = None
+
+
+def _mark_head(table: Element) -> None:
+    look, first = table.find(f"{_W}tblPr/{_W}tblLook"), table.find(f"{_W}tr")
+    if look is None or first is None or next(table.iter(f"{_W}tblHeader"), None) is not None:
+        return
+    value = look.get(f"{_W}val") or "0"
+    has_head = look.get(f"{_W}firstRow") == "1" or bool(value.isalnum() and int(value, 16) & 0x20)
+    if has_head and len(table.findall(f"{_W}tr")) > 1:
+        properties = first.find(f"{_W}trPr")
+        if properties is None:
+            properties = etree.Element(f"{_W}trPr")
+            first.insert(0, properties)
+        etree.SubElement(properties, f"{_W}tblHeader")
+
+
+def _describe_picture(image: Image) -> list[object]:
+    alt = " ".join((image.alt_text or "").split())
+    return [html.element("em", {}, [html.text(f"Picture: {alt}")])] if alt else []
