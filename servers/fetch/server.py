@@ -1,12 +1,14 @@
 """The fetch server: its settings, what it opens, and the features that it has."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from servers.common.web.app_pages import read_later
 from shared import Implementation, Opening, Run, Server, ToolError, __version__
 from shared.extensions.apps import App, apps
 from shared.extensions.tasks import tasks
+from shared.protocol.session.events import Change
 
 from .errors import FetchError
 from .features import pages, tools
@@ -34,12 +36,22 @@ app = Server[State](
     ],
 )
 app.log_level = None
+app.on_subscribe(pages.subscribe)
+app.on_unsubscribe(pages.unsubscribe)
 
 
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[State]:
-    async with open_state(opening.settings, lambda: opening.endpoints, opening.blobs) as state:
+    changes = opening.changes
+    async with open_state(opening.settings, lambda: opening.endpoints, opening.blobs, changes.resource) as state:
+        changes.on_heard = partial(_hear, state)
         yield state
+
+
+def _hear(state: State, change: Change) -> Sequence[str]:
+    """Look at a page that has changed as another replica says: what it had from the site is there for all."""
+    state.watcher.look_now(change.uri or "")
+    return ()
 
 
 @app.on_ready

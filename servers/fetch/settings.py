@@ -58,6 +58,7 @@ class Settings(BaseModel):
     max_redirects: int = Field(10, ge=0, le=50, description="redirects that are followed")
     max_concurrent: int = Field(50, ge=1, le=1_000, description="pages that are fetched at once")
     max_per_host: int = Field(10, ge=1, le=100, description="pages of one host that are fetched at once")
+    poll: float = Field(60, ge=1, description="seconds between two looks at a page that is subscribed to, at least")
     cache: int = Field(16, ge=0, description="mebibytes of pages that are kept; 0 keeps none")
     readers: int = Field(2, ge=1, le=32, description="processes that read pages")
     reading_time: float = Field(10, gt=0, le=600, description="seconds until reading a page is given up")

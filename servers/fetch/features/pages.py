@@ -5,7 +5,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared import BlobResourceContents, Features, InvalidParams, Resource, TextResourceContents
+from shared import (
+    BlobResourceContents,
+    Features,
+    InvalidParams,
+    Resource,
+    ResourceNotFound,
+    Run,
+    TextResourceContents,
+)
 from shared.text import join_lines
 
 from ..errors import FetchError
@@ -65,6 +73,24 @@ async def fetch(ctx: Ctx, url: Annotated[str, Field(description="http or https")
     """Read a web page as Markdown."""
     snapshot = await _snapshot(ctx, url)
     return text_of(snapshot, cut(snapshot.page.text, 0, _CHARACTERS, ctx.budget.result_bytes // 2))
+
+
+async def subscribe(ctx: Ctx, uri: str) -> str:
+    """Watch the page at a URL; the key under which its changes are told.
+
+    Raises ResourceNotFound with the reason, so that a stream of several subscriptions goes without this one.
+    """
+    if not uri.startswith(("http://", "https://")):
+        raise ResourceNotFound(uri)
+    try:
+        return await ctx.state.watcher.watch(uri, ctx.owner)
+    except FetchError as error:
+        raise ResourceNotFound(uri, explain(error)) from None
+
+
+async def unsubscribe(running: Run[State], key: str) -> None:
+    """End the watch over a page that nobody subscribes to any more."""
+    running.state.watcher.unwatch(key)
 
 
 async def _snapshot(ctx: Ctx, url: str) -> Snapshot:

@@ -19,6 +19,7 @@ from shared.server.dispatch.thread_limiter import Turns
 from ..load.throttling import Stopwatch
 from ..network.address_policy import Endpoint
 from ..pages.snapshots import Snapshot, Snapshots, Wanted
+from ..pages.watch import Watcher
 from ..settings import Settings
 from .reports import report_slow
 
@@ -73,15 +74,19 @@ class State(NamedTuple):
     """Who may fetch."""
     shared: "SharedSnapshots | None"
     """The snapshots of other replicas, where there are any."""
+    watcher: Watcher
+    """Tells of changes of the pages that clients subscribe to."""
 
 
 Ctx = Context[State]
 
 
 @asynccontextmanager
-async def open_state(settings: Settings, endpoints: Endpoints, blobs: Blobs | None) -> AsyncIterator[State]:
+async def open_state(
+    settings: Settings, endpoints: Endpoints, blobs: Blobs | None, tell: Callable[[str], None]
+) -> AsyncIterator[State]:
     """The state for the time of the block; `endpoints` tells what this server listens on itself, `blobs` are what
-    its replicas keep for each other, where there are any."""
+    its replicas keep for each other, where there are any; `tell` hears the URL of each watched page that changed."""
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         fetcher = LazyFetcher(settings, endpoints, blobs, tasks, stack)
         # A client leaves a place for others at each site, and so in all.
@@ -91,7 +96,7 @@ async def open_state(settings: Settings, endpoints: Endpoints, blobs: Blobs | No
             from ..load.shared_cache import SharedEntries
 
             shared = SharedEntries(blobs, "page", Snapshot, _SNAPSHOT_SECONDS)
-        yield State(fetcher, Snapshots(), turns, shared)
+        yield State(fetcher, Snapshots(), turns, shared, Watcher(fetcher.get, tell, tasks, settings.poll))
         tasks.cancel_scope.cancel()
 
 

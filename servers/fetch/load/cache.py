@@ -41,7 +41,7 @@ class Kept(NamedTuple):
     def is_fresh(self, now: float) -> bool:
         """Whether it may be used without asking the site."""
         age = self.initial_age + max(0.0, now - self.confirmed_at)
-        return "no-cache" not in _directives(self.headers) and age < _lifetime(self.headers)
+        return age < fresh_seconds(self.headers)
 
     def conditions(self) -> dict[str, str]:
         """Return the headers of a conditional request (RFC 9110, section 13.1); none without a validator.
@@ -141,9 +141,11 @@ def _directives(headers: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _lifetime(headers: Mapping[str, str]) -> float:
+def fresh_seconds(headers: Mapping[str, str]) -> float:
     """Seconds from its making in which an answer is fresh: RFC 9111, 4.2.1. What can't be read is none."""
     directives = _directives(headers)
+    if "no-cache" in directives:
+        return 0.0
     if "max-age" in directives:
         return _seconds(directives["max-age"])
     expires, date = http_date(headers.get("expires")), http_date(headers.get("date"))

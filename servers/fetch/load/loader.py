@@ -62,6 +62,12 @@ class _Request(NamedTuple):
     refresh: bool
     share: Share | None
     accept: str
+    confirmed_after: float | None
+    """After when a kept answer must have been confirmed to be used as it is; None: as long as it is fresh."""
+
+    def accepts(self, old: Kept) -> bool:
+        """Whether a kept answer does without asking the site."""
+        return old.is_fresh(time()) if self.confirmed_after is None else old.confirmed_at > self.confirmed_after
 
 
 class Loader:
@@ -81,15 +87,22 @@ class Loader:
         self._robots = Robots(self._robots_txt, product_token(rules.user_agent), rules.timeout * ROBOTS_SHARE)
 
     async def load(
-        self, url: str, *, refresh: bool = False, share: Share | None = None, accept: str = ACCEPT
+        self,
+        url: str,
+        *,
+        refresh: bool = False,
+        share: Share | None = None,
+        accept: str = ACCEPT,
+        confirmed_after: float | None = None,
     ) -> Loaded:
         """The page at `url`; `refresh` gets it from the site itself, past every cache. A large one takes its room of
-        `share`; the time that it waits for that is no time of the site. Raises FetchError."""
+        `share`; the time that it waits for that is no time of the site. With `confirmed_after`, in seconds since
+        1970, the site is asked whether a kept answer still holds that it confirmed before. Raises FetchError."""
         redirects = Redirects(parse_url(url), self._rules.max_redirects)
         # The path and the query may hold what nobody else is to know.
         about = {"http.request.method": "GET", "server.address": redirects.shown_host}
         with span("GET", about, kind="client") as one:
-            page = await self._load(redirects, _Request(refresh, share, accept))
+            page = await self._load(redirects, _Request(refresh, share, accept, confirmed_after))
             one.note("http.response.status_code", page.status)
             one.note("mcp.fetch.from_cache", page.from_cache)
         return page
@@ -137,7 +150,7 @@ class Loader:
         limits = Limits(self._rules.max_bytes, share=request.share)
         headers = self._headers(url, redirects.was_safe, request.accept)
         old = None if request.refresh else await self._found(str(url), headers)
-        if old is not None and old.is_fresh(time()):
+        if old is not None and request.accepts(old):
             return old, True
         self._pauses.check(_site(url))
         if not self._rules.ignore_robots:
@@ -208,6 +221,10 @@ class Loader:
         page = kept(answer, sent, (asked, time()))
         await self._keep(answer.url, page, sent)
         return page
+
+    def crawl_delay(self, url: str) -> float:
+        """Return the seconds between two requests that the site of `url` asks programs for; 0 for none."""
+        return 0.0 if self._rules.ignore_robots else self._robots.crawl_delay(parse_url(url))
 
     def _headers(self, url: httpx.URL, was_safe: bool, accept: str) -> dict[str, str]:
         headers = {"user-agent": self._rules.user_agent, "accept": accept, "accept-encoding": ACCEPT_ENCODING}

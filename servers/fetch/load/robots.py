@@ -1,8 +1,8 @@
 """What a site asks programs not to fetch: robots.txt, after RFC 9309.
 
-`Crawl-delay` is no part of the RFC and is not heeded: it spaces out a crawler that walks through a site, and here
-single pages are read that someone waits for. What spares a site is the limit of requests to one host, and that
-`Retry-After` is heeded.
+`Crawl-delay` is no part of the RFC. It spaces out a crawler that walks through a site, so pages that are watched keep
+to it, and single pages that someone waits for do not. What spares a site then is the limit of requests to one host,
+and that `Retry-After` is heeded.
 """
 
 import re
@@ -82,6 +82,13 @@ class Robots:
             raise _refusal(f"{rules.refusal}, so nothing of {host_of(url)} may be fetched (RFC 9309)")
         if rules.parsed is not None and not await self._allows(rules.parsed, rules.size, str(url)):
             raise _refusal(f"the robots.txt of {host_of(url)} asks {self._token or 'programs'} not to fetch this")
+
+    def crawl_delay(self, url: httpx.URL) -> float:
+        """Return the seconds between two requests that the site of `url` asks for, as far as its rules are known."""
+        rules = self._find(str(url.join("/robots.txt")))
+        if rules is None or rules.parsed is None:
+            return 0.0
+        return rules.parsed.crawl_delay(self._token) or 0.0
 
     async def _allows(self, parsed: Protego, size: int, url: str) -> bool:
         if size <= SMALL:

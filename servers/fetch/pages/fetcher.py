@@ -1,20 +1,26 @@
 """Loads a page and reads it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import NamedTuple
 
 import anyio
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load.alternate import find_alternate, is_same_origin
+from servers.fetch.load.cache import fresh_seconds
 from servers.fetch.load.loader import ACCEPT, ACCEPT_MARKDOWN, Loader, LoadRules
 from servers.fetch.load.shared_cache import Blobs, SharedCache
-from servers.fetch.load.throttling import ByteBudget, Share, Stopwatch
+from servers.fetch.load.throttling import ByteBudget, Stopwatch
 from servers.fetch.network.address_policy import Endpoint, Policy
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.network.connecting import SystemResolver
+from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.pages.snapshots import Snapshot, Wanted
+from servers.fetch.pages.watch import Seen
+from servers.fetch.read.page import Loaded
 from servers.fetch.read.reader import Reader, open_reader
 from servers.fetch.settings import Settings
 
@@ -33,25 +39,47 @@ class Fetcher(NamedTuple):
     reader: Reader
     budget: ByteBudget
 
-    async def fetch(self, wanted: Wanted, *, refresh: bool = False, site: Stopwatch | None = None) -> Snapshot:
+    async def fetch(
+        self,
+        wanted: Wanted,
+        *,
+        refresh: bool = False,
+        site: Stopwatch | None = None,
+        confirmed_after: float | None = None,
+    ) -> Snapshot:
         """The page as it is now, or as the cache may still give it; `site` counts what its site takes, without
-        robots.txt. Raises FetchError."""
+        robots.txt. With `confirmed_after`, in seconds since 1970, the cache gives nothing that the site confirmed
+        before. Raises FetchError."""
         with self.budget.share(site) as share:
-            accept = ACCEPT_MARKDOWN if wanted.as_markdown else ACCEPT
-            loaded = await self.loader.load(wanted.url, refresh=refresh, share=share, accept=accept)
+            load = partial(self.loader.load, refresh=refresh, share=share, confirmed_after=confirmed_after)
+            loaded = await load(wanted.url, accept=ACCEPT_MARKDOWN if wanted.as_markdown else ACCEPT)
             page = await self.reader.read(loaded, wanted.format, wanted.section, wanted.pages)
             snapshot = Snapshot(loaded._replace(body=b""), len(loaded.body), page)
             alternate = find_alternate(loaded) if wanted.as_markdown and page.kind == "html" else None
             if alternate is None:
                 return snapshot
             del loaded
-            return await self._alternate(alternate, snapshot, refresh=refresh, share=share) or snapshot
+            return await self._alternate(partial(load, alternate), snapshot) or snapshot
 
-    async def _alternate(self, url: str, page: Snapshot, *, refresh: bool, share: Share) -> Snapshot | None:
-        """Return the Markdown at `url` that a page names; None where it fails, leads to another origin, or has less
-        than half of the page's text, as what stands for a page that is not there."""
+    def place(self, url: str) -> tuple[str, str]:
+        """Return a URL in its one spelling, without a fragment, and its origin. Raises FetchError."""
+        parsed = parse_url(url).copy_with(fragment=None)
+        return str(parsed), f"{parsed.scheme}://{host_of(parsed)}:{port_of(parsed)}"
+
+    async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> Seen:
+        """Return what a page is now, for those who watch it. Raises FetchError."""
+        snapshot = await self.fetch(Wanted(url), refresh=refresh, confirmed_after=confirmed_after)
+        loaded = snapshot.loaded
+        fresh = fresh_seconds(loaded.headers)
+        # Once its time is over it is asked for as soon as may be.
+        left = fresh and max(fresh - max(time.time() - loaded.fetched_at, 0.0), 1.0)
+        return Seen(snapshot.version, left, self.loader.crawl_delay(loaded.url))
+
+    async def _alternate(self, load: Callable[..., Awaitable[Loaded]], page: Snapshot) -> Snapshot | None:
+        """Return the Markdown that a page names, which `load` loads; None where it fails, leads elsewhere, or has
+        less than half of the page's text, as what stands for a page that is not there."""
         with anyio.move_on_after(_ALTERNATE_SECONDS), suppress(FetchError):
-            loaded = await self.loader.load(url, refresh=refresh, share=share, accept=ACCEPT_MARKDOWN)
+            loaded = await load(accept=ACCEPT_MARKDOWN)
             read = await self.reader.read(loaded, "markdown")
             is_whole = len(read.text.strip()) > len(page.page.text.strip()) // 2
             if read.kind in ("markdown", "text") and is_whole and is_same_origin(loaded.url, page.loaded.url):

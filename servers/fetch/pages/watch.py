@@ -1,0 +1,177 @@
+"""Pages that clients subscribe to: asked for as often as their sites allow, once for all who want to hear of them.
+
+Theory of the pace. A page is asked for with its validators when the time is over for which its site calls it fresh,
+and not before `floor`; a site that says nothing about that is asked every five minutes. All watched pages of a site
+together keep to its `Crawl-delay`, or to a second. What fails is asked for ever more rarely, and not before
+`Retry-After` is over. What a client or another replica had from the site since the last look spares a request.
+
+Only the text counts: a site may change its validators with every answer. Every tenth look is without validators,
+since a site may answer 304 whatever has changed.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Hashable
+from typing import NamedTuple, Protocol
+
+import anyio
+from anyio import CancelScope
+from anyio.abc import TaskGroup
+
+from servers.fetch.errors import FetchError
+
+MOST_PAGES = 500
+"""Pages that are watched at once, of all clients."""
+AT_ONCE = 4
+"""Pages that are looked at at once: a site that is slow holds up no more."""
+UNTOLD_SECONDS = 300.0
+"""From one look to the next where the site says nothing about it."""
+LONGEST_SECONDS = 24 * 3_600.0
+"""From one look to the next at most, whatever the site says."""
+SITE_SECONDS = 1.0
+"""From a look at one page of a site to a look at the next, on average."""
+WHOLE_EVERY = 10
+"""Of so many looks one is without validators."""
+_FIRST_SECONDS = 5.0
+"""How long a client waits for the first look at most."""
+_REFUSED = frozenset({"bad_url", "blocked_host", "blocked_address", "robots", "unsupported_type"})
+"""What is wrong with the page itself, so that to wait is for nothing."""
+
+
+class Seen(NamedTuple):
+    """A page at one look."""
+
+    version: str
+    """Names its text."""
+    fresh_seconds: float
+    """For how long its site still calls it fresh; 0 where it says nothing about that."""
+    crawl_delay: float
+    """Seconds between two requests that the site's robots.txt asks for."""
+
+
+class Pages(Protocol):
+    """What asks for pages. Both raise FetchError."""
+
+    def place(self, url: str) -> tuple[str, str]:
+        """Return a URL in its one spelling, without a fragment, and its origin."""
+
+    async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> Seen:
+        """Return what a page is now. A kept answer counts where its site gave it after `confirmed_after`, in seconds
+        since 1970, or for None as long as it is fresh; none does with `refresh`."""
+
+
+class _Page:
+    """A page that is watched."""
+
+    __slots__ = ("failures", "looked_at", "looks", "owner", "pause", "ready", "scope", "site", "version", "wanted")
+
+    def __init__(self, site: str, owner: Hashable) -> None:
+        self.site, self.owner = site, owner
+        self.version: str | None = None
+        self.looks = self.failures = 0
+        self.pause = 0.0
+        """Seconds until the next look."""
+        self.looked_at: float | None = None
+        """When the last look ended, in seconds since 1970."""
+        self.ready = anyio.Event()
+        """Set after the first look."""
+        self.wanted = anyio.Event()
+        """Set where it is to be looked at now."""
+        self.scope = CancelScope()
+
+
+class Watcher:
+    """Watches pages in `tasks`, and calls `tell` with the URL of each whose text has changed."""
+
+    def __init__(
+        self, opened: Callable[[], Awaitable[Pages]], tell: Callable[[str], None], tasks: TaskGroup, floor: float
+    ) -> None:
+        """`opened` gives what asks for pages, which is loaded with the first one. No page is asked for twice within
+        `floor` seconds."""
+        self._opened, self._tell, self._tasks, self._floor = opened, tell, tasks, floor
+        self._pages: dict[str, _Page] = {}
+        self._looks = anyio.Semaphore(AT_ONCE)
+
+    @property
+    def watched(self) -> int:
+        """How many pages are watched."""
+        return len(self._pages)
+
+    async def watch(self, written: str, owner: Hashable) -> str:
+        """Watch a page for `owner` and return its URL in one spelling, when it was looked at or after five seconds.
+
+        Raises FetchError for a page that may not be had, and `busy` where too many are watched.
+        """
+        url, site = (await self._opened()).place(written)
+        while (known := self._pages.get(url)) is not None:
+            await known.ready.wait()
+            if self._pages.get(url) is known:
+                return url
+        # As many as are left for others, so that none takes them all.
+        left = MOST_PAGES - len(self._pages)
+        if sum(page.owner == owner for page in self._pages.values()) >= left:
+            raise FetchError(
+                "busy", f"only {left} more pages can be watched for all clients", "End some subscriptions."
+            )
+        page = self._pages[url] = _Page(site, owner)
+        is_watched = False
+        try:
+            with anyio.move_on_after(_FIRST_SECONDS):
+                await self._look(url, page)
+            is_watched = True
+        finally:
+            if not is_watched:
+                self.unwatch(url)
+            page.ready.set()
+        self._tasks.start_soon(self._follow, url, page)
+        return url
+
+    def unwatch(self, url: str) -> None:
+        """End the watch over a page, if there is one, and what is asked of its site."""
+        page = self._pages.pop(url, None)
+        if page is not None:
+            page.scope.cancel()
+
+    def look_now(self, url: str) -> None:
+        """Look at a page now, if it is watched: another replica has seen a change."""
+        page = self._pages.get(url)
+        if page is not None:
+            page.wanted.set()
+
+    async def _follow(self, url: str, page: _Page) -> None:
+        with page.scope:
+            while True:
+                with anyio.move_on_after(page.pause):
+                    await page.wanted.wait()
+                page.wanted = anyio.Event()
+                await self._look(url, page)
+
+    async def _look(self, url: str, page: _Page) -> None:
+        """Look at a page once. Raises FetchError at the first look, where later ones would fail alike."""
+        is_first = page.looks == 0
+        page.looks += 1
+        try:
+            async with self._looks:
+                pages = await self._opened()
+                is_whole = page.looks % WHOLE_EVERY == 0
+                seen = await pages.look(url, confirmed_after=page.looked_at, refresh=is_whole)
+        except FetchError as error:
+            if is_first and error.code in _REFUSED:
+                raise
+            page.failures += 1
+            page.pause = self._back_off(page, error)
+            return
+        finally:
+            page.looked_at = time.time()
+        has_changed = not is_first and seen.version != page.version
+        page.version, page.failures = seen.version, 0
+        of_site = sum(one.site == page.site for one in self._pages.values())
+        site_seconds = of_site * max(seen.crawl_delay, SITE_SECONDS)
+        page.pause = min(max(seen.fresh_seconds or UNTOLD_SECONDS, site_seconds, self._floor), LONGEST_SECONDS)
+        if has_changed:
+            self._tell(url)
+
+    def _back_off(self, page: _Page, error: FetchError) -> float:
+        """Return the seconds until a page that failed is asked for again."""
+        asked = 0.0 if error.answered is None else error.answered.retry_after or 0.0
+        doubled = max(self._floor, UNTOLD_SECONDS) * 2.0 ** min(page.failures - 1, 20)
+        return min(max(asked, doubled), LONGEST_SECONDS)

@@ -1,0 +1,105 @@
+"""Subscriptions to URLs through the front door, in both eras."""
+
+import re
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.servers.fetch.serving import COMMAND, asked_over_http, client_at_url, open_session, served
+from tests.servers.fetch.sites import Route, Site, answer, opened_site
+from tests.servers.peers import Peer
+from tests.wire import STATELESS, Wire, listening, with_envelope
+
+ERAS = ["2025-11-25", STATELESS]
+FORBIDDEN = "/forbidden"
+MEBIBYTE = 1024 * 1024
+
+
+def page(words: str) -> bytes:
+    return answer(f"<main><p>{words}</main>", content_type="text/html", cache_control="max-age=1")
+
+
+async def subscribe(peer: Peer, site: Site) -> None:
+    """Subscribes to the first page, and to one that may not be had."""
+    uris = [site.url(), site.url(FORBIDDEN)]
+    if peer.stateless:
+        params = with_envelope({"notifications": {"resourceSubscriptions": uris}})
+        await peer.wire.send({"jsonrpc": "2.0", "id": "L", "method": "subscriptions/listen", "params": params})
+        acknowledged = await peer.wire.receive()
+        assert acknowledged["params"]["notifications"] == {"resourceSubscriptions": uris[:1]}
+    else:
+        assert (await peer.request("resources/subscribe", uri=uris[0]))["result"] == {}
+        refusal = (await peer.request("resources/subscribe", uri=uris[1]))["error"]
+        assert refusal["code"] == -32002
+        assert refusal["message"].startswith("robots: the robots.txt of 127.0.0.1 asks")
+
+
+async def updates(peer: Peer, count: int) -> list[str]:
+    """The URIs of the next notifications of changes, in their order."""
+    uris: list[str] = []
+    with anyio.fail_after(30):
+        while len(uris) < count:
+            message = await peer.wire.receive()
+            if message.get("method") == "notifications/resources/updated":
+                uris.append(message["params"]["uri"])
+    return uris
+
+
+def robots() -> dict[str, Route]:
+    return {"/robots.txt": answer(f"User-agent: *\nDisallow: {FORBIDDEN}", content_type="text/plain")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_change_of_a_page_is_told_until_the_subscription_ends(era: str) -> None:
+    async with opened_site({**robots(), "/": page("old")}) as site, served("--poll", "1", era=era) as peer:
+        await subscribe(peer, site)
+        site.routes["/"] = page("new")
+        assert await updates(peer, 1) == [site.url()]
+        read = await peer.request("resources/read", uri=site.url())
+        assert "new" in read["result"]["contents"][0]["text"]
+        if peer.stateless:
+            await peer.wire.notify("notifications/cancelled", {"requestId": "L"})
+        else:
+            await peer.request("resources/unsubscribe", uri=site.url())
+        asked = len(site.asked)
+        # Longer than it takes from one look to the next.
+        await anyio.sleep(2.5)
+        assert len(site.asked) <= asked + 1
+
+
+async def test_what_is_no_page_is_not_subscribed_to() -> None:
+    async with served() as peer:
+        for uri in ("file:///etc/passwd", "http://169.254.169.254/", "https://user@site.example/"):
+            assert (await peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
+
+
+def memory_of(pid: int) -> int:
+    """Bytes that a process has to itself."""
+    found = re.search(r"^RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read in /proc")
+async def test_a_thousand_subscriptions_to_a_hundred_pages_are_small_and_one_look_each() -> None:
+    text = "<p>A bread of rye wants two days, a warm place and patience.</p>" * 300
+    plain = answer(f"<main>{text}</main>", content_type="text/html", etag='"1"')
+    command = [*COMMAND, "--transport", "http", "--host", "127.0.0.1", "--port", "0"]
+    async with opened_site({"*": plain}) as site, Wire(command) as process, AsyncExitStack() as stack:
+        url, pid = await listening(process), process.pid
+        clients = [await stack.enter_async_context(client_at_url(url)) for _ in range(10)]
+        for client in clients:
+            await open_session(client)
+            await asked_over_http(client, "resources/read", uri=site.url("/first"))
+        before = memory_of(pid)
+        for number in range(100):
+            for client in clients:
+                await asked_over_http(client, "resources/subscribe", uri=site.url(f"/{number}"))
+        # Ten reads of the first page, and one look at each of the others.
+        assert len(site.asked) == 110
+        assert memory_of(pid) - before <= 20 * MEBIBYTE
+        process.terminate()

@@ -1,0 +1,270 @@
+"""Pages that are watched: what is asked of a site, how often, and what is told."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from servers.fetch.errors import FetchError
+from servers.fetch.pages import watch
+from servers.fetch.pages.fetcher import Fetcher, open_fetcher
+from servers.fetch.pages.watch import Watcher
+from servers.fetch.settings import Settings
+from tests.clock import forward
+from tests.servers.fetch.sites import Asked, Route, Site, answer, opened_site, redirect
+
+FLOOR = 60.0
+
+
+def page(words: str, **headers: str) -> bytes:
+    return answer(f"<main><p>{words}</main>", content_type="text/html", **headers)
+
+
+class Watching:
+    """A site, and a watch over its pages."""
+
+    def __init__(self, site: Site, watcher: Watcher, told: list[str]) -> None:
+        self.site, self.watcher, self.told = site, watcher, told
+
+    async def watch(self, path: str = "/", owner: str = "me") -> str:
+        return await self.watcher.watch(self.site.url(path), owner)
+
+    def pause(self, path: str = "/") -> float:
+        """Seconds until the next look."""
+        return self.watcher._pages[self.site.url(path)].pause
+
+    async def next_look(self, path: str = "/") -> int:
+        """Has the next look come now, and gives how many requests it took."""
+        watched = self.watcher._pages[self.site.url(path)]
+        before, looked_at = len(self.site.asked), watched.looked_at
+        # The next wait has to have begun, for the clock to end it.
+        for _ in range(5):
+            await asyncio.sleep(0)
+        forward(watched.pause + 0.1)
+        while watched.looked_at == looked_at:
+            await asyncio.sleep(0.001)
+        return len(self.site.asked) - before
+
+
+@asynccontextmanager
+async def watching(routes: dict[str, Route], fetcher: Fetcher | None = None) -> AsyncIterator[Watching]:
+    """A watch over the pages of a site of these routes."""
+    told: list[str] = []
+    settings = Settings(allow_private=["127.0.0.1:*"], timeout=2)
+    async with (
+        opened_site(routes) as site,
+        open_fetcher(settings, tuple, None) as opened,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def get() -> Fetcher:
+            return opened
+
+        yield Watching(site, Watcher(get, told.append, tasks, FLOOR), told)
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_change_of_the_text_is_told_once() -> None:
+    async with watching({"/": page("old")}) as it:
+        key = await it.watch()
+        assert key == it.site.url()
+        assert await it.next_look() == 1
+        assert it.told == []
+        it.site.routes["/"] = page("new")
+        await it.next_look()
+        await it.next_look()
+        assert it.told == [key]
+
+
+async def test_a_page_is_asked_for_with_its_validators_and_304_is_no_change() -> None:
+    async with watching({"/": page("old", etag='"1"')}) as it:
+        await it.watch()
+        it.site.routes["/"] = answer(status=304, etag='"1"')
+        assert await it.next_look() == 1
+        assert it.site.asked[-1].headers["if-none-match"] == '"1"'
+        assert it.told == []
+
+
+async def test_new_validators_of_the_same_text_are_no_change() -> None:
+    async with watching({"/": page("same", etag='"1"')}) as it:
+        await it.watch()
+        it.site.routes["/"] = page("same", etag='"2"')
+        await it.next_look()
+        assert it.told == []
+
+
+async def test_a_site_that_says_304_whatever_has_changed_is_seen_through() -> None:
+    async def lying(asked: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(answer(status=304) if "if-none-match" in asked.headers else page("new", etag='"1"'))
+
+    async with watching({"/": page("old", etag='"1"')}) as it:
+        key = await it.watch()
+        it.site.routes["/"] = lying
+        for _ in range(watch.WHOLE_EVERY - 2):
+            await it.next_look()
+        assert it.told == []
+        await it.next_look()
+        assert it.told == [key]
+
+
+@pytest.mark.parametrize(
+    ("headers", "pause"),
+    [
+        ({}, watch.UNTOLD_SECONDS),
+        ({"cache_control": "no-cache, max-age=900"}, watch.UNTOLD_SECONDS),
+        ({"cache_control": "max-age=5"}, FLOOR),
+        ({"cache_control": "max-age=900"}, 900),
+        ({"cache_control": "max-age=31536000"}, watch.LONGEST_SECONDS),
+    ],
+)
+async def test_the_pace_is_that_of_the_sites_caching_with_a_floor(headers: dict[str, str], pause: float) -> None:
+    async with watching({"/": page("x", **headers)}) as it:
+        await it.watch()
+        assert pause - 2 <= it.pause() <= pause
+
+
+async def test_what_was_fetched_since_the_last_look_saves_a_request() -> None:
+    async with watching({"/": page("old", etag='"1"')}) as it:
+        key = await it.watch()
+        it.site.routes["/"] = page("new", etag='"2"')
+        fetcher = await it.watcher._opened()
+        await fetcher.look(it.site.url(), confirmed_after=None, refresh=True)
+        assert await it.next_look() == 0
+        assert it.told == [key]
+
+
+async def test_all_pages_of_a_site_together_keep_to_its_crawl_delay() -> None:
+    robots = answer("User-agent: *\nCrawl-delay: 200\n", content_type="text/plain")
+    async with watching({"/robots.txt": robots, "*": page("x")}) as it:
+        for path in ("/1", "/2", "/3"):
+            await it.watch(path)
+        await it.next_look("/1")
+        assert it.pause("/1") == 600
+
+
+async def test_a_page_that_robots_forbid_is_refused_and_not_watched() -> None:
+    robots = answer("User-agent: *\nDisallow: /", content_type="text/plain")
+    async with watching({"/robots.txt": robots, "*": page("x")}) as it:
+        with pytest.raises(FetchError) as caught:
+            await it.watch()
+        assert (caught.value.code, it.watcher.watched, it.site.asked) == ("robots", 0, [])
+
+
+@pytest.mark.parametrize("status", [404, 500, 503])
+async def test_what_fails_is_asked_for_ever_more_rarely_and_told_when_it_is_another(status: int) -> None:
+    async with watching({"/": page("old")}) as it:
+        key = await it.watch()
+        it.site.routes["/"] = answer(status=status)
+        pauses = []
+        for _ in range(3):
+            assert await it.next_look() == 1
+            pauses.append(it.pause())
+        assert pauses == [300, 600, 1_200]
+        assert it.told == []
+        it.site.routes["/"] = page("old")
+        await it.next_look()
+        assert (it.told, it.pause()) == ([], 300)
+        it.site.routes["/"] = page("new")
+        await it.next_look()
+        assert it.told == [key]
+
+
+async def test_retry_after_is_heeded() -> None:
+    async with watching({"/": page("old")}) as it:
+        await it.watch()
+        it.site.routes["/"] = answer(status=429, retry_after="3000")
+        await it.next_look()
+        assert it.pause() == 3_000
+
+
+async def test_a_page_that_could_not_be_had_at_first_is_told_when_it_comes() -> None:
+    async with watching({"/": answer(status=500)}) as it:
+        key = await it.watch()
+        it.site.routes["/"] = page("new")
+        await it.next_look()
+        assert it.told == [key]
+
+
+@pytest.mark.parametrize("status", [301, 308])
+async def test_a_page_that_moved_is_followed_and_its_address_checked_each_time(status: int) -> None:
+    async with watching({"/": redirect("/there", status), "/there": page("old")}) as it:
+        key = await it.watch()
+        it.site.routes["/there"] = page("new")
+        assert await it.next_look() == 2
+        assert it.told == [key]
+        it.site.routes["/"] = redirect("http://169.254.169.254/latest/", status)
+        assert await it.next_look() == 1
+        assert it.told == [key]
+
+
+async def test_a_site_that_drips_is_given_up_and_left_alone_for_longer() -> None:
+    async def dripping(asked: Asked, out: asyncio.StreamWriter) -> None:
+        out.write(b"HTTP/1.1 200 X\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n")
+        for _ in range(100_000):
+            out.write(b"x")
+            await out.drain()
+            await asyncio.sleep(0.02)
+
+    async with watching({"/": page("old")}) as it:
+        await it.watch()
+        it.site.routes["/"] = dripping
+        assert await it.next_look() == 1
+        assert (it.pause(), it.told) == (300, [])
+
+
+async def test_one_watch_is_for_all_and_ends_with_the_last() -> None:
+    async with watching({"/": page("old")}) as it:
+        async with anyio.create_task_group() as tasks:
+            for owner in "abc":
+                tasks.start_soon(it.watch, "/", owner)
+            tasks.start_soon(it.watch, "/#part", "d")
+        assert (len(it.site.asked), it.watcher.watched) == (1, 1)
+        it.watcher.unwatch(it.site.url())
+        forward(10 * watch.UNTOLD_SECONDS)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert (len(it.site.asked), it.watcher.watched) == (1, 0)
+
+
+async def test_all_who_wait_for_a_first_look_hear_why_it_failed() -> None:
+    robots = answer("User-agent: *\nDisallow: /", content_type="text/plain")
+    async with watching({"/robots.txt": robots}) as it:
+        codes = []
+
+        async def refused() -> None:
+            with pytest.raises(FetchError) as caught:
+                await it.watch()
+            codes.append(caught.value.code)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(refused)
+        assert codes == ["robots"] * 3
+
+
+async def test_a_change_that_another_replica_tells_of_is_looked_at_now() -> None:
+    async with watching({"/": page("old")}) as it:
+        key = await it.watch()
+        it.site.routes["/"] = page("new")
+        it.watcher.look_now("http://unknown.example/")
+        it.watcher.look_now(key)
+        with anyio.fail_after(10):
+            while not it.told:
+                await asyncio.sleep(0.001)
+        assert it.told == [key]
+
+
+async def test_nobody_takes_all_pages_that_may_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "MOST_PAGES", 4)
+    async with watching({"*": page("x")}) as it:
+        for path in ("/1", "/2"):
+            await it.watch(path, "greedy")
+        with pytest.raises(FetchError, match="only 2 more pages") as caught:
+            await it.watch("/3", "greedy")
+        assert caught.value.code == "busy"
+        await it.watch("/1", "greedy")
+        await it.watch("/3", "modest")
+        it.watcher.unwatch(it.site.url("/1"))
+        await it.watch("/4", "greedy")
