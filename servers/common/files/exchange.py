@@ -147,6 +147,7 @@ def _exchanged(one: Entry, other: Entry) -> bool:
     if one.directory is None or other.directory is None:
         return False
     number = _renameat2()(one.directory, os.fsencode(one.name), other.directory, os.fsencode(other.name), _EXCHANGE)
+    # EINVAL is a file system that can't (renameat2(2)).
     if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
         return False
     if number:
@@ -159,6 +160,7 @@ def _renameat2() -> Callable[[int, bytes, int, bytes, int], int]:
     """The function of the system's C library, which gives the number of the error, or 0; ENOSYS where it has none."""
     import ctypes
 
+    # glibc has it from 2.28 on.
     found = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if found is None:
         return lambda *_: errno.ENOSYS

@@ -109,6 +109,7 @@ def _claimed(entry: Entry, held: set[Inode]) -> Iterator[None]:
             inode = found.st_dev, found.st_ino
             if not stat.S_ISREG(found.st_mode) or inode in held or not _lock(descriptor, until, entry):
                 break
+            # Who held it before may have put another file under the name.
             now = current(entry)
             if now is not None and os.path.samestat(now, found):
                 held.add(inode)
@@ -141,6 +142,7 @@ def _lock(descriptor: int, until: float, entry: Entry) -> bool:
     pause = _FIRST_PAUSE
     while time.monotonic() < until:
         try:
+            # No lock of fcntl(2): those end as soon as the process closes any descriptor of the file.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             _check()

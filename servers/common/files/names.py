@@ -27,6 +27,7 @@ _ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
 _WINDOWS = os.name == "nt"
 _MACOS = sys.platform == "darwin"
 _DEVICE_PATHS = ("\\\\?\\", "\\\\.\\", "\\??\\")
+# Windows takes the digits ¹, ² and ³ of such a name as well.
 _DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | {
     port + digit for port in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
 }
@@ -101,6 +102,7 @@ def path_from_uri(written: str) -> str:
     if rest.startswith("//"):
         authority, slash, rest = rest[2:].partition("/")
         rest = slash + rest
+        # RFC 8089, section 2: that is this machine, as nothing is.
         authority = "" if authority.lower() == "localhost" else authority
         if authority and not _WINDOWS:
             raise PathError("bad_path", written, "the URI names another host")
@@ -195,5 +197,6 @@ def windows_path(authority: str, path: str) -> str:
     if authority:
         return f"//{authority}{path}"
     letter, mark, rest = path[1:2], path[2:3], path[3:]
+    # RFC 8089, E.2.2: some write C| for C:.
     has_drive = letter.isascii() and letter.isalpha() and mark in (":", "|") and rest[:1] in ("", "/")
     return f"{letter}:{rest}" if has_drive else path

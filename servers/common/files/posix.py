@@ -18,6 +18,7 @@ keeps deep trees from exhausting the process; steps are bounded.
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -89,6 +90,7 @@ class DescriptorWalker:
         """The descriptor of a root, and whether the caller closes it; a root that was deleted and made again is
         opened anew."""
         descriptor = self._descriptors[index]
+        # What was removed has no name any more, but stays open.
         if os.fstat(descriptor).st_nlink == 0:
             fresh = SYSTEM.open_root(str(self._roots.paths[index]))
             try:
@@ -200,6 +202,7 @@ class _Walk:
             reason = "the directory it would be in does not exist"
             raise PathError("not_found", self._written, reason) from None
         except OSError as error:
+            # A link or a file. Of a link Linux says ENOTDIR where O_DIRECTORY is asked for as well, others ELOOP.
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
             self._splice(self._target(name))
@@ -216,7 +219,7 @@ class _Walk:
             found = SYSTEM.stat(self._current, name)
         except FileNotFoundError:
             return self._entry(name, None, (name,))
-        if follow and found.st_mode & 0o170000 == 0o120000:
+        if follow and stat.S_ISLNK(found.st_mode):
             self._linked = True
             self._splice(self._target(name))
             return None
@@ -247,6 +250,7 @@ class _Walk:
     def _up(self) -> None:
         if self._done:
             self._done.pop()
+            # From the root again: the parent of what is open may stand elsewhere by now.
             self._todo.extend(reversed(self._done))
             again = tuple(reversed(self._todo))
             self.close()

@@ -103,6 +103,7 @@ class Link:
         room = Room(most_row if most is None else most, most_row, most is not None, take)
         async with self._working(deadline):
             self._pgconn.send_query_params(text, parameters or None)
+            # libpq takes it just behind a query, and at no other time.
             self._pgconn.set_single_row_mode()
             await self._send()
             return await self._read(sql, len(before), room)
@@ -167,6 +168,7 @@ class Link:
                 deadline = Deadline(_CLEANING)
                 if self.in_transaction:
                     await self.run("ROLLBACK", deadline=deadline)
+                # Locks of the session outlive their transaction (manual, Advisory Locks).
                 await self.run("SELECT pg_catalog.pg_advisory_unlock_all()", deadline=deadline)
             except SqlError:
                 self.close()
@@ -221,6 +223,7 @@ class Link:
         why: bytes | None = b"stopped"
         try:
             async for part in parts:
+                # False where the buffers of libpq are full.
                 while not self._pgconn.put_copy_data(part):
                     await anyio.wait_writable(self._pgconn.socket)
                 await self._flush()
@@ -314,6 +317,7 @@ async def open_link(target: Target, limits: Limits, *, writes: bool = False) -> 
 async def _set_guard(link: Link, writes: bool) -> None:
     limits = link.limits
     settings = {
+        # How strings are read and values written, whatever the role or the database is set to.
         "standard_conforming_strings": "on",
         "DateStyle": "ISO",
         "IntervalStyle": "iso_8601",

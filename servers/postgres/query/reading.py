@@ -24,6 +24,7 @@ from servers.postgres.values import Codec, encode_parameter
 Row = tuple[Cell, ...]
 
 _MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+"""All statements of it see the same state of the database, also those for the next pages."""
 _CURSOR = "mcp_bundle_rows"
 _FIRST = 50
 """Rows that tell how large the others are."""
@@ -156,5 +157,6 @@ async def _fill(
         rows = await source.fetch(wanted)
         left = page.add(rows)
     if rows and not left:
+        # Only one more tells whether there are rows after these.
         left = await source.fetch(1)
     return Page(page.made, [kind.name for kind in columns.types]), source.leave(left)

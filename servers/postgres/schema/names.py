@@ -138,6 +138,7 @@ async def _find_tables(ask: Ask, *wanted: str) -> Sequence[str]:
 async def _find_columns(ask: Ask, wanted: str, sql: str) -> Sequence[str]:
     """Those of the tables that the statement names, or else of all."""
     words = {_unquote(word) for word in _IDENTIFIER.findall(sql.replace("\0", ""))}
+    # PostgreSQL folds names without quotes to lower case.
     for tables in (sorted(words | {word.lower() for word in words}), None):
         having: dict[str, list[SqlName]] = {}
         for column, table in await ask(_COLUMN_NAMES, tables):

@@ -80,6 +80,7 @@ async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
 async def _make(link: Link, table: int, deadline: Deadline, *, with_function: bool) -> None:
     ask = partial(link.ask, deadline=deadline)
     async with link.transaction(deadline, "READ WRITE"):
+        # CREATE TRIGGER takes a lock that no writer goes by (SHARE ROW EXCLUSIVE).
         await ask(f"SET LOCAL lock_timeout = '{_PATIENCE}s'")
         for statement in _FUNCTION if with_function else ():
             await ask(statement)

@@ -75,14 +75,17 @@ def check_change(sql: str) -> Words:
     statement = Statement(sql)
     texts = ((token, statement.text(token)) for token in statement.tokens)
     all_words = [text.upper() if token.kind == "word" else text for token, text in texts]
+    # A query may stand in parentheses, as in (SELECT 1) UNION (SELECT 2).
     words: Words = [*dropwhile(lambda word: word[0] == "(", all_words)] or all_words
     if words[0] in _SCHEMA:
         _check_definition(words)
     elif words[0] not in _DATA | _OTHERS:
         raise _refuse(*_REASONS.get(words[0], ("it is none of those that this tool runs", "")))
+    # The letters of such a name may be escapes, so that nobody sees what it names.
     if any(token.kind == "unicode" for token in statement.tokens):
         raise _refuse('it has a name of the form U&"…"', 'Write the name between plain quotes: "…".')
     _check_calls(statement.find_calls())
+    # The body of a function is a string: what it calls stands in that.
     if not _ROUTINES.isdisjoint(words):
         bodies = (word for word in words if word[0] in "'$eE")
         _check_calls(name.lower() for body in bodies for name in _CALL.findall(body))

@@ -14,6 +14,8 @@ from servers.postgres.engine.link import Ask
 _XIDS = 1 << 24
 """Transactions that began after this one began and while it lasts, its own parts among them: more than there can be.
 A number is older than this one where it is not among so many that follow it."""
+# From 16384 on (FirstNormalObjectId) oids are of what users made. An xmin has the last 32 bits of the number of a
+# transaction.
 _COUNTS = f"""
     WITH counted AS (
         SELECT c.oid, pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid) AS inserted,

@@ -36,6 +36,8 @@ _LARGE = f"no rows are shown, because it has more than {_TABLE_BYTES >> 20} MiB"
 _LOCKED = "no rows are shown, because the statements alter or truncate it"
 _VIEW = "a materialized view, of which no rows are shown"
 
+# ALTER TABLE and TRUNCATE hold an AccessExclusiveLock until our transaction ends: the other connection would wait for
+# that, and we for it.
 _FACTS = """
     SELECT c.relkind::pg_catalog.text, pg_catalog.has_table_privilege(c.oid, 'SELECT'),
         pg_catalog.pg_table_size(c.oid), EXISTS (

@@ -51,10 +51,12 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
         (sqlite3.SQLITE_LIMIT_COLUMN, _COLUMNS),
         (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, _COMPOUND_SELECT),
         (sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, _VARIABLES),
+        # VACUUM attaches a file as well, so this ends both.
         (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
         (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
     ):
         connection.setlimit(category, limit)
+    # Of the whole process. The pragma lowers it and never raises it (https://sqlite.org/pragma.html).
     connection.execute(f"PRAGMA hard_heap_limit = {limits.memory_mebibytes * _MEBIBYTE}")
 
 
@@ -98,6 +100,7 @@ class StatementDeadline:
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
                 raise
+            # Where it was the end of all the time, and not of the block, it is an error.
             self._until = self._end
             self.check()
         finally:

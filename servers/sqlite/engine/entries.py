@@ -60,6 +60,7 @@ def find_options(entry: Entry) -> list[str]:
     """The words after the columns, as STRICT or WITHOUT ROWID, in capitals."""
     words: list[str] = []
     for token in _TOKENS.finditer(entry.sql):
+        # Only the words behind the last parenthesis are options; those before it are of columns.
         if token["end"]:
             words = []
         elif token["word"]:
@@ -100,6 +101,7 @@ def select_unnameable(connection: sqlite3.Connection) -> str:
 
 def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
     """All tables and views by name."""
+    # A virtual table has no page of its own (https://sqlite.org/fileformat2.html, 2.6).
     question = """
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
         FROM sqlite_schema WHERE type IN ('table', 'view')"""
@@ -117,6 +119,7 @@ def list_entries(connection: sqlite3.Connection) -> list[Entry]:
 def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     """The table or view of that name, in upper or lower case. Raises SqlError `not_found`, with the nearest."""
     found = list_all_entries(connection)
+    # As SQLite compares names: the case of ASCII letters alone does not count.
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
     for (exact,) in ask(connection, question, name):
         return next(one for one in found if one.name == exact)

@@ -52,6 +52,7 @@ class Handle:
         """Opens another file that is in the place of this one by now; whether there was one. Raises SqlError."""
         if not self.is_replaced:
             return False
+        # The old one is closed when the new one is there: where that can't be opened, it stays in use.
         left = self.connection
         self.open()
         self.number = next(OPENINGS)
@@ -68,6 +69,7 @@ class Handle:
             except sqlite3.OperationalError as error:
                 if not (self._opening.recovers and is_unrecovered(error)):
                     raise
+            # Only who may write rolls a hot journal back (https://sqlite.org/lockingv3.html, 4.2).
             recover(self._opening.path, deadline)
             return work(self.connection, deadline)
         except SqlError as error:

@@ -129,15 +129,16 @@ def _require_regular(path: Path) -> None:
 def _first_look(uri: str, mode: Mode) -> GuardedConnection:
     # Locks are waited for with `retry_locked`, which can be stopped; SQLite's own waiting can't.
     connection = sqlite3.connect(
-        # A writer's policy is lifted for its own statements, which no other may then find compiled.
         uri,
         uri=True,
         timeout=0,
         isolation_level=None,
+        # A writer's policy is lifted for its own statements, which no other may then find compiled.
         cached_statements=_CACHED_STATEMENTS if mode in _RUNS_READS else 0,
         factory=GuardedConnection,
     )
     with _closed_unless_good(connection):
+        # To connect reads nothing of the file: only a statement says whether it is a database.
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
 
@@ -150,6 +151,8 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
         impose_limits(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
+        # As SQLite advises for files of others (https://sqlite.org/security.html): views and triggers call only
+        # functions that are known to be harmless, and damaged pages are noticed when they are read.
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
         if mode in _RUNS_READS:

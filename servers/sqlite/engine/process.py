@@ -86,6 +86,7 @@ class WorkerProcess:
         cancelled. Raises SqlError."""
         limits = self._opening.limits
         async with _place(limits.seconds), self._killed_unless_whole():
+            # Until it says "begun" it loads what the work needs, which is not the time of the statement.
             with anyio.fail_after(_STARTING):
                 await self._send(work)
                 kind, done = await self._receive()
@@ -110,7 +111,7 @@ class WorkerProcess:
         await kill_worker(process)
 
     def _retire(self) -> None:
-        """Nobody has needed it for long: it ends at the end of its input."""
+        """Ends the process, which nobody has needed for long."""
         if self._process is not None:
             self._process.kill()
 

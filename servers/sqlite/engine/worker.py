@@ -149,6 +149,7 @@ class _TellingDeadline(StatementDeadline):
 def _read(requests: BinaryIO, into: "queue.SimpleQueue[bytes]") -> None:
     while start := requests.read(LENGTH.size):
         into.put(requests.read(LENGTH.unpack(start)[0]))
+    # sys.exit would end this thread alone.
     os._exit(0)
 
 

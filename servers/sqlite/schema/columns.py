@@ -36,6 +36,8 @@ def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
     """How many rows tables had when ANALYZE last looked; nothing of others."""
     if not ask(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
         return {}
+    # `stat` begins with the rows of an index (https://sqlite.org/fileformat2.html, 2.6.3), of which a partial one has
+    # fewer than its table.
     question = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
     return {table: min(max(rows, 0), _LARGEST) for table, rows in ask(connection, question)}
 
@@ -81,6 +83,7 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
                 "table": table,
                 "columns": [row[2] for row in rows],
                 "to_table": rows[0][3],
+                # NULL where REFERENCES names none: it is the primary key then.
                 "to_columns": [row[4] for row in rows if row[4] is not None],
                 "on_update": rows[0][5],
                 "on_delete": rows[0][6],

@@ -56,6 +56,8 @@ def run_all(
 
 def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _Others) -> Effect:
     connection, policy = session.connection, session.policy
+    # last_insert_rowid() is that of the last insert of the connection, whoever made it. After this one it shows
+    # whether the statement has made one.
     session.execute_own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
     schema = _read_schema_version(session)
     before = connection.total_changes
