@@ -18,10 +18,12 @@ _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROO
 async def start_worker(program: str, *arguments: str) -> Process:
     """A process of this Python that runs the source `program`, with pipes to its input and from its output. Its
     command line has the `arguments`, and then where modules are found here. Raises OSError."""
+    # -P and -s: neither the current directory nor packages of the user's come before our own modules.
     command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", program, *arguments, *filter(None, sys.path)]
     environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
     # A process that was started while nobody waits for it any more would be known to nobody.
     with anyio.CancelScope(shield=True):
+        # In a session of its own Ctrl+C does not reach it: the server ends it.
         process: Process = await anyio.open_process(
             command, stderr=subprocess.DEVNULL, env=environment, start_new_session=True
         )

@@ -79,6 +79,7 @@ class Parameter(NamedTuple):
         parsed = _parsed(text)
         if not self.types:
             return text if parsed is _NOTHING else parsed
+        # So `5` is a number where both numbers and texts are taken, and `"5"` a text.
         if parsed is not _NOTHING and any(_is_of(parsed, one) for one in self.types):
             return parsed
         if "string" in self.types:
@@ -195,6 +196,7 @@ def _alternatives(
         reference = schema["$ref"]
         found: Any = root if reference.startswith("#") else None
         for step in reference[2:].split("/") if len(reference) > 1 else ():
+            # In this order, or ~01 would become a slash (RFC 6901, section 4).
             key = step.replace("~1", "/").replace("~0", "~")
             found = found.get(key) if isinstance(found, dict) else None
         parts.append(found)

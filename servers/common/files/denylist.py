@@ -79,6 +79,7 @@ _SPECIAL = frozenset("*?[]{}/\\")
 
 
 def _fold(name: str) -> str:
+    # Composed again, since casefold takes some letters apart, as U+0390.
     return composed(composed(name).casefold())
 
 

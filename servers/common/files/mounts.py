@@ -73,12 +73,14 @@ class Mounts:
 
 def _mounted(descriptor: int) -> dict[Names, bool]:
     """Each mount point, and whether what is mounted there is local; of several at one point the last one counts."""
+    # Of a copy, since the file closes what it reads from, and the table is polled on.
     with os.fdopen(os.dup(descriptor), "rb") as table:
         table.seek(0)
         lines = table.read().rstrip(b"\n").split(b"\n")
     mounted = {}
     for line in lines:
         fields = os.fsdecode(line).split(" ")
+        # Any number of optional fields, a hyphen, and then the kind (proc_pid_mountinfo(5)).
         kind = fields[fields.index("-") + 1]
         mounted[tuple(components(_ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])))] = kind in _LOCAL
     return mounted

@@ -70,6 +70,7 @@ class Base:
         """Set when it was up or down for the first time."""
         self.upstream = upstream
         self._answers = options.relay
+        # What is lost is opened again in `live`, and not by the client as well.
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
         self._doubted = anyio.Event()
@@ -115,6 +116,7 @@ class Base:
         try:
             while True:
                 pauses.started(anyio.current_time())
+                # Waited for and not awaited: what it fails of is `_failed`'s to tell, and ends no more than itself.
                 await asyncio.wait([lives.start(self._live_once())])
                 await anyio.sleep(pauses.left(anyio.current_time()))
         finally:
@@ -151,6 +153,7 @@ class Base:
             try:
                 await client.ping()
             except PeerError as error:
+                # Whoever answers is there, unless it is a proxy that says of its server that it is not.
                 if error.code in BUSY:
                     raise
 

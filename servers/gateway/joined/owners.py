@@ -85,6 +85,7 @@ class Owners:
                 missing.append(str(error))
         for part in others:
             try:
+                # Nobody waits behind the last one.
                 with anyio.fail_after(GUESS_SECONDS if part is not others[-1] else None):
                     return self._found(uri, part, await attempt(part))
             except TimeoutError:
@@ -145,6 +146,7 @@ def _is_missing(error: McpError) -> bool:
         return True
     if not isinstance(error, RpcError):
         return False
+    # Up to 2025-11-25 the code says it, from 2026-07-28 on the data of a more general one.
     return error.code == _NOT_FOUND or (
         error.code == InvalidParams.code and isinstance(error.data, dict) and "uri" in error.data
     )

@@ -151,6 +151,7 @@ class Part:
         if call.round.carried is not None:
             call.round = self._reopened(call.round)
         result: dict[str, Any] | None = None
+        # A server that closes ends what is at work there. The call itself is another's, and is answered all the same.
         with running.calls.guest() as scope, _Explained(running, self.name, call):
             result = await handler(running, _handed(running, context), params)
             if result is None:

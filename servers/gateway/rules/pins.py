@@ -91,6 +91,7 @@ class Pins:
         self._stamp = _stamp_of(self.path)
 
     def _load(self) -> None:
+        # Before the text, so that what is written meanwhile is seen by the next `refresh`.
         stamp = _stamp_of(self.path)
         try:
             text = self.path.read_bytes()

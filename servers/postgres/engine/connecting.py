@@ -75,6 +75,7 @@ async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
         return [conninfo]
     hosts = named.split(",")
     ports = (conninfo.get("port") or os.environ.get("PGPORT") or "5432").split(",")
+    # One port is that of all hosts (libpq, Specifying Multiple Hosts).
     ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
     places = [await _find_places(host, port) for host, port in zip(hosts, ports, strict=True)]
     return [conninfo | place for found in places for place in found]
@@ -82,6 +83,7 @@ async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
 
 async def _find_places(host: str, port: str) -> list[Conninfo]:
     place = {"host": host, "port": port}
+    # The directory of a socket, or an abstract one.
     if host.startswith(("/", "@")) or not port.isdecimal():
         return [place]
     try:

@@ -97,6 +97,7 @@ async def _explain_for_all(session: Session, sql: str, asked: str) -> Any:
             "WHERE p.name = $1",
             _NAME,
         )
+        # EXPLAIN (GENERIC_PLAN) came with PostgreSQL 16, and this serves 13 as well.
         await session.ask("SELECT pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)")
         values = f"({', '.join(['NULL'] * count)})" if count else ""
         return await session.run(f"{asked} EXECUTE {_NAME}{values}", ())

@@ -84,6 +84,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             finalize=_finalize,
             trim_blocks=True,
             lstrip_blocks=True,
+            # Else what is constant is computed while a template is compiled, where nothing counts it.
             optimized=False,
             autoescape=False,
         )

@@ -60,6 +60,7 @@ def run_query(
 ) -> Answer:
     """Runs the query up to the rows that it shall give."""
     began = time.monotonic()
+    # Before the first row: what others commit from here on is a change.
     data_version, schema_version = (
         retry_locked(deadline, partial(_read_pragma, connection, name)) for name in ("data_version", "schema_version")
     )

@@ -46,6 +46,7 @@ class Records:
 
     def __init__(self, text: TextIO, form: CsvFormat, on_batch: Callable[[], None]) -> None:
         """`on_batch` is called after some rows, and raises where it is time to stop."""
+        # The module has one limit, for the whole process.
         csv.field_size_limit(form.field_bytes)
         self._reader = csv.reader(text, delimiter=form.delimiter, strict=True)
         self._on_batch = on_batch
@@ -91,6 +92,7 @@ class Records:
 
 def open_text(text: str) -> Opener:
     """Opens a text."""
+    # With "" no line end is translated, of which a field may hold one.
     return partial(io.StringIO, text.removeprefix("\ufeff"), "")
 
 
@@ -187,6 +189,7 @@ class _Column:
 
 
 def _is_integer(field: str) -> bool:
+    # What has fewer digits fits into 64 bits.
     return _INTEGER.fullmatch(field) is not None and (len(field) < 19 or -(1 << 63) <= int(field) < 1 << 63)
 
 

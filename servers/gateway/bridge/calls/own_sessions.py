@@ -213,6 +213,7 @@ class OwnSessions:
         try:
             return await self._exchange(session, client, context, params)
         except Unreached:
+            # No other call is made again: the server may have done what it asks for.
             if client.connected or (context.call.task is not None and context.call.task.is_detached):
                 raise
         return await self._exchange(session, await session.open(), context, params)
