@@ -43,8 +43,8 @@ def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
             for name, own in settings.items():
                 one = running
                 if own is not None:
-                    one = await opened.enter_async_context(running.reopen(own, stores, without=NARROWING))
-                running.narrow(name, one)
+                    one = await opened.enter_async_context(running.parts.reopen(own, stores, without=NARROWING))
+                running.parts.narrow(name, one)
             yield
 
     extension = Extension[Any](NARROWING)

@@ -258,7 +258,7 @@ def skills(source: SkillSource) -> Extension[Any]:
 
 def _cut(running: Run[Any], what: str, items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], dict[str, str]]:
     """The page of a list that may differ from caller to caller, and what the result says of the next one."""
-    shown, following = page(items, cursor, name=what, size=running.page_size, signer=running.signer)
+    shown, following = page(items, cursor, name=what, size=running.server.page_size, signer=running.signer)
     return shown, {} if following is None else {"nextCursor": following}
 
 

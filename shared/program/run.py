@@ -255,7 +255,7 @@ def count(telemetry: Any, running: Run[Any], server: str) -> None:
     metrics.count(running)
 
     def figures() -> list[Figures]:
-        subscriptions = sum(one.changes.held for one in running.all)
+        subscriptions = sum(one.changes.held for one in running.parts.all)
         return [Figures(server, metrics, running.hooks.is_there(), 1, 1, subscriptions, {})]
 
     telemetry.watch({server: metrics}, figures)
@@ -297,7 +297,7 @@ async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> No
     from ..transports.stdio import stdio
 
     async with stdio(options.max_message or MAX_MESSAGE, dialects=options.dialects == "on") as transport:
-        tasks.start_soon(end_in_time, transport.ended, 2 * running.limits.drain_seconds)
+        tasks.start_soon(end_in_time, transport.ended, 2 * running.calls.limits.drain_seconds)
         with anyio.CancelScope() as serving:
 
             def stop() -> None:
@@ -321,5 +321,5 @@ async def _run_http(running: Run[Any], options: Options, http: "HttpOptions", ta
     def started(host: str, port: int) -> None:
         announce(options, f"listening on {address(host, port)}{options.path}")
 
-    with bound(options, tasks, running.limits.drain_seconds) as stop:
+    with bound(options, tasks, running.calls.limits.drain_seconds) as stop:
         await run_http(running, http, started=started, stop=stop)

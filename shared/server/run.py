@@ -3,9 +3,10 @@
 One declaration may run several times at once. Each run has features of its own, a copy of what was declared, and its
 own state, limits, changes and calls. It lives in one event loop.
 
-`running.py` puts it together, and alone knows all its parts. Others follow a run by its `hooks`, and `replication` is
-what it shares with other processes; both are classes of their own. A run knows what is declared, contexts,
-connections and calls, and none of these knows a run: so nothing here imports in a circle.
+`running.py` puts it together, and alone knows all that it is made of. Others follow a run by its `hooks`,
+`replication` is what it shares with other processes, and `parts` are the runs that serve some principals only. A run
+knows what is declared, contexts, connections and calls, and none of these knows a run: so nothing here imports in a
+circle.
 """
 
 import os
@@ -26,9 +27,6 @@ from .dispatch.changes import Changes
 from .dispatch.conditions import Conditions
 from .dispatch.connection import Connection
 from .dispatch.hooks import Hooks
-from .dispatch.limits import CallLimits, Limits
-from .dispatch.listings import Listings
-from .dispatch.thread_limiter import Turns
 from .extension import Extension
 from .features import Features, Handler, State
 from .replication import Replication
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from .declaration import Declaration
     from .dispatch.calls import Calls
 
-__all__ = ["Reopen", "Run"]
+__all__ = ["Parts", "Reopen", "Run"]
 
 
 class Reopen(Protocol):
@@ -53,14 +51,9 @@ class Reopen(Protocol):
 class Run(Generic[State]):
     """A server that serves, made by `Server.open`. One process may serve many peers with it."""
 
-    def __init__(self, server: "Declaration[State]", settings: Any, limits: Limits, budget: CallLimits) -> None:
+    def __init__(self, server: "Declaration[State]", settings: Any) -> None:
         self.server = server
         self.settings = settings
-        self.limits = limits
-        """What one peer may take."""
-        self.budget = budget
-        """What one call may cost."""
-        self.page_size = server.page_size
         self.state: Any = None
         """What the lifespan yielded."""
         self.features = Features[State]()
@@ -69,13 +62,10 @@ class Run(Generic[State]):
         """What the lifespan of each extension has given, by the name of the extension."""
         self.changes = Changes()
         self.conditions = Conditions(server.implementation.name, self.changes.announce)
-        self.listings = Listings()
-        self.turns, self.brief_turns = Turns(), Turns()
         self.calls: Calls
         self.hooks = Hooks()
         self.replication = Replication(self.changes)
-        self.reopen: Reopen
-        self._narrowed: dict[str, Run[State]] = {}
+        self.parts = Parts(self)
 
     # What it says and whom it asks
 
@@ -130,7 +120,7 @@ class Run(Generic[State]):
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> Connection:
         """A new peer, which is nobody in particular without a `principal`. `due` is called whenever something waits
         for it, and may be called in vain. `client` names who shares the server with others; "" is alone."""
-        serving = self.for_principal(principal)
+        serving = self.parts.for_principal(principal)
         if serving is not self:
             serving.hooks.follow(self.hooks)
             return serving.connect(principal, due, client)
@@ -147,31 +137,38 @@ class Run(Generic[State]):
         """It is about to stop: no more is read from its clients, and what belongs to none of them ends now."""
         self.hooks.stop()
 
-    # Runs for single principals
 
-    def narrow(self, name: str, run: "Run[State]") -> None:
-        """Has principals of that name be served by `run`: this one, or another that is open as long. `*` is all who
-        have none of their own; who has a name and nothing there is served by this one."""
-        self._narrowed[name] = run
-        self.replication.narrow(name, run.replication)
-        if run is not self:
-            self.hooks.stoppers.append(run.stop)
+class Parts(Generic[State]):
+    """The runs that serve principals of some names only, by other settings, and the run that they belong to."""
 
-    def for_principal(self, principal: Principal | None) -> "Run[State]":
-        """The run that serves `principal`: this one, or one that is narrowed."""
+    def __init__(self, whole: Run[State]) -> None:
+        self.reopen: Reopen
+        self._whole = whole
+        self._by_name: dict[str, Run[State]] = {}
+
+    def narrow(self, name: str, run: Run[State]) -> None:
+        """Has principals of that name be served by `run`: the whole, or another that is open as long. `*` is all who
+        have none of their own; who has a name and nothing there is served by the whole."""
+        self._by_name[name] = run
+        self._whole.replication.narrow(name, run.replication)
+        if run is not self._whole:
+            self._whole.hooks.stoppers.append(run.stop)
+
+    def for_principal(self, principal: Principal | None) -> Run[State]:
+        """The run that serves `principal`: the whole, or one that is narrowed."""
         return self.for_name("" if principal is None else principal.name)
 
-    def for_name(self, name: str) -> "Run[State]":
+    def for_name(self, name: str) -> Run[State]:
         """The run that serves principals of that name."""
-        if not self._narrowed:
-            return self
-        found = self._narrowed.get(name) if name else None
-        return found or self._narrowed.get(ALL_OTHERS, self)
+        if not self._by_name:
+            return self._whole
+        run = self._by_name.get(name) if name else None
+        return run or self._by_name.get(ALL_OTHERS, self._whole)
 
     @property
-    def all(self) -> "list[Run[State]]":
-        """This one, and those that are narrowed."""
-        return [self, *(one for one in self._narrowed.values() if one is not self)]
+    def all(self) -> list[Run[State]]:
+        """The whole, and those that are narrowed."""
+        return [self._whole, *(run for run in self._by_name.values() if run is not self._whole)]
 
 
 def _declared(capabilities: Mapping[str, Any], path: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What a run of a server is made of, and what a lifespan sees and changes of it while it is opened.
 
-    Declaration ──▶ prepare: a `Run` with features, changes, hooks and replication ──▶ the lifespan: its state
-                ──▶ begin: `Calls`, whose work is a `Dispatch` ──▶ peers may come
+    Declaration ──▶ prepare: a `Run` with features, changes, hooks, and `Calls`, whose work is a `Dispatch`
+                ──▶ the lifespan: its state ──▶ the extensions: theirs ──▶ peers may come
 
 Nobody else knows all of these: handlers, extensions, telemetry and transports see the `Run`.
 """
@@ -30,7 +30,7 @@ from .handlers.core import CORE
 from .handlers.dispatch import Dispatch
 from .run import Run
 
-__all__ = ["Opening", "begin", "prepare"]
+__all__ = ["Opening", "prepare"]
 
 State = TypeVar("State")
 
@@ -40,7 +40,7 @@ def prepare(
 ) -> Run[State]:
     """A run that has all that was declared, and the `added` extensions, and serves nobody yet. Raises
     DeclarationError where these do not go together."""
-    run = Run(server, settings, limits, budget)
+    run = Run(server, settings)
     _extend(run, CORE)
     run.features.include(server)
     for extension in (*server.extensions, *added):
@@ -54,13 +54,8 @@ def prepare(
         changes.on_unsubscribe = lambda key: unsubscribe(run, key)
     if (wanted := server.wanted) is not None:
         changes.on_wanted = lambda: wanted(run)
+    run.calls = Calls(limits, budget, run.hooks, Dispatch(run, budget))
     return run
-
-
-def begin(run: Run[Any]) -> Calls:
-    """The calls of `run`, which may come from now on."""
-    run.calls = Calls(run.limits, run.budget, run.hooks, Dispatch(run))
-    return run.calls
 
 
 def _extend(run: Run[Any], extension: Extension[Any]) -> None:
@@ -99,12 +94,12 @@ class Opening:
     @property
     def limits(self) -> Limits:
         """What one peer may take."""
-        return self._run.limits
+        return self._run.calls.limits
 
     @property
     def page_size(self) -> int:
         """How many entries a page of a list has."""
-        return self._run.page_size
+        return self._run.server.page_size
 
     @property
     def signer(self) -> Signer:

@@ -22,7 +22,7 @@ from .dispatch.limits import CallLimits, Limits
 from .extension import Extension
 from .features import State
 from .run import Run
-from .running import Opening, begin, prepare
+from .running import Opening, prepare
 
 if TYPE_CHECKING:
     from ..contracts import Stores
@@ -56,16 +56,17 @@ class Server(Declaration[State]):
             settings: BaseModel, stores: "Stores | None", *, without: str
         ) -> AbstractAsyncContextManager[Run[State]]:
             others = [extension for extension in extensions if extension.name != without]
-            return self.open(settings, limits=run.limits, budget=run.budget, stores=stores, extensions=others)
+            calls = run.calls
+            return self.open(settings, limits=calls.limits, budget=calls.budget, stores=stores, extensions=others)
 
-        run.reopen = reopen
+        run.parts.reopen = reopen
         joined = nullcontext() if stores is None else stores.join()
         async with AsyncExitStack() as stack:
             replica = await stack.enter_async_context(joined)
             if replica is not None:
                 run.replication.join(replica)
             run.state = await stack.enter_async_context(self.living(Opening(run)))
-            stack.push_async_callback(begin(run).close)
+            stack.push_async_callback(run.calls.close)
             async with _opened_extensions(run):
                 yield run
 

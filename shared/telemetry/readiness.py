@@ -127,7 +127,7 @@ class Readiness:
         assert running is not None
         assert running.server.ready is not None
         with anyio.fail_after(LONGEST_CHECK):
-            for one in running.all:
+            for one in running.parts.all:
                 reason = await running.server.ready(one)
                 if reason is not None:
                     return reason

@@ -224,7 +224,7 @@ def _around(method: Method, handler: Handler) -> Handler:
         async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             state: Bridge = context.state
             uris = dict.fromkeys(params.notifications.resource_subscriptions)
-            if not 1 < len(uris) <= running.limits.subscriptions:
+            if not 1 < len(uris) <= running.calls.limits.subscriptions:
                 return await handler(running, context, params)
             async with state.apart.subscriptions.foreseen(context, uris):
                 return await handler(running, context, params)

@@ -127,7 +127,7 @@ class Directory:
         # Who reads on is shown the list that was begun: it is not made anew for each of its pages.
         if cursor is None or own is None or self._has_changed(kind):
             own = await self.roster(kind, context)
-        return own.page(cursor, context.running.page_size, context.running.signer)
+        return own.page(cursor, context.running.server.page_size, context.running.signer)
 
     async def roster(self, kind: Kind, context: Context[Any]) -> Roster:
         """The list as the client of `context` is to see it."""

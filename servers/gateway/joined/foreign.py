@@ -63,7 +63,7 @@ class Foreign:
         if issubclass(row.params, ListParams):
             pages = Pages(self._parts, _nothing)
             cursor = _validated(row, raw).cursor
-            return await pages.page(context, name, cursor, size=running.page_size, signer=running.signer)
+            return await pages.page(context, name, cursor, size=running.server.page_size, signer=running.signer)
         if isinstance(called := raw.get("name"), str):
             tools = self._tools_of(context)
             place = self._directory.known(PROMPTS, called, context) or tools.known(TOOLS, called, context)

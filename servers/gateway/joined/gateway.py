@@ -107,7 +107,7 @@ def _listing(kind: Kind) -> Handler:
 
 async def _list_resources(running: Run[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
     await running.changes.want_resources()
-    name, size, signer = context.call.method.name, running.page_size, running.signer
+    name, size, signer = context.call.method.name, running.server.page_size, running.signer
     return await context.state.resources.page(context, name, params.cursor, size=size, signer=signer)
 
 

@@ -62,7 +62,7 @@ class Part:
     def running(self) -> Run[Any] | None:
         """The server, while it is open."""
         running = self.member.running
-        return None if running is None else running.for_name(self._principals)
+        return None if running is None else running.parts.for_name(self._principals)
 
     @property
     def differs_by_client(self) -> bool:
@@ -172,7 +172,7 @@ class Part:
 
 def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
     """`context` as the call sees it at `running`: with the time that it has anyway, where it may become a task."""
-    call, budget = context.call, running.budget
+    call, budget = context.call, running.calls.budget
     if call.task is not None:
         budget = budget.lasting(context.budget.seconds)
     return Context(call, context.link, running, running.state, budget)

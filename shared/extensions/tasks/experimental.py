@@ -175,7 +175,7 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
     found = await tasks_of(running).store.listed(principal.key)
     listed = [task for task in found if task.form == _NAME and may_see(task, context.peer)]
     name = context.peer.own_list("tasks")
-    shown, following = page(listed, params.cursor, name=name, size=running.page_size, signer=running.signer)
+    shown, following = page(listed, params.cursor, name=name, size=running.server.page_size, signer=running.signer)
     more = {} if following is None else {"nextCursor": following}
     return {"tasks": [_fields(task) for task in shown], **more}
 

@@ -226,8 +226,8 @@ async def _listens(
     if not wanted.task_ids or not running.identity.has(_PATH):
         return None
     _require_extension(context.peer)
-    if len(wanted.task_ids) > running.limits.subscriptions:
-        raise InvalidParams(f"a stream may tell of {running.limits.subscriptions} tasks at most")
+    if len(wanted.task_ids) > running.calls.limits.subscriptions:
+        raise InvalidParams(f"a stream may tell of {running.calls.limits.subscriptions} tasks at most")
     found: list[str] = []
     for id_ in dict.fromkeys(wanted.task_ids):
         with suppress(InvalidParams):

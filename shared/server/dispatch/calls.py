@@ -26,6 +26,7 @@ from ...protocol.session.server import ServerSession
 from ...tracing.trace_context import TRACEPARENT, follow
 from .hooks import Hooks
 from .limits import CallLimits, Limits
+from .thread_limiter import Turns
 
 __all__ = ["Calls", "Link", "Outlet", "Work"]
 
@@ -94,6 +95,10 @@ class Calls:
     def __init__(self, limits: Limits, budget: CallLimits, hooks: Hooks, work: Work) -> None:
         self.limits = limits
         """What each link may take."""
+        self.budget = budget
+        """What each call may cost."""
+        self.turns, self.brief_turns = Turns(), Turns()
+        """Who works in threads, and who does so for less than a second."""
         self.hooks = hooks
         """Who has a say in how many there are, and hears of those that are refused."""
         self._work = work

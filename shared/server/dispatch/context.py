@@ -127,8 +127,8 @@ class Context(Generic[State]):
         The time counts against the budget of the call. Work is `brief` where it is bounded to less than a second, and
         then waits for no other; what takes a millisecond at most needs no turn.
         """
-        turns = self.running.brief_turns if brief else self.running.turns
-        return (of or turns).take(self.link.client)
+        calls = self.link.calls
+        return (of or (calls.brief_turns if brief else calls.turns)).take(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
         """Lets the client go while the call goes on: it comes back for the answer after `retry_ms`.

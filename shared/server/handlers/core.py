@@ -5,7 +5,7 @@ version. The pages of lists that don't depend on who asks are kept in `Listings`
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from ...concurrency import background
@@ -24,6 +24,7 @@ from ...protocol.types.resources import (
 from ...protocol.types.tools import ListParams
 from ..completion import completion
 from ..dispatch.context import Context
+from ..dispatch.listings import Listings
 from ..extension import Capability, Extension, Follow
 from ..run import Run
 from .conditional_reads import held_etag, tagged
@@ -45,7 +46,8 @@ __all__ = [
 
 
 def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
-    return running.listings.page(what, items, params.cursor, size=running.page_size, signer=running.signer)
+    listings: Listings = running.opened[CORE.name]
+    return listings.page(what, items, params.cursor, size=running.server.page_size, signer=running.signer)
 
 
 async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -56,7 +58,7 @@ async def list_tools(running: Run[Any], context: Context[Any], params: ListParam
 async def list_resources(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
     await running.changes.want_resources()
-    name, size = context.peer.own_list("resources"), running.page_size
+    name, size = context.peer.own_list("resources"), running.server.page_size
     start = position_of(params.cursor, name=name, signer=running.signer)
     # One more than is shown, to know whether there is a next page.
     found = await running.features.resources.page(context, start, size + 1)
@@ -84,7 +86,7 @@ async def list_prompts(running: Run[Any], context: Context[Any], params: ListPar
         return _listing(running, "prompts", running.features.prompts.listed(), params)
     name = context.peer.own_list("prompts")
     at = position_of(params.cursor, name=name, signer=running.signer)
-    shown, following = await running.features.prompts.page(context, source, at, running.page_size)
+    shown, following = await running.features.prompts.page(context, source, at, running.server.page_size)
     more = {} if following is None else {"nextCursor": cursor_at(following, name=name, signer=running.signer)}
     return {"prompts": shown, **more}
 
@@ -111,8 +113,8 @@ async def subscribe(running: Run[Any], context: Context[Any], params: UriParams)
     subscriptions = context.link.session.subscriptions
     if params.uri in subscriptions.subscribed:
         return {}
-    if len(subscriptions.subscribed) >= running.limits.subscriptions:
-        raise InvalidParams(f"there are {running.limits.subscriptions} subscriptions, the most there may be")
+    if len(subscriptions.subscribed) >= running.calls.limits.subscriptions:
+        raise InvalidParams(f"there are {running.calls.limits.subscriptions} subscriptions, the most there may be")
     with subscriptions.coming(params.uri) as still_wanted:
         key = await running.changes.hold(context, params.uri, context.link.client)
         unheld = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
@@ -130,8 +132,8 @@ async def unsubscribe(running: Run[Any], context: Context[Any], params: UriParam
 async def listen(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
     """`subscriptions/listen`: acknowledges what is served, then stays open until either side ends it."""
     wanted, session = params.notifications, context.link.session
-    if len(wanted.resource_subscriptions) > running.limits.subscriptions:
-        raise InvalidParams(f"a stream may hold {running.limits.subscriptions} resource subscriptions at most")
+    if len(wanted.resource_subscriptions) > running.calls.limits.subscriptions:
+        raise InvalidParams(f"a stream may hold {running.calls.limits.subscriptions} resource subscriptions at most")
     uris: dict[str, str] = {}
     others: dict[str, object] = {}
     follows: list[Follow] = []
@@ -226,3 +228,4 @@ CORE = Extension[Any](
     ),
 )
 """The methods of the protocol itself. Those without a handler are answered by the session."""
+CORE.lifespan = lambda _running: nullcontext(Listings())

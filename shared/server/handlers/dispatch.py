@@ -13,6 +13,7 @@ from ...protocol.types.tools import CallToolParams
 from ...tracing import spans
 from ..dispatch.connection import Connection
 from ..dispatch.context import Context
+from ..dispatch.limits import CallLimits
 from ..extension import Passes
 from ..features import Handler
 from ..run import Run
@@ -28,8 +29,9 @@ _NOTHING: Mapping[str, Any] = {}
 class Dispatch:
     """Gives each call its context and its handler."""
 
-    def __init__(self, run: Run[Any]) -> None:
+    def __init__(self, run: Run[Any], budget: CallLimits) -> None:
         self._run = run
+        self._budget = budget
         self.tools_at_once = run.features.tools.at_once
         """The names of the tools that may have their value at once; they may change."""
         self.translate = run.server.translate
@@ -38,14 +40,14 @@ class Dispatch:
     def answer(self, link: Connection, call: Call) -> Awaitable[dict[str, Any]]:
         """Answers `call`, which came on `link`. Raises what the handler raises."""
         run = self._run
-        context = Context(call, link, run, run.state, run.budget)
+        context = Context(call, link, run, run.state, self._budget)
         return run.handlers[call.method.handler](run, context, call.params)
 
     @cached_property
     def answer_at_once(self) -> AtOnce:
         """Answers calls of tools that have their value at once, before there is a task; gives None where the call
         takes `answer`. Settled, like the handlers, when the first peer comes."""
-        run, passes = self._run, self._passes()
+        run, budget, passes = self._run, self._budget, self._passes()
         if passes is None:
             return _never
 
@@ -53,7 +55,7 @@ class Dispatch:
             for goes_by in passes:
                 if not goes_by(run, call, call.params):
                     return None
-            return call_tool_at_once(run, Context(call, link, run, run.state, run.budget), call.params)
+            return call_tool_at_once(run, Context(call, link, run, run.state, budget), call.params)
 
         return answer
 

@@ -46,7 +46,7 @@ async def run_http(
     """Serves `running` until `stop` is set or this is cancelled.
 
     `started` is told the address and port once requests are taken. Then what is under way gets the seconds of
-    `running.limits.drain_seconds` to finish. Raises OSError, before anything starts, where the address can't be
+    `running.calls.limits.drain_seconds` to finish. Raises OSError, before anything starts, where the address can't be
     bound; ValueError for unusable options.
     """
     await _run(http_app(running, options), options, started, stop)

@@ -134,9 +134,9 @@ async def test_the_cursor_of_a_list(lasts: bool) -> None:
         assert (await alice.ask("resources/list", {"cursor": cursor}))["result"]["resources"][0]["name"] == "1"
 
 
-async def test_the_cursor_of_a_list_of_tasks() -> None:
+async def test_the_cursor_of_a_list_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(everything, "page_size", 1)
     async with everything.open() as running, parties_at(running) as given:
-        running.page_size = 1
         alice, bob = await both(given, True)
         for one in (alice, alice, bob, bob):
             await asking_task(one)

@@ -93,26 +93,26 @@ async def test_what_changes_for_one_is_told_to_no_other() -> None:
     async with opened() as running, as_(running, "ada", "bob") as (ada, bob):
         for peer in (ada, bob):
             await peer.request("resources/subscribe", {"uri": "note://one"})
-        running.for_name("ada").changes.resource("note://one")
-        running.for_name("ada").changes.tools()
+        running.parts.for_name("ada").changes.resource("note://one")
+        running.parts.for_name("ada").changes.tools()
         assert (await ada.other("notifications/resources/updated"))["params"] == {"uri": "note://one"}
         await bob.text("whose")
         assert bob.others == []
-        assert sum(one.changes.held for one in running.all) == 2
+        assert sum(one.changes.held for one in running.parts.all) == 2
 
 
 async def test_what_one_run_has_signed_is_nothing_to_another() -> None:
     async with opened() as running:
         data = "position"
-        signed = [running.for_name(name).signer.sign("cursor:tools", data) for name in ("ada", "bob", "root")]
+        signed = [running.parts.for_name(name).signer.sign("cursor:tools", data) for name in ("ada", "bob", "root")]
     assert len(set(signed)) == 3
 
 
 async def test_replicas_keep_them_apart_in_the_same_way() -> None:
     stores = Stores()
     async with opened(stores=stores) as one, opened(stores=stores) as other:
-        assert one.for_name("ada").replication.replica is one.replication.replica
-        assert other.for_name("ada").replication.replica is other.replication.replica
+        assert one.parts.for_name("ada").replication.replica is one.replication.replica
+        assert other.parts.for_name("ada").replication.replica is other.replication.replica
         async with as_(one, "ada") as (peer,):
             assert await peer.text("whose") == "ada's"
 
@@ -136,7 +136,7 @@ async def test_all_of_them_are_seen_by_a_trace() -> None:
 
 async def test_what_a_run_keeps_for_its_replicas_is_for_no_other_run() -> None:
     async with app().open(extensions=[narrowing({"ada": Settings()})], stores=Stores()) as running:
-        mine, hers = (Opening(one).blobs for one in running.all)
+        mine, hers = (Opening(one).blobs for one in running.parts.all)
         assert mine is not None
         assert hers is not None
         await mine.put(b"mine", 60.0, "a")

@@ -68,8 +68,8 @@ async def test_changes_and_cursors_are_of_their_run_only():
 async def test_each_run_has_limits_of_its_own():
     app = greeter()
     async with app.open(limits=Limits(subscriptions=1), budget=CallLimits(entries=2)) as one, app.open() as other:
-        assert (one.limits.subscriptions, one.budget.entries) == (1, 2)
-        assert (other.limits, other.budget) == (Limits(), CallLimits())
+        assert (one.calls.limits.subscriptions, one.calls.budget.entries) == (1, 2)
+        assert (other.calls.limits, other.calls.budget) == (Limits(), CallLimits())
 
 
 # Frozen

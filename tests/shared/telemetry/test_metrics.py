@@ -1,5 +1,6 @@
 """The counts of one server: each message once, and no label of a client's making."""
 
+import asyncio
 from collections import Counter
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, Response
 from shared.server.dispatch.limits import CallLimits, Limits
+from shared.server.run import Run
 from shared.server.running import prepare
 from shared.server.server import NoSettings
 from shared.telemetry import metrics as metrics_module
@@ -19,10 +21,15 @@ def call(id: int, tool: Any) -> Request:
     return Request(id, "tools/call", {"name": tool, "arguments": {}})
 
 
+async def prepared() -> Run[Any]:
+    """A run that nobody has come to, whose calls want an event loop."""
+    return prepare(make_server(), NoSettings(), Limits(), CallLimits(), ())
+
+
 def counting() -> tuple[Metrics, Meter]:
     """Counts, and what counts for one connection."""
     metrics = Metrics()
-    metrics.count(prepare(make_server(), NoSettings(), Limits(), CallLimits(), ()))
+    metrics.count(asyncio.run(prepared()))
     return metrics, metrics.meter()
 
 
@@ -97,7 +104,7 @@ def test_tools_of_others_have_labels_within_limits(monkeypatch: pytest.MonkeyPat
 def test_counts_go_on_when_the_server_was_opened_again() -> None:
     metrics, meter = counting()
     meter.received(call(1, "echo"))
-    metrics.count(prepare(make_server(), NoSettings(), Limits(), CallLimits(), ()))
+    metrics.count(asyncio.run(prepared()))
     metrics.meter().received(call(1, "echo"))
     assert {labels: one.requests for labels, one in metrics} == {Labels("tools/call", "echo"): 2}
 

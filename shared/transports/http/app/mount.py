@@ -128,7 +128,7 @@ class Mount:
             up=self.readiness.phase is Phase.READY and running is not None and running.hooks.is_there(),
             sessions=endpoint.sessions,
             streams=endpoint.streams,
-            subscriptions=0 if running is None else sum(one.changes.held for one in running.all),
+            subscriptions=0 if running is None else sum(one.changes.held for one in running.parts.all),
             refused=endpoint.refused,
             unwritten=None if self.audit is None else self.audit.lost,
             limited={} if endpoint.allowances is None else endpoint.allowances.refused,
@@ -142,7 +142,8 @@ class Mount:
     @property
     def drain_seconds(self) -> float:
         """How long what is under way may take to finish at the end."""
-        return (self.running or self.server).limits.drain_seconds
+        limits = self.server.limits if self.running is None else self.running.calls.limits
+        return limits.drain_seconds
 
     # Its life
 

@@ -42,12 +42,12 @@ def _server(mount: Mount) -> dict[str, Any]:
     if running is None:
         return told
     sessions = {session.connection: session for session in endpoint.http_sessions}
-    links = [link for one in running.all for link in one.changes.listeners if isinstance(link, Connection)]
-    calls = [call for one in running.all for call in one.calls]
+    links = [link for one in running.parts.all for link in one.changes.listeners if isinstance(link, Connection)]
+    calls = [call for one in running.parts.all for call in one.calls]
     accounts = {} if endpoint.allowances is None else endpoint.allowances.under_way
     # How much is used of what there is of it.
-    tasks = [one.opened[TASKS] for one in running.all if isinstance(one.opened.get(TASKS), Tasks)]
-    subscriptions = sum(one.changes.held for one in running.all)
+    tasks = [one.opened[TASKS] for one in running.parts.all if isinstance(one.opened.get(TASKS), Tasks)]
+    subscriptions = sum(one.changes.held for one in running.parts.all)
     return {
         **told,
         **({} if running.replication.replica is None else {"replica": _replica(running.replication.replica)}),
@@ -56,8 +56,8 @@ def _server(mount: Mount) -> dict[str, Any]:
         "waiting": {
             "calls": sum(len(link.queue or ()) for link in links),
             "messages": sum(len(link.session.waiting) for link in links),
-            "turns": sum(one.turns.waiting for one in running.all),
-            "brief_turns": sum(one.brief_turns.waiting for one in running.all),
+            "turns": sum(one.calls.turns.waiting for one in running.parts.all),
+            "brief_turns": sum(one.calls.brief_turns.waiting for one in running.parts.all),
         },
         "clients": _listed(accounts.items(), lambda item: {"client": item[0], "calls": item[1]}),
         "limits": {

@@ -93,7 +93,7 @@ class LegacySse:
         """Ends every stream; lets each finish what is under way, if `orderly`, else cancels it."""
         for session in self._by_id.values():
             if orderly:
-                self._tasks.start_soon(session.finish, self._running.limits.drain_seconds)
+                self._tasks.start_soon(session.finish, self._running.calls.limits.drain_seconds)
             else:
                 session.cut()
 

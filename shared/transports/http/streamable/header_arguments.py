@@ -30,7 +30,7 @@ class RepeatedArguments:
     def of(self, name: str, principal: Principal | None = None) -> Sequence[Parameter]:
         """The arguments of that tool which headers repeat; none where nothing is known of it, or it is not there for
         `principal`."""
-        running = self._running.for_principal(principal)
+        running = self._running.parts.for_principal(principal)
         for extension in running.extensions:
             if extension.hides is not None and extension.hides(running, principal, name):
                 return ()

@@ -65,7 +65,7 @@ class HttpSession:
         self._known = NEW
         self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
         self._connection = running.connect(record.principal, self._deliver, record.client)
-        self.changes = running.for_principal(record.principal).changes
+        self.changes = running.parts.for_principal(record.principal).changes
         """Where its subscriptions are held."""
         self._adopting: dict[str, str] | None = None
         """The resources that it begins to tell of in the place of others, by the id of the request for that."""

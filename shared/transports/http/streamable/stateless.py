@@ -129,7 +129,7 @@ class _StatelessRequest:
         self._ready = Signal()
         self._over = False
         self._connection = running.connect(http.principal, self._ready.wake, http.client)
-        self._drain_seconds = running.limits.drain_seconds
+        self._drain_seconds = running.calls.limits.drain_seconds
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, http: Http, request: Request, pause: float) -> None:

@@ -102,7 +102,7 @@ class WebSocketSession:
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE
         try:
-            end = partial(self.lapse_of_token, running.limits.drain_seconds)
+            end = partial(self.lapse_of_token, running.calls.limits.drain_seconds)
             with self._scope, logged(self.fail), ending_with_token(http.principal, lambda: None, end):
                 await serve(running, self, principal=http.principal, client=self.client)
         finally:

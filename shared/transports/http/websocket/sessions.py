@@ -63,7 +63,7 @@ class WebSocketSessions:
     def end_all(self, *, orderly: bool) -> None:
         """Ends all of them; lets each finish what is under way, if `orderly`, else cancels it."""
         for session in self._open:
-            session.finish(self._running.limits.drain_seconds) if orderly else session.fail()
+            session.finish(self._running.calls.limits.drain_seconds) if orderly else session.fail()
 
     async def upgrade(self, http: Http) -> Refusal | None:
         """Serves a peer of either era on the connection of this request."""

@@ -38,7 +38,7 @@ async def test_lists_have_pages_of_our_own() -> None:
     tools = [f"tool_{number}" for number in range(5)]
     a, b = with_tools("a", *tools[:4]), with_tools("b", *tools[4:])
     async with joined(a, b) as running:
-        running.page_size = 3
+        running.server.page_size = 3
         async with talking(running) as peer:
             first = (await peer.request("tools/list"))["result"]
             second = (await peer.request("tools/list", {"cursor": first["nextCursor"]}))["result"]

@@ -38,7 +38,7 @@ async def test_lists_follow_one_another() -> None:
     a, b = with_resources("a", *many), with_resources("b", *more)
     async with joined(a, Door("none", small("none")), b) as running:
         for member in (a, b):
-            opened(member).page_size = 3
+            opened(member).server.page_size = 3
         async with talking(running) as peer:
             assert await uris(peer) == many + more
 
@@ -79,7 +79,7 @@ async def test_an_owner_that_was_found_is_asked_first_from_then_on() -> None:
 async def test_a_page_of_a_member_that_has_closed_is_followed_by_the_next_one() -> None:
     a = with_resources("a", *(f"a://{number}" for number in range(5)))
     async with joined(a, with_resources("b", "b://1")) as running, talking(running) as peer:
-        opened(a).page_size = 3
+        opened(a).server.page_size = 3
         first = (await peer.request("resources/list"))["result"]
         await a.close()
         second = (await peer.request("resources/list", {"cursor": first["nextCursor"]}))["result"]

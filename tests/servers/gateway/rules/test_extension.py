@@ -4,6 +4,7 @@ import anyio
 
 from servers.gateway.rules.extension import rules
 from servers.gateway.rules.names import Rules
+from shared.server.handlers.core import CORE
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.shared.server.peer import server, talking
@@ -79,7 +80,8 @@ async def test_without_rules_for_tools_the_list_is_the_one_of_the_server():
     app = app_with("a", seconds=5)
     async with app.open() as running, talking(running) as peer:
         assert await names_of(peer) == ["a"]
-        assert len(running.listings._pages) == 1  # the pages of the server are kept, which nothing else tells
+        # The pages of the server are kept, which nothing else tells.
+        assert len(running.opened[CORE.name]._pages) == 1
 
 
 async def test_a_result_over_the_limit_is_an_error_of_the_tool():

@@ -202,7 +202,7 @@ async def test_a_run_that_is_not_ready_is_told() -> None:
     async with narrowed() as site:
         headers = {"X-Name": "ada"}
         assert (await site.client.get("/readyz", headers=headers)).status_code == 200
-        site.running.for_name("ada").state = "gone"
+        site.running.parts.for_name("ada").state = "gone"
         answer = await site.client.get("/readyz", headers=headers)
         assert answer.status_code == 503
         assert "gone" in answer.text
