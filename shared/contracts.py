@@ -151,7 +151,8 @@ class Credentials(Protocol):
 
 @runtime_checkable
 class InteractiveCredentials(Credentials, Protocol):
-    """Credentials for which somebody may have to log in while a request waits."""
+    """Credentials for which somebody may have to log in while a request waits: `OAuth` with a redirect, or some of
+    a program's own, which `connect_http` then gives more time."""
 
     @property
     def may_wait_for_person(self) -> bool:
@@ -180,7 +181,8 @@ class Limiter(Protocol):
 
 
 class Quota(Protocol):
-    """Says how many calls those who share a server may have under way. It never waits or raises."""
+    """Says how many calls those who share a server may have under way. It never waits or raises. A listener has one
+    (`transports/http/limits`); a transport of one's own gives another to `Run.hooks`."""
 
     def begin(self, client: str) -> "LimitExceeded | None":
         """A call of `client` is to begin; why it may not, where it may not. Else it counts until `end`."""
@@ -438,7 +440,8 @@ class SessionEvents(Protocol):
 
 
 class EventReader(Protocol):
-    """Who reads a stream, as its log sees it. Of its methods none waits."""
+    """Who reads a stream, as its log sees it: an HTTP response, or a transport of one's own that can come back. Of
+    its methods none waits."""
 
     def wake(self) -> None:
         """There is something to take, or the end."""
