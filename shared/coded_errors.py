@@ -1,5 +1,7 @@
 """What goes wrong in the domain of a server, with a stable code.
 
+Apart from `errors`, which are those of the protocol: files of a server's domain know these alone.
+
 `os_errors` is the only place where an `OSError` becomes one of these: the text comes from the table below or from
 the error number, never from the error's own message, because that may name a resolved path the caller must not learn
 about.
