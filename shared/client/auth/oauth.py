@@ -14,7 +14,6 @@ from .discovery import discover
 from .grants import AuthorizationCode, Grant, TokenRequest, binding_of
 from .proofs import Proofs
 from .registration import ClientInformation, register
-from .scopes import choose_scopes
 from .stored_login import Login, bound_issuer, pointer_key, registration_key
 from .token_cache import HeldTokens, OAuthOptions
 from .token_endpoint import TokenEndpoint, TokenRefused
@@ -159,10 +158,7 @@ class OAuth:
         if not (more or self._has_refreshed) and await held.refresh(login):
             self._has_refreshed = True  # once: a server that refuses the new one as well wants a new login
             return
-        told = login.found.resource_metadata
-        supported = told.scopes_supported if told else None
-        lasting = self._grant.needs_person
-        scopes = choose_scopes(wanted, supported, held.asked, login.found.issuer, lasting=lasting)
+        scopes = login.found.choose_scopes(wanted, held.asked, lasting=self._grant.needs_person)
         lacks = wanted if more else frozenset()
         await self._log_in(await self._registered(login, scopes, lacks), scopes)
 
