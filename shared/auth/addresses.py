@@ -94,6 +94,8 @@ class Addresses:
         exposed = max(map(_exposure, found))
         if exposed == _PUBLIC:
             return
+        # Of several addresses the most public counts for who names, and the least public for what is named: the one
+        # that suits an attacker may answer.
         near = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._of(origin)))
         if exposed > near or exposed == _FORBIDDEN:
             raise ForbiddenAddress(f"{parts.hostname} is not as public as {origin.hostname}, which names it")
@@ -118,15 +120,18 @@ def _is_literal(parts: SplitResult) -> bool:
 
 def _is_proxied(parts: SplitResult) -> bool:
     proxies = getproxies()
+    # A proxy resolves names by itself, so what we resolve says nothing of where it connects to.
     return (parts.scheme in proxies or "all" in proxies) and not proxy_bypass(parts.hostname or "")
 
 
 def _exposure(text: str) -> int:
     address = ip_address(text)
     if isinstance(address, IPv6Address):
+        # `::ffff:127.0.0.1` and the NAT64 form of an address reach the IPv4 address inside (RFC 6052).
         address = address.ipv4_mapped or (IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else address)
     if address.is_loopback:
         return _LOOPBACK
+    # 169.254.169.254 is where clouds hand out credentials; 0.0.0.0 reaches this machine on Linux.
     if address.is_link_local or address.is_multicast or address.is_unspecified:
         return _FORBIDDEN
     return _PUBLIC if address.is_global else _PRIVATE

@@ -85,7 +85,9 @@ class OAuthTokens:
         if resource is None:
             return Denial("a bearer token is required", "Bearer")
         if sent is None:
-            return Denial("a token is required", self._invitation(resource))
+            if self._possession.needs_bound:
+                return Denial("a token is required", resource.challenge(scheme="DPoP", algorithms=sorted(ALGORITHMS)))
+            return Denial("a token is required", resource.challenge())
         if sent.scheme == "key":
             return _refuse(resource, False, "a token of an issuer has to be in the Authorization header")
         if not _TOKEN.fullmatch(sent.token):
@@ -130,11 +132,6 @@ class OAuthTokens:
                     self._cache.popitem(last=False)
             return granted
 
-    def _invitation(self, resource: ProtectedResource) -> str:
-        if self._possession.needs_bound:
-            return resource.challenge(scheme="DPoP", algorithms=sorted(ALGORITHMS))
-        return resource.challenge()
-
     def _cached(self, key: tuple[bytes, str]) -> Grant | None:
         found = self._cache.get(key)
         if found is None:
@@ -147,14 +144,18 @@ class OAuthTokens:
 
 
 def _key(sent: _Sent, resource: ProtectedResource) -> tuple[bytes, str]:
+    # The digest, so that the cache holds no token that still counts. With the resource, as the audience is checked
+    # for each.
     return sha256(sent.token.encode("utf-8", "replace")).digest(), resource.uri
 
 
 def _read(request: HttpRequest) -> _Sent | Denial | None:
     """The token of a request; None where it has none. It is in the header, once, and nowhere else."""
     headers = request.headers
+    # URLs end up in logs and histories (RFC 6750, section 5.3; 2026-07-28 forbids it).
     if request.query and _has_token(request.query):
         return _invalid("a token has to be in the header, not in the URL", request.resource)
+    # A proxy may have checked the other one.
     if "authorization" in headers.repeated:
         return _invalid("there is more than one Authorization header", request.resource)
     text = headers.get("authorization")
@@ -172,6 +173,7 @@ def _read(request: HttpRequest) -> _Sent | Denial | None:
 
 def _has_token(query: bytes) -> bool:
     try:
+        # Also a blank one: whoever sends it means to authenticate there.
         return any(name == "access_token" for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True))
     except ValueError:
         return True

@@ -42,11 +42,15 @@ class Grant:
 
 def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], now: float, rules: ClaimRules) -> Grant:
     """What a token of `issuer` with these claims is good for at one of `audiences`. Raises `BadToken`."""
+    # Compared as it is, without any normalizing (RFC 9068, section 4). An answer of introspection may lack it: it
+    # came from the issuer itself.
     if "iss" in claims and claims["iss"] != issuer:
         raise BadToken("it is of another issuer")
     named = claims.get("aud")
     those = named if isinstance(named, list) else [named]
     ours = {canonical(one) for one in audiences}
+    # A token without an audience is refused as well, or one that was stolen at another server would count here
+    # (2026-07-28, Authorization, Access Token Usage).
     if not any(isinstance(one, str) and canonical(one) in ours for one in those):
         raise BadToken("it is for another audience")
     expires = _check_times(claims, now, rules.skew)
@@ -62,6 +66,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     if not name:
         # Whom no rule can name would have none to keep to.
         raise BadToken("it lacks the claim that names its principal")
+    # A subject is unique at its issuer alone (RFC 7519, section 4.1.2).
     if rules.has_several_issuers:
         name = f"{issuer}#{name}"
     # The scopes of a token (RFC 8693, section 4.2); `scp` is what several issuers call them.
@@ -89,6 +94,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     if value is None:
         return None
     try:
+        # JSON has integers that no float holds, for which `float` raises.
         seconds = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
     except OverflowError:
         seconds = math.nan
@@ -112,6 +118,8 @@ def _thumbprint(claims: Mapping[str, Any]) -> str | None:
     if "cnf" not in claims:
         return None
     bound = claims["cnf"]
+    # With a certificate of mutual TLS, for one (`x5t#S256`, RFC 8705), it would be taken from whoever has stolen
+    # it.
     if not isinstance(bound, dict) or set(bound) != {"jkt"} or not isinstance(bound["jkt"], str):
         raise BadToken("it is bound in a way that can't be checked here")
     return bound["jkt"]

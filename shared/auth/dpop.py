@@ -58,6 +58,7 @@ def make_proof(
         claims["ath"] = token_hash(token)
     if nonce is not None:
         claims["nonce"] = nonce
+    # The key travels in each proof: the server knows it by the thumbprint in the token alone.
     header = {"typ": _TYPE, "alg": "ES256", "jwk": key.as_dict(private=False)}
     return jwt.encode(header, claims, key, algorithms=["ES256"])
 
@@ -88,18 +89,21 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
         raise BadProof(f"the proof is not valid: {error}") from None
     claims = signed.claims
     jti, made, nonce = claims.get("jti"), claims.get("iat"), claims.get("nonce")
+    # Its digest is remembered for as long as the proof counts, so it has to be there, and to be bounded.
     if not isinstance(jti, str) or not 1 <= len(jti) <= 512:
         raise BadProof("the proof has no jti")
     if claims.get("htm") != method:
         raise BadProof("the proof is for another method")
     if not isinstance(claims.get("htu"), str) or not _same(claims["htu"], url):
         raise BadProof("the proof is for another URL")
+    # Clocks differ both ways (RFC 9449, section 11.1).
     if isinstance(made, bool) or not isinstance(made, int | float) or not now - WINDOW <= made <= now + WINDOW:
         raise BadProof("the proof was not made within the last minutes")
     if not isinstance(claims.get("ath"), str) or not compare_digest(
         claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()
     ):
         raise BadProof("the proof is for another token")
+    # The thumbprint of what has signed, not of what the token says: whoever asks compares the two.
     return Proof(key.thumbprint(), jti, float(made), nonce if isinstance(nonce, str) else None)
 
 

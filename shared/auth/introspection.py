@@ -39,6 +39,7 @@ class Introspection:
             raise BadToken("its issuer does not know it")
         if answer.status != 200 or not isinstance(answer.document, dict):
             raise WebError(f"the issuer {issuer} answers with {answer.status} to a question about a token")
+        # "true" as a text or a 1 is no answer: the field is a boolean (RFC 7662, section 2.2).
         if answer.document.get("active") is not True:
             raise BadToken("it is not active")
         return grant(answer.document, issuer, audiences, now, self._rules)
@@ -48,12 +49,10 @@ class Introspection:
         if time.monotonic() < self._silent_until:
             raise Unreachable(f"the issuer {self._issuer.url} did not answer a moment ago")
         try:
-            return await self._web.post_form(place, fields, near=self._issuer.url, headers=self._headers())
+            # Both are encoded as in forms before they are joined (RFC 6749, section 2.3.1).
+            pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"
+            headers = {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+            return await self._web.post_form(place, fields, near=self._issuer.url, headers=headers)
         except Unreachable:
             self._silent_until = time.monotonic() + RETRY
             raise
-
-    def _headers(self) -> dict[str, str]:
-        # RFC 6749, section 2.3.1: both are encoded as in forms.
-        pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"
-        return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}

@@ -97,8 +97,11 @@ class Issuer:
         be known."""
         found = self._matching(kid, algorithm)
         now = self._clock()
+        # While somebody fetches new keys the old ones serve on: nobody has to wait for what is most likely the
+        # same.
         if found and (now < self._until or self._turn.locked()):
             return found
+        # Anybody can name a key that there is not, and would have us ask the issuer as often as he likes.
         if self._keys is not None and now < min(self._until, self._tried + REFETCH):
             return found
         await self._refresh(self._attempts)
@@ -138,8 +141,11 @@ class Issuer:
             await ask()
         except AuthError as error:
             log.warning("the issuer %s can't be asked for its keys: %s", self.url, error)
+            # The metadata may be what is wrong, such as an address of keys that has moved: they are read anew.
             self._fault, self._metadata = error, None
             self._until = now + REFETCH
+            # An issuer that is down for an hour must not lock everybody out; one that is gone for a day may have
+            # been told to take keys back.
             if now - self._fetched > STALE:
                 self._keys = None
         else:
@@ -176,5 +182,6 @@ class Issuer:
         if kid is not None:
             return [one.key for one in fitting if one.kid == kid]
         # A token that names no key is tried with those there are, unless that would be much work.
+        # A key of another kind would fail anyhow, and take the time of a verification.
         usable = [one.key for one in fitting if one.key.key_type == _KIND.get(algorithm[:2])]
         return usable if len(usable) <= MOST_TRIED else ()

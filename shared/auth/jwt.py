@@ -26,7 +26,9 @@ class JwtTokens:
         """What `token` is good for at one of `audiences`. Raises `BadToken`, or AuthError where its issuer is out of
         reach and that can't be known."""
         signed = read_signed(token)
-        issuer = self._issuer(signed)
+        issuer = next((one for one in self.issuers if one.url == signed.claims.get("iss")), None)
+        if issuer is None:
+            raise BadToken("it is of another issuer")
         kind = signed.header.get("typ")
         if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
             raise BadToken("it is a token of another type")
@@ -41,13 +43,6 @@ class JwtTokens:
             raise BadToken("its kid is not a string")
         await self._verify(signed, issuer, kid)
         return granted
-
-    def _issuer(self, signed: Signed) -> Issuer:
-        claimed = signed.claims.get("iss")
-        for issuer in self.issuers:
-            if issuer.url == claimed:
-                return issuer
-        raise BadToken("it is of another issuer")
 
     async def _verify(self, signed: Signed, issuer: Issuer, kid: str | None) -> None:
         algorithm = signed.header["alg"]

@@ -72,6 +72,8 @@ def resource_metadata_urls(url: str) -> tuple[str, ...]:
     origin = f"{parts.scheme}://{parts.netloc}"
     path = parts.path.rstrip("/")
     root = f"{origin}/.well-known/oauth-protected-resource"
+    # The path of the server follows the well-known part and does not precede it (RFC 9728, section 3.1); the root
+    # is for servers that own their origin.
     return (f"{root}{path}", root) if path else (root,)
 
 
@@ -84,6 +86,8 @@ def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
     oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
     if not path:
         return (f"{origin}{oauth}", f"{origin}{openid}")
+    # OpenID Connect came first and appends its part to the path; RFC 8414, section 3.1, puts it before. Issuers do
+    # either.
     return (f"{origin}{oauth}{path}", f"{origin}{openid}{path}", f"{origin}{path}{openid}")
 
 
@@ -158,4 +162,5 @@ def covers(resource: str, url: str) -> bool:
         return False
     if whole.query and whole.query != part.query:
         return False
+    # With the slash: `/mcp` is not the resource that `/mcp2` lies beneath.
     return part.path == whole.path or part.path.startswith(f"{whole.path}/")

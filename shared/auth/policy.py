@@ -97,6 +97,8 @@ class Policy:
     def of_resource(self, uri: str) -> frozenset[str]:
         """What it needs to read the resource at `uri`, or to hear of it. Where that may be written in several ways,
         it is what each of them needs."""
+        # A rule for `file:///secret/` has to hold for `file:///%73ecret/` and for `file:///a/../secret/`, as the
+        # reader may resolve them.
         decoded = unquote(uri)
         return self._of_uri(uri) | self._of_uri(decoded) | self._of_uri(_collapsed(decoded))
 
@@ -139,6 +141,7 @@ class Policy:
     def could_have(self, principal: Principal | None, needed: Collection[str]) -> bool:
         """Whether `principal` could do what needs these scopes, with the best token that it can get."""
         entitled = self.entitlement(principal)
+        # Each ceiling by itself: what one of them lacks another one can't give.
         return entitled is None or all(grants(ceiling, needed) for ceiling in entitled.ceilings)
 
     def require(self, principal: Principal | None, needed: Collection[str]) -> None:
@@ -155,6 +158,8 @@ def grants(held: Collection[str], needed: Iterable[str]) -> bool:
 def _enough(scope: str) -> list[str]:
     """The scopes of which each is enough for `scope`."""
     parts = scope.split(":")
+    # `files:read` is had by `*` and by `files:*` (2026-07-28, Authorization: a broader scope counts as a narrower
+    # one).
     wider = [":".join([*parts[:count], "*"]) for count in range(len(parts))]
     return [scope, *wider, *([scope.removesuffix(_READ) + _WRITE] if scope.endswith(_READ) else [])]
 

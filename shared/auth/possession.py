@@ -39,9 +39,11 @@ class Possession:
             return None
         if granted.thumbprint is None:
             return _refuse(resource, "invalid_token", "the token is not bound to a key")
+        # A bound token in the Bearer scheme is what a thief would send (RFC 9449, section 7.2).
         if not is_dpop:
             return _refuse(resource, "invalid_token", "the token is bound to a key and needs a proof")
         try:
+            # By the URI that clients know, not by the address that a proxy has asked.
             proof = check_proof(request.headers.get("dpop") or "", request.method, resource.uri, now, token=token)
         except BadProof as error:
             return _refuse(resource, BadProof.code, str(error))
@@ -54,6 +56,8 @@ class Possession:
         thumbprint = granted.thumbprint or ""
         if not compare_digest(thumbprint.encode(), proof.thumbprint.encode()):
             return _refuse(resource, BadProof.code, "the proof is signed with another key")
+        # Before the proof is remembered: the client makes another one with the nonce, and this one counts for
+        # nothing.
         if self._nonces is not None and not self._nonces.is_ours(proof.nonce, now):
             given = (("dpop-nonce", self._nonces.current(now)),)
             return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce of this answer", given)
@@ -67,6 +71,7 @@ async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, 
     # As long as it may count anywhere, also where the clock is that far behind.
     seconds = proof.at + WINDOW - now + WINDOW
     try:
+        # An id is unique to its key alone: two clients may think of the same one.
         words = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
         is_new = await claim(f"proof:{sha256(words).hexdigest()}", seconds)
     except OSError:

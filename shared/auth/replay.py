@@ -51,6 +51,7 @@ class SeenProofs:
 
     def add(self, proof: Proof, owner: str, now: float) -> bool:
         """Whether `proof` has come for the first time, from the principal called `owner`, and is kept."""
+        # A look at all of them takes a while: each second at most where it could make room, else once a window.
         lacks_room = proof.thumbprint not in self._keys and self._is_full(owner)
         if now - self._swept > (SWEEP_SECONDS if lacks_room else WINDOW):
             self._sweep(now)
@@ -61,6 +62,7 @@ class SeenProofs:
             seen = self._keys[proof.thumbprint] = _Seen(owner)
             self._owners[owner] += 1
         digest = sha256(proof.id.encode("utf-8", "replace")).digest()[:_DIGEST]
+        # Below the floor nobody knows any more what was sent: what may have been counts as if it was.
         if digest in seen.proofs or proof.at <= seen.floor:
             return False
         seen.proofs[digest] = proof.at
@@ -110,6 +112,7 @@ class Nonces:
         if nonce is None or not nonce.isascii():
             return False
         turn = int(now // self._seconds)
+        # Also the one before: whoever was given it a moment ago has not used it yet.
         return any(hmac.compare_digest(nonce, self._at(one)) for one in (turn, turn - 1))
 
     def _at(self, turn: int) -> str:

@@ -49,6 +49,7 @@ class StaticTokens:
         """Whose token a request has."""
         if not self:
             return None
+        # Either header: programs that know API keys alone send `X-API-Key`.
         sent = _sent(request.headers)
         if sent is None:
             return Denial("a bearer token is required", "Bearer")

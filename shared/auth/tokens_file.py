@@ -115,6 +115,7 @@ class TokensFile:
         if len(token) > _LONGEST:
             return None
         found = self._principals.get(self._peppered(digest_of(token)))
+        # Here and not when the file is read: it may not change for months.
         is_over = found is not None and found.expires is not None and found.expires <= self._now()
         return None if is_over else found
 
@@ -164,4 +165,6 @@ def _stamp_of(path: Path) -> Stamp:
         found = path.stat()
     except OSError:
         return None
+    # The inode as well: editors put a new file in place, which may be as large and come within one tick of the
+    # clock.
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -82,8 +82,10 @@ class Web:
     async def _ask(
         self, method: str, url: str, near: str | None, headers: Mapping[str, str] | None, **body: Any
     ) -> Answer:
+        # What is compressed may be far bigger than it looks.
+        plain = {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
         try:
-            request = httpx.Request(method, url, headers=_plain(headers), **body)
+            request = httpx.Request(method, url, headers=plain, **body)
             host = request.url.host
         except (ValueError, httpx.InvalidURL):  # also for half a letter (UnicodeError) in what others have named
             raise WebError("a URL, or what is to be sent there, has characters that can't be sent") from None
@@ -103,6 +105,8 @@ class Web:
         async with httpx.AsyncClient(verify=verify, timeout=self._patience, trust_env=not places) as client:
             if not places:
                 return await _read(client, request)
+            # One after another: a name may have an IPv6 address that leads nowhere from here. The last failure is
+            # what is told.
             for place in places[: _TRIED - 1]:
                 if place == places[-1]:
                     break
@@ -113,21 +117,18 @@ class Web:
             return await _read(client, _pinned(request, places[-1]))
 
 
-def _plain(headers: Mapping[str, str] | None) -> dict[str, str]:
-    # What is compressed may be far bigger than it looks.
-    return {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
-
-
 def _pinned(request: httpx.Request, place: str) -> httpx.Request:
     """The same request to an address that was looked at, since a name may have another one the next time."""
     extensions = {**request.extensions, "sni_hostname": request.url.host}
     url = request.url.copy_with(host=place)
+    # The Host header and the name in TLS stay those of the host: only the connection goes to the address.
     return httpx.Request(request.method, url, headers=request.headers, content=request.content, extensions=extensions)
 
 
 async def _read(client: httpx.AsyncClient, request: httpx.Request) -> Answer:
     answer = await client.send(request, stream=True, follow_redirects=False)
     try:
+        # Read piece by piece: a length may be wrong, or missing.
         body = bytearray()
         if answer.headers.get("content-encoding", "identity") != "identity":
             raise WebError(f"{request.headers['host']} has sent a compressed answer, which was not asked for")

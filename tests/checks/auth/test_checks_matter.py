@@ -36,7 +36,7 @@ Place = tuple[str, str, list[str]]
 MUTANTS: dict[str, tuple[Place, str, str]] = {
     "audience": (CLAIMS, "not any(isinstance(one, str) and canonical(one) in ours for one in those)", "False"),
     "audience compared": (CLAIMS, "canonical(one) in ours", "True"),
-    "issuer": (JWT, "if issuer.url == claimed:", "if True:"),
+    "issuer": (JWT, 'one.url == signed.claims.get("iss")', "True"),
     "expiry": (CLAIMS, "now >= expires + skew", "False"),
     "some expiry": (JWT, "if granted.principal.expires is None:", "if False:"),
     "not yet valid": (CLAIMS, "begins > now + skew", "False"),
