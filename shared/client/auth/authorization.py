@@ -47,6 +47,8 @@ class Authorization:
         """Where to send the person. Raises `AuthError` for an issuer that takes no proof of a code."""
         if issuer.authorization_endpoint is None:
             raise AuthError("the issuer has no page to log in")
+        # 2026-07-28 has clients refuse to go on where the metadata does not say so: an issuer that ignores the
+        # challenge would look the same.
         if "S256" not in (issuer.code_challenge_methods_supported or ()):
             raise AuthError("the issuer does not say that it takes PKCE (S256), without which a code can be stolen")
         check_scheme(issuer.authorization_endpoint)
@@ -70,6 +72,7 @@ class Authorization:
     def code(self, answer: Mapping[str, str], issuer: IssuerMetadata) -> str:
         """The code with which the person came back. Raises `AuthError`; what somebody else than the issuer says is
         not repeated."""
+        # Before anything else of the answer is looked at: without our state it is somebody else's, error or not.
         if not secrets.compare_digest(answer.get("state", "").encode(errors="replace"), self.state.encode()):
             raise AuthError("the answer to the login has the wrong state")
         check_iss(answer.get("iss"), issuer)

@@ -42,6 +42,7 @@ def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
             value = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
             challenge = found[-1]
             if isinstance(challenge.parameters, dict):
+                # The first of two counts: a parameter may come once in a challenge (RFC 9110, section 11.2).
                 challenge.parameters.setdefault(name.lower(), value)
             at = parameter.end()
         elif scheme := _SCHEME.match(text, at):

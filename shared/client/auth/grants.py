@@ -176,6 +176,8 @@ class WorkloadIdentity:
     async def obtain(self, request: TokenRequest) -> Token:
         """Shows the identity to the issuer: once, as one that was refused will be again. Raises `AuthError`."""
         assertion = await _current(self.identity)
+        # The extension forbids to try again: an identity that was refused once is refused for a reason that does
+        # not pass.
         if self._refused is not None and self._refused[0] == assertion:
             raise self._refused[1]
         try:

@@ -37,6 +37,7 @@ def usable_keyring() -> KeyringBackend | None:
     except (*_NO_SUCH, *_UNUSABLE) as error:
         why = escape(str(error))[:200]
         raise AuthError(f"PYTHON_KEYRING_BACKEND or keyringrc.cfg names what is no keyring here: {why}") from None
+    # The library's own measure of what is recommended: below are `fail`, `null` and files without encryption.
     return found if found.priority >= 1 else None
 
 
@@ -99,6 +100,8 @@ class KeyringTokens:
         try:
             await self._ask(self._system.set_password, SERVICE, name, text)
         except OutOfReach as error:
+            # A keyring that takes nothing has failed; of one that is merely too small for this, the file takes
+            # over.
             if len(text) <= MAX_SAFE or isinstance(error, _Closed):
                 raise
             with suppress(OutOfReach):

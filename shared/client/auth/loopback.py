@@ -59,6 +59,8 @@ class Loopback:
         """Raises AuthError where the port is taken."""
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
+            # The address and not `localhost`, which a resolver may send elsewhere (RFC 8252, section 8.3). Bound
+            # and not yet listening: the port is ours before the issuer is told of it.
             self._socket.bind(("127.0.0.1", self._port))
         except OSError as error:
             self._socket.close()
@@ -131,5 +133,6 @@ async def _browse(url: str) -> None:
 
 def _response(page: str, status: int) -> web.Response:
     response = web.Response(text=page, status=status, content_type="text/html", headers=_HEADERS)
+    # The browser would keep the connection, and the server would wait for it at the end.
     response.force_close()
     return response

@@ -43,6 +43,7 @@ class Proofs:
     def learn(self, url: str, headers: Mapping[str, str]) -> bool:
         """Remembers the nonce of an answer from `url`; whether it is another one than before."""
         nonce = next((value for name, value in headers.items() if name.lower() == "dpop-nonce"), None)
+        # The same one again is no reason to ask once more: the proof had it, and was refused for something else.
         if not nonce or len(nonce) > MAX_NONCE or self._nonces.get(_origin(url)) == nonce:
             return False
         self._nonces[_origin(url)] = nonce

@@ -50,6 +50,8 @@ class ClientInformation:
             able = ["client_secret_basic", "client_secret_post", "none"]
         else:
             able = ["none"]
+        # Where an issuer says nothing, the default is client_secret_basic (RFC 8414, section 2), which is the first
+        # that a client with a secret can do.
         if taken is None or able == ["none"]:
             return able[0]
         for method in able:
@@ -86,6 +88,8 @@ async def register(
         "redirect_uris": list(redirect_uris),
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
+        # Issuers of OpenID Connect take redirects to this machine from native applications alone; 2026-07-28 has
+        # clients say which they are.
         "application_type": "native" if all(map(_is_local, redirect_uris)) else "web",
         "token_endpoint_auth_method": next((one for one in _PREFERRED if one in (taken or _PREFERRED)), "none"),
     }

@@ -73,6 +73,7 @@ class FileTokens:
     @asynccontextmanager
     async def lock(self, key: Key) -> AsyncIterator[None]:
         """Held by one at a time, whatever process it is in. Raises AuthError where no lock can be had."""
+        # A URL is no name of a file: it has slashes, and letters that Windows does not take.
         digest = hashlib.sha256("\n".join(key).encode()).hexdigest()[:32]
         with self._told():
             self._make_folder()
@@ -106,7 +107,15 @@ class FileTokens:
         with self._locked():
             entries = self._whole()
             yield entries
-            self._write({issuer: values for issuer, values in entries.items() if values})
+            left = {issuer: values for issuer, values in entries.items() if values}
+            text = json.dumps({"format": _FORMAT, "entries": left}, indent=1).encode()
+            entry = entry_at(self.path.resolve())
+            found = current(entry)
+            if found is not None and found.st_mode & 0o077 and os.name != "nt":
+                # The new file takes over the mode, which is not ours where somebody has copied this one or opened it.
+                self.path.chmod(0o600)
+                found = current(entry)
+            put_in_place(prepared(entry, text, found, mode=0o600), entry, found)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -140,19 +149,10 @@ class FileTokens:
         found = self._read()
         if found is not None:
             return found
+        # Not deleted: a program of a later version may have written it.
         aside = self.path.with_suffix(".damaged")
         self.path.replace(aside)
         raise AuthError(f"{self.path} is damaged, and was set aside as {aside.name}; log in again")
-
-    def _write(self, entries: Entries) -> None:
-        text = json.dumps({"format": _FORMAT, "entries": entries}, indent=1).encode()
-        entry = entry_at(self.path.resolve())
-        found = current(entry)
-        if found is not None and found.st_mode & 0o077 and os.name != "nt":
-            # The new file takes over the mode, which is not ours where somebody has copied this one or opened it.
-            self.path.chmod(0o600)
-            found = current(entry)
-        put_in_place(prepared(entry, text, found, mode=0o600), entry, found)
 
 
 def _parsed(text: bytes) -> Entries | None:
@@ -161,6 +161,7 @@ def _parsed(text: bytes) -> Entries | None:
     except (ValueError, RecursionError):
         return None
     entries = document.get("entries") if isinstance(document, dict) else None
+    # Another format is another version's: to write over it would lose what that has kept.
     if not isinstance(entries, dict) or document.get("format") != _FORMAT:
         return None
     is_whole = all(

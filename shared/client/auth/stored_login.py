@@ -89,6 +89,7 @@ def _known(client: ClientInformation, *, whole: bool) -> dict[str, Any]:
 async def forget(tokens: TokenStore, login: Login, token: Token) -> None:
     """Forgets a token that is over, unless there is another one by now. Raises `AuthError` where the store can't."""
     value = await tokens.get(login.key)
+    # Another process may have put a good one there since: it must not be lost with the one that is over.
     if value is not None and value.get("refresh_token") == token.refresh:
         await tokens.delete(login.key)
 

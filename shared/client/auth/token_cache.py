@@ -119,6 +119,8 @@ class HeldTokens:
             if token.refresh is None:
                 return False
             found_now = replace(login, client=held.client, proofs=held.proofs or login.proofs)
+            # With rotation the old token is spent as soon as the issuer has answered: whoever gave up before the
+            # new one is stored would have neither.
             with anyio.CancelScope(shield=True):
                 return await self._refresh(found_now, token)
         return False
@@ -135,6 +137,7 @@ class HeldTokens:
         try:
             new = await endpoint.ask("refresh_token", fields, token.scopes)
         except TokenRefused as error:
+            # `temporarily_unavailable` and the like pass: the refresh token is still good.
             if error.error not in _OVER:
                 raise
             self.token = None
@@ -151,6 +154,7 @@ class HeldTokens:
 
     async def _keep(self, login: Login, token: Token) -> None:
         self._use(login, token)
+        # Should writing fail, the store has what is spent, and must not be adopted in place of what is held.
         self._reads_store = False
         options = self._options
         await keep(self._tokens, self._url, Kept(login, token, self.asked), self._grant, whole=options.keeps_client)
@@ -160,5 +164,6 @@ class HeldTokens:
         self.login, self.token = login, token
         self.number += 1
         lasts = 0.0 if token.expires is None else max(0.0, token.expires - self._options.now())
+        # Nothing is gained by giving up early a token that can't be renewed.
         early = 0.0 if token.refresh is None else min(EARLY_SECONDS, lasts / 4)
         self._renew_at = None if token.expires is None else token.expires - early

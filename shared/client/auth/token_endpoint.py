@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeGuard
-from urllib.parse import parse_qsl, quote_plus
+from urllib.parse import parse_qsl, quote_plus, urlencode
 
 from authlib.oauth2.auth import ClientAuth
 from authlib.oauth2.rfc6749.parameters import prepare_token_request
@@ -75,6 +75,7 @@ class TokenEndpoint:
         kind = kind.lower()
         if kind not in ("bearer", "dpop") or (kind == "dpop" and self._proofs is None):
             raise AuthError("the issuer has issued a token of another type than was asked for")
+        # Silently less than was asked for: whoever steals it could use it.
         if self._proofs is not None and kind != "dpop":
             raise AuthError("the issuer has issued a token that is not bound to the key of the client")
         lasts, granted, refresh = (document.get(name) for name in ("expires_in", "scope", "refresh_token"))
@@ -88,6 +89,7 @@ class TokenEndpoint:
 
     async def ask_document(self, grant_type: str, fields: Mapping[str, str | None]) -> dict[str, Any]:
         """The whole answer. Raises like `ask`."""
+        # An empty parameter counts as one that is left out (RFC 6749, section 3.2).
         given = {name: value for name, value in fields.items() if value}
         with _sendable():
             headers, body = self._authenticated(prepare_token_request(grant_type, **given))
@@ -118,6 +120,8 @@ class TokenEndpoint:
         proof = proofs.headers("POST", self._url)
         answer = await self._web.post_form(self._url, fields, near=near, headers={**headers, **proof})
         is_new, document = proofs.learn(self._url, answer.headers), answer.document
+        # Once more, with the nonce: an issuer that asks for another one each time would be asked for ever (RFC
+        # 9449, section 8).
         if not is_new or not isinstance(document, dict) or document.get("error") != "use_dpop_nonce":
             return answer
         proof = proofs.headers("POST", self._url)
@@ -131,8 +135,8 @@ class TokenEndpoint:
             return {}, body
         method = client.choose_method(self._issuer)
         if method == "private_key_jwt":
-            assertion = {"client_assertion_type": ASSERTION_TYPE, "client_assertion": self._assertion(client)}
-            return {}, f"{body}&client_id={quote_plus(client.client_id)}&{_form(assertion)}"
+            named = {"client_id": client.client_id, "client_assertion_type": ASSERTION_TYPE}
+            return {}, f"{body}&{urlencode({**named, 'client_assertion': self._assertion(client)})}"
         if method not in ClientAuth.DEFAULT_AUTH_METHODS:
             raise AuthError(f"the client can't prove itself by {escape(method)[:50]}")
         # Authlib leaves out that both are coded like a form there (RFC 6749, section 2.3.1).
@@ -160,6 +164,7 @@ class TokenEndpoint:
         told = answer.document.get("error_description")
         given = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC]
         secrets = [value for name, value in given if not name.endswith("_type")]
+        # An issuer may repeat in its text what it was sent, and this text is shown and logged.
         secrets += [self._client.secret or ""] if self._client else []
         nothing = f"HTTP {answer.status}"
         error = _without(secrets, str(answer.document.get("error", nothing)), nothing)[:100]
@@ -168,12 +173,9 @@ class TokenEndpoint:
         return TokenRefused(error, text)
 
 
-def _form(fields: Mapping[str, str]) -> str:
-    return "&".join(f"{name}={quote_plus(value)}" for name, value in fields.items())
-
-
 def _without(secrets: Iterable[str], text: str, otherwise: str) -> str:
     """The text of an issuer, unless it repeats a secret, as it is or as a form has it."""
+    # A value of three letters is in many a word, and no secret.
     long = [secret for secret in secrets if len(secret) > 3]
     return otherwise if any(one in text for secret in long for one in (secret, quote_plus(secret))) else text
 
