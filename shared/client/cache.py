@@ -138,7 +138,11 @@ class ResponseCache:
         told = anyone if result.get("cacheScope") == "public" else question
         self._drop(question)
         self._drop(anyone)
-        seconds, etag = _fresh_seconds(result), _etag(result)
+        ttl, meta = result.get("ttlMs"), result.get("_meta")
+        seconds = min(max(ttl, 0), LONGEST_SECONDS * 1000) / 1000 if type(ttl) is int else 0.0
+        etag = meta.get(ETAG) if isinstance(meta, dict) else None
+        if not isinstance(etag, str) or len(etag) > _ETAG_LENGTH:
+            etag = None
         is_complete = result.get("resultType", "complete") == "complete"
         if not is_complete or (seconds <= 0 and etag is None) or _least_size(result) > self.max_bytes:
             return
@@ -157,19 +161,6 @@ class ResponseCache:
     def _drop(self, question: Question) -> None:
         kept = self._kept.pop(question, None)
         self.size -= 0 if kept is None else kept.size
-
-
-def _fresh_seconds(result: dict[str, Any]) -> float:
-    ttl = result.get("ttlMs")
-    if isinstance(ttl, bool) or not isinstance(ttl, int):
-        return 0
-    return min(max(ttl, 0), LONGEST_SECONDS * 1000) / 1000
-
-
-def _etag(result: dict[str, Any]) -> str | None:
-    meta = result.get("_meta")
-    etag = meta.get(ETAG) if isinstance(meta, dict) else None
-    return etag if isinstance(etag, str) and len(etag) <= _ETAG_LENGTH else None
 
 
 def _least_size(result: dict[str, Any]) -> int:

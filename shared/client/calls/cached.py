@@ -192,18 +192,14 @@ class CachedRequests:
             if by == "cursor" and question.of is not None:  # the pages before it belong to another list by now
                 self._changed(lambda one: one.method == question.method)
             raise
-        if kept is not None and _is_not_modified(result):
+        meta = result.get("_meta")
+        if kept is not None and isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True:
             hints = {"ttlMs": result.get("ttlMs", 0), "cacheScope": result.get("cacheScope", "private")}
             result = {**kept.result(), **hints}
             if not hints["ttlMs"]:  # it is kept as it is; big contents need not be written again
                 return result
         pending.keep(result)
         return result
-
-
-def _is_not_modified(result: Mapping[str, Any]) -> bool:
-    meta = result.get("_meta")
-    return isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -61,7 +61,12 @@ class Handlers:
         if mode == "form" and self._options.elicit is not None:
             form = _read("elicitation/create", ElicitForm, params)
             answer = await self._options.elicit(form)
-            return self._completed(form, answer).to_wire()
+            try:
+                return completed(form, answer).to_wire()
+            except InvalidAnswer as error:
+                # In the handshake era nobody waits for it: the server is told that we could not answer.
+                _log.error("%s", error)
+                raise
         if mode == "url" and self._options.elicit_url is not None:
             visit = _read("elicitation/create", ElicitUrl, params)
             if visit.elicitation_id is not None:
@@ -71,14 +76,6 @@ class Handlers:
                 self.visits.end(visit.elicitation_id or "")
             return ElicitResult(action=answer.action).to_wire()
         raise InvalidParams("this mode of elicitation was not declared")
-
-    def _completed(self, form: ElicitForm, answer: ElicitResult) -> ElicitResult:
-        try:
-            return completed(form, answer)
-        except InvalidAnswer as error:
-            # In the handshake era nobody waits for it: the server is told that we could not answer.
-            _log.error("%s", error)
-            raise
 
     def _visited(self, params: dict[str, Any]) -> None:
         # Ids that are unknown or were told already are to be ignored (2025-11-25, Elicitation, URL Mode).

@@ -184,8 +184,10 @@ class _Keeper:
                     raise ConnectionError("the server ended the connection")
                 await self._once(connection)
             except (ConnectionError, TimeoutError, PeerError) as error:
-                # What was refused before is refused for good; what stood once is waited for.
-                if not self.stands.is_set() or not self._link.lasts or not _may_pass(error):
+                # What was refused before is refused for good; what stood once is waited for, where the server is away
+                # or says of itself that it is busy.
+                may_pass = not isinstance(error, PeerError) or error.code in BUSY
+                if not self.stands.is_set() or not self._link.lasts or not may_pass:
                     raise
             failed = 1 if anyio.current_time() - began >= STEADY_SECONDS else failed + 1
             await anyio.sleep(backoff(failed))
@@ -200,8 +202,3 @@ class _Keeper:
             await ended()
         if not self._link.lasts:
             raise ConnectionError("the server ended the connection")
-
-
-def _may_pass(error: Exception) -> bool:
-    """Whether a failure may be over soon: the server is away, or says so of itself."""
-    return not isinstance(error, PeerError) or error.code in BUSY

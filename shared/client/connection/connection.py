@@ -237,6 +237,7 @@ class Connection:
             yield waiter
         finally:
             del self._waiting[id]
+            # Nothing to cancel where the answer has come: then the session knows the id no more.
             if self.session.cancel(id, "the client gave up"):
                 self.flush()
             if self._closed is not None:
@@ -272,6 +273,7 @@ class Connection:
         waiter.timer = asyncio.get_running_loop().call_later(seconds, self._expire, waiter, seconds)
 
     def _expire(self, waiter: Waiter, seconds: float) -> None:
+        # The server waits for us, perhaps for a person: its own answer can't come before ours.
         if self.session.asked:
             self._expect(waiter, seconds)
         else:
@@ -307,6 +309,7 @@ class Connection:
             if method not in self._handlers:
                 raise McpError(f"the server asks for {method[:100]}, which was not declared")
             answers[key] = await self._handlers[method](params)
+        # As it came: what is in it is the server's matter alone (2026-07-28, Multi Round-Trip Requests).
         state = {} if wanted.state is None else {"requestState": wanted.state}
         return {"inputResponses": answers, **state} if answers else state
 
@@ -340,8 +343,7 @@ class Connection:
 
     async def _last_words(self) -> None:
         with suppress(anyio.BrokenResourceError), anyio.move_on_after(LAST_WORDS_SECONDS):
-            waiting = self._due()
-            if waiting:
+            if waiting := self._due():
                 await self._transport.send(waiting)
 
     async def _answer_question(self, asked: Asked, scope: anyio.CancelScope) -> None:
@@ -384,12 +386,14 @@ class Connection:
                     self.gone.set()
             case Notified():
                 self._notified(event)
+            case Asked() if event.method not in self._handlers and self._relay_of(event) is None:
+                self.session.fail(event.id, MethodNotFound(f"method not found: {event.method[:100]}"))
             case Asked():
-                self._asked(event)
+                scope = self._questions[event.id] = anyio.CancelScope()
+                self._tasks.start_soon(self._answer_question, event, scope)
             case Withdrawn():
-                scope = self._questions.pop(event.id, None)
-                if scope is not None:
-                    scope.cancel()
+                if event.id in self._questions:
+                    self._questions.pop(event.id).cancel()
             case Gap():
                 for subscription in tuple(self.subscriptions):
                     subscription.missed()
@@ -420,13 +424,6 @@ class Connection:
         waiter = None if asked.stream is None else self._waiting.get(asked.stream)
         return self._relay if waiter is None or waiter.relay is None else waiter.relay
 
-    def _asked(self, asked: Asked) -> None:
-        if asked.method not in self._handlers and self._relay_of(asked) is None:
-            self.session.fail(asked.id, MethodNotFound(f"method not found: {asked.method[:100]}"))
-            return
-        scope = self._questions[asked.id] = anyio.CancelScope()
-        self._tasks.start_soon(self._answer_question, asked, scope)
-
 
 def _traced(params: dict[str, Any]) -> dict[str, Any]:
     """The params of a request that is made for what is done now, unless they name a trace themselves."""
@@ -434,6 +431,7 @@ def _traced(params: dict[str, Any]) -> dict[str, Any]:
     if context is None:
         return params
     meta = params.get("_meta") or {}
+    # A gateway passes on what its own client has said.
     return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.carried()}}
 
 

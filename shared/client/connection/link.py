@@ -127,6 +127,7 @@ class Link:
             self.connection = connection
             opened()
             await watch_over(connection, self.options.heartbeat_seconds)
+            # Over HTTP each answer comes on a response of its own, which may still arrive.
             await connection.drained()
             connection.lose("the session is over")
 
@@ -139,6 +140,8 @@ class Link:
         # The era of a server stays: one that never answers what it does not know is waited for once.
         stays = self.options.mode == "auto" and not self.connection.session.stateless
         try:
+            # Not before the last one is closed: two connections to a server that takes one, as a process does,
+            # would stand in each other's way.
             await self.connection.closed.wait()
             await anyio.sleep(self._pauses.left(anyio.current_time()))
             self._pauses.started(anyio.current_time())
@@ -148,12 +151,10 @@ class Link:
             if attempt.over.is_set():
                 raise
             self._attempt = None
-            attempt.end(error if isinstance(error, McpError) else _unreached(error))
+            if not isinstance(error, McpError):
+                unreached = Unreached(str(error) or type(error).__name__)
+                unreached.__cause__ = error
+                error = unreached
+            attempt.end(error)
         finally:
             attempt.end(ConnectionError("the client is closed"))
-
-
-def _unreached(error: OSError) -> Unreached:
-    unreached = Unreached(str(error) or type(error).__name__)
-    unreached.__cause__ = error
-    return unreached

@@ -49,6 +49,7 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
 
 async def _open(connection: Connection, options: ClientOptions) -> None:
     session = connection.session
+    # `server/discover` harms no server: an old one answers an error, or nothing, in all ways that there are.
     era = await _discover(connection, options) if session.stateless else Era.HANDSHAKE
     if era is Era.AGAIN:
         era = await _discover(connection, options)
@@ -57,6 +58,7 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
     with connection.sent(session.initialize()) as waiter:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure) and session.refused(answer):
+        # It was slow to start: our probe had timed out, and reached it all the same.
         if session.goes_back() and await _discover(connection, options) is Era.STATELESS:
             return
         raise _nothing_shared(session, options)
@@ -77,6 +79,7 @@ async def _discover(connection: Connection, options: ClientOptions) -> Era:
     """How to go on: the session is open now, or a handshake is to be tried, or this once more."""
     session = connection.session
     patience = options.opening_seconds or OPENING_SECONDS
+    # Some servers answer nothing to what they don't know: where there is another way they are not waited for long.
     seconds = options.probe_seconds if session.may_shake_hands else patience
     answer: Response | Failure | InputWanted | None = None
     with connection.sent(session.discover()) as waiter:

@@ -74,6 +74,7 @@ class Retries:
         time, and has `left` seconds; None where it is not made again."""
         if failed >= ATTEMPTS or not self._may_repeat(method, params, error):
             return None
+        # The server answers, and has merely forgotten us: there is nothing to wait for.
         if isinstance(error, SessionLost) and failed == 1:
             return 0.0
         seconds = max(backoff(failed, self._chance), _asked_for(error))

@@ -88,7 +88,12 @@ class Subscription:
         change = change_of(notice)
         if change is None:
             return False
-        if change.kind != "missed" and not (self.lists if change.uri is None else self._covers(change.uri)):
+        if change.uri is not None:
+            # What we asked for, or something that is a part of it (2025-11-25, Resources).
+            wants = any(change.uri == one or change.uri.startswith(one.rstrip("/") + "/") for one in self.uris)
+        else:
+            wants = self.lists
+        if change.kind != "missed" and not wants:
             return False
         self.tell(change)
         return True
@@ -96,10 +101,6 @@ class Subscription:
     def missed(self) -> None:
         """Tells that changes may have been missed."""
         self.tell(Change("missed"))
-
-    def _covers(self, uri: str) -> bool:
-        """Whether we asked for it, or for something that it is a part of (2025-11-25, Resources)."""
-        return any(uri == one or uri.startswith(one.rstrip("/") + "/") for one in self.uris)
 
 
 @asynccontextmanager

@@ -90,7 +90,12 @@ class OwnTasks:
             if "task" not in params or not self._has_form():
                 return await handler(params)
             wanted = _read(TaskRequest, params["task"])
-            self._make_room()
+            if len(self._tasks) >= MAX_TASKS:
+                over = next((task for task in self._tasks.values() if task.is_over), None)
+                if over is None:
+                    raise RpcError("too many tasks at once", code=_TOO_MANY)
+                over.keeping.cancel()
+                del self._tasks[over.id]
             asked = {name: value for name, value in params.items() if name != "task"}
             task = _OwnTask(MAX_SECONDS if wanted.ttl is None else min(wanted.ttl / 1_000, MAX_SECONDS))
             self._tasks[task.id] = task
@@ -98,15 +103,6 @@ class OwnTasks:
             return {"task": task.fields()}
 
         return host
-
-    def _make_room(self) -> None:
-        if len(self._tasks) < MAX_TASKS:
-            return
-        over = next((task for task in self._tasks.values() if task.is_over), None)
-        if over is None:
-            raise RpcError("too many tasks at once", code=_TOO_MANY)
-        over.keeping.cancel()
-        del self._tasks[over.id]
 
     async def _keep(self, task: _OwnTask, handler: Handler, params: dict[str, Any]) -> None:
         """Works, and keeps what came of that, until its time is up."""
