@@ -99,12 +99,10 @@ class _Lookout:
             names = [tool.name for tool in running.features.tools.all()]
             for name in self._policy.rules.scopes:
                 if ":" not in name and name not in names:
-                    self._tell(name, nearest(name, names))
+                    close = nearest(name, names)
+                    advice = "" if close is None else f"; did you mean {close!r}?"
+                    log.warning("scopes: there is no tool %r at %s%s", name, self._policy.server, advice)
         yield
-
-    def _tell(self, name: str, close: str | None) -> None:
-        advice = "" if close is None else f"; did you mean {close!r}?"
-        log.warning("scopes: there is no tool %r at %s%s", name, self._policy.server, advice)
 
 
 class Access:
@@ -147,6 +145,7 @@ class Access:
         """What the request of the method `name` with these params needs; None where there is nothing to guard."""
         if name == "tools/call":
             called = params.name
+            # An unknown tool needs nothing: who asks is told that there is none, whatever the token allows.
             if called not in running.features.tools and _declares_tools(running):
                 return None
             return _Needed(self.tool(running, called), lambda: UnknownTool(f"unknown tool: {called[:100]}"))
@@ -155,6 +154,7 @@ class Access:
         if name == "completion/complete":
             return self._of_reference(params)
         uri = getattr(params, "uri", None)
+        # Pages of apps hold no data, and who may call a tool has to be shown its page.
         if name == "resources/read" and any(uri in one.open_resources for one in running.extensions):
             return None
         if isinstance(uri, str):
@@ -181,16 +181,15 @@ class Access:
             if policy.concerns(principal):
                 needed = self._needed(running, name, params)
                 if needed is not None:
-                    self._require(principal, needed)
+                    # What the principal could never have is not there: to refuse it would say that it exists.
+                    if not self.policy.could_have(principal, needed.scopes):
+                        raise needed.absence()
+                    self.policy.require(principal, needed.scopes)
+                    # Should it become a task, whoever asks for that needs the same.
                     context.call.scopes |= needed.scopes
             return handler(running, context, params)
 
         return handle
-
-    def _require(self, principal: Principal | None, needed: _Needed) -> None:
-        if not self.policy.could_have(principal, needed.scopes):
-            raise needed.absence()
-        self.policy.require(principal, needed.scopes)
 
     def _listening(self, handler: Handler) -> Handler:
         """Of the resources that a stream is to tell of, those that are not there for its principal are left out, as
@@ -202,6 +201,7 @@ class Access:
                 wanted = params.notifications
                 needed = {uri: policy.of_resource(uri) for uri in wanted.resource_subscriptions}
                 there = [uri for uri, scopes in needed.items() if policy.could_have(principal, scopes)]
+                # All at once: a client that is told one scope at a time sends its user to the browser for each.
                 policy.require(principal, frozenset().union(*(needed[uri] for uri in there)))
                 wanted = wanted.model_copy(update={"resource_subscriptions": there})
                 params = params.model_copy(update={"notifications": wanted})
@@ -217,6 +217,7 @@ class Access:
                 return result
             for one in lists:
                 result = self._shown(running, principal, result, one)
+            # Another client of the same cache may be shown more, or less.
             return {**result, "cacheScope": "private"} if "cacheScope" in result else result
 
         return handle

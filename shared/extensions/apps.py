@@ -72,6 +72,8 @@ class App:
     def meta(self) -> dict[str, Any]:
         """What a host is told of how to show the page: it may load nothing from anywhere."""
         wanted: dict[str, Any] = {"permissions": {name: {} for name in self.permissions}} if self.permissions else {}
+        # An empty policy allows no origin at all: the page is one document, and hosts would block anything else by
+        # default.
         return {"ui": {"csp": {}, **wanted, "prefersBorder": self.border}}
 
 

@@ -123,6 +123,7 @@ class Skill:
     def file_at(self, uri: str) -> str | None:
         """Which of its files has this URI, exactly as `uri` writes it; None: none of them."""
         file = unquote(uri.removeprefix(f"{_SCHEME}{self.path}/"))
+        # Exactly: `%2e%2e` and other spellings of a file are no names of it, so nothing has to be resolved.
         return file if file in self.files and self.uri(file) == uri else None
 
     def entry(self) -> dict[str, Any]:
@@ -267,6 +268,7 @@ def _paths_around(uri: str) -> Iterator[str]:
     if not uri.startswith(_SCHEME):
         return
     parts = uri.removeprefix(_SCHEME).split("/", MAX_DEPTH)
+    # Skills may stand inside one another: the innermost has the file as its own.
     for end in range(len(parts), 0, -1):
         path = "/".join(parts[:end])
         if _PATH.fullmatch(path):

@@ -22,7 +22,6 @@ from ...protocol.uri_template import with_query
 from ...protocol.wire.jsonrpc import texts_of
 from ...server.dispatch.context import Context
 from ...server.features import Handler
-from ...server.resources import RegisteredResource
 from ...server.run import Run
 from . import ask, read_params
 
@@ -56,7 +55,11 @@ async def list_resources(running: Run[Any], context: Context[Any], params: Param
     resources = running.features.resources
     found = await resources.page(context, 0, context.budget.entries)
     fixed = [{"resourceId": one.uri, **one.to_wire(), "querySchema": _NO_QUERY} for one in found]
-    templates = [_described(one) for one in resources.all() if one.is_template]
+    templates = [
+        {"resourceId": one.uri, **one.entry.to_wire(), "querySchema": one.function.schema}
+        for one in resources.all()
+        if one.is_template
+    ]
     return {"value": [*fixed, *templates]}
 
 
@@ -78,7 +81,11 @@ async def execute_tool(running: Run[Any], context: Context[Any], params: Params)
 async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
     given = read_params(context, _ReadParams)
-    wanted = ReadResourceParams(uri=_uri(running, given))
+    uri, values = given.resource_id, texts_of(given.query)
+    if (template := running.features.resources.template(uri)) is not None:
+        uri = template.expand(values)
+        values = {name: value for name, value in values.items() if name not in template.names}
+    wanted = ReadResourceParams(uri=with_query(uri, values))
     result = await ask(running, context, "resources/read", wanted)
     contents = result["contents"]
     return {"value": contents[0]["text"] if len(contents) == 1 and "text" in contents[0] else contents}
@@ -108,18 +115,3 @@ def _plain(name: str) -> str:
 
 
 _NO_QUERY = {"type": "object", "properties": {}}
-
-
-def _described(resource: RegisteredResource) -> dict[str, Any]:
-    return {"resourceId": resource.uri, **resource.entry.to_wire(), "querySchema": resource.function.schema}
-
-
-def _uri(running: Run[Any], given: _ReadParams) -> str:
-    """The URI that is meant. Raises InvalidParams where a variable of the template is missing."""
-    values = texts_of(given.query)
-    template = running.features.resources.template(given.resource_id)
-    uri = given.resource_id
-    if template is not None:
-        uri = template.expand(values)
-        values = {name: value for name, value in values.items() if name not in template.names}
-    return with_query(uri, values)

@@ -8,11 +8,11 @@
   its declaration says.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from ...protocol.types.base import Annotations, Params
-from ...protocol.types.prompts import Prompt, PromptArgument
+from ...protocol.types.base import Params
+from ...protocol.types.prompts import Prompt
 from ...protocol.types.resources import ReadResourceParams
 from ...server.dispatch.context import Context
 from ...server.features import Handler
@@ -54,18 +54,15 @@ async def read_resource(running: Run[Any], context: Context[Any], params: Params
     wanted = read_params(context, ReadResourceParams)
     result = await ask(running, context, "resources/read", wanted)
     resource, _ = running.features.resources.match(wanted.uri)
-    modified = _last_modified(result["contents"], resource.entry.annotations)
+    told = [one.get("_meta", {}).get("lastModified") for one in result["contents"]]
+    modified = max((one for one in told if isinstance(one, str)), default=None)
+    if modified is None and resource.entry.annotations is not None:
+        modified = resource.entry.annotations.last_modified
     meta = {} if modified is None else {"lastModified": modified}
     return {"value": {"contents": result["contents"], "meta": meta}}
 
 
 HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": read_resource}
-
-
-def _last_modified(contents: Sequence[_Object], declared: Annotations | None) -> str | None:
-    told = [one.get("_meta", {}).get("lastModified") for one in contents]
-    newest = max((one for one in told if isinstance(one, str)), default=None)
-    return declared.last_modified if newest is None and declared is not None else newest
 
 
 async def _prompts(running: Run[Any], context: Context[Any]) -> list[_Object]:
@@ -87,12 +84,10 @@ def _defined(prompt: Prompt) -> _Object:
     arguments = prompt.arguments or []
     schema = {
         "type": "object",
-        "properties": {one.name: _text_schema(one) for one in arguments},
+        "properties": {
+            one.name: {"type": "string", **({"description": one.description} if one.description is not None else {})}
+            for one in arguments
+        },
         "required": [one.name for one in arguments if one.required],
     }
     return {**_named(prompt.to_wire()), "arguments": schema}
-
-
-def _text_schema(argument: PromptArgument) -> _Object:
-    described = {} if argument.description is None else {"description": argument.description}
-    return {"type": "string", **described}

@@ -6,6 +6,7 @@ unanswered leaves the question to the next. A client that runs what it is asked 
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from anyio import CancelScope, move_on_after
@@ -13,7 +14,6 @@ from anyio.abc import TaskGroup
 
 from ...contracts import TaskRecord
 from ...errors import MissingCapability, PeerError, RpcError
-from ...protocol.identity import Peer
 from ...protocol.types.tasks import RELATED_TASK
 from ...server.dispatch.context import Context
 from . import states
@@ -70,7 +70,9 @@ class Asking:
 
     async def _answer(self, id: str, method: str, params: Mapping[str, Any]) -> Any:
         meta = related(id, params.get("_meta"))
-        as_task: dict[str, Any] = {"task": {}} if _runs_as_task(self._context.peer, method) else {}
+        peer, path = self._context.peer, _AUGMENTED.get(method)
+        runs_as_task = peer.may_request_tasks and path is not None and peer.can(*path)
+        as_task: dict[str, Any] = {"task": {}} if runs_as_task else {}
         answer = await self._request(method, {**params, **as_task, "_meta": meta})
         theirs = answer.get("task") if as_task and isinstance(answer, dict) else None
         if not isinstance(theirs, dict):
@@ -80,20 +82,9 @@ class Asking:
             result = await self._request("tasks/result", its_id)
         finally:
             if result is None:  # it is not wanted any more
-                with CancelScope(shield=True), move_on_after(FAREWELL_SECONDS):
-                    await self._give_up(its_id)
+                with CancelScope(shield=True), move_on_after(FAREWELL_SECONDS), suppress(RpcError):
+                    await self._request("tasks/cancel", its_id)
         return result
-
-    async def _give_up(self, its_id: dict[str, Any]) -> None:
-        try:
-            await self._request("tasks/cancel", its_id)
-        except RpcError:
-            return  # it is over, or the client is
 
     async def _request(self, method: str, params: dict[str, Any]) -> Any:
         return (await self._context.pass_on({_KEY: (method, params)}, None))[_KEY]
-
-
-def _runs_as_task(peer: Peer, method: str) -> bool:
-    path = _AUGMENTED.get(method)
-    return peer.may_request_tasks and path is not None and peer.can(*path)

@@ -238,7 +238,8 @@ class HostedCall:
             if not isinstance(error, OverflowError):
                 log_failure("the result of a task can't be kept", error)
             text = str(error) if isinstance(error, OverflowError) else "internal error"
-            await self._change(lambda task, now: states.ended(task, "failed", _error(text), now, text))
+            lost = _error_of(InternalError(text))
+            await self._change(lambda task, now: states.ended(task, "failed", lost, now, text))
         finally:
             self.give_up()
 
@@ -303,7 +304,3 @@ def _result_in(answer: Mapping[str, Any]) -> Any:
 def _error_of(error: RpcError) -> dict[str, Any]:
     data = {} if error.data is None else {"data": error.data}
     return {"error": {"code": error.code, "message": error.message, **data}}
-
-
-def _error(text: str) -> dict[str, Any]:
-    return _error_of(InternalError(text))
