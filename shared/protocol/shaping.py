@@ -111,6 +111,7 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
         return _enveloped(method, _fit(method.name, result, version) if method.cacheable else result, server_info)
     if method.cacheable or _changes(method.name, version):
         result = {name: item for name, item in _fit(method.name, result, version).items() if name not in _ENVELOPE}
+    # 2025-06-18 and 2025-11-25 have objects alone there; the same data stands in `content` as text.
     if not isinstance(result.get("structuredContent", _OBJECT), dict):
         result = {name: item for name, item in result.items() if name != "structuredContent"}
     return result
@@ -126,9 +127,16 @@ def shape_question(method: str, params: dict[str, Any], version: Version) -> dic
     """The params of a request to the client, or of a progress notification, as `version` has them."""
     match method:
         case "elicitation/create" if version.stateless:
+            # Its answer comes back with the call, so there is nothing that an id could tell apart.
             return {name: item for name, item in params.items() if name != "elicitationId"}
         case "elicitation/create":
-            return _fit_form(_fit("ElicitParams", params, version), version)
+            params = _fit("ElicitParams", params, version)
+            if version.order > V2025_06_18.order or "requestedSchema" not in params:
+                return params
+            # 2025-06-18 has defaults for booleans only, and titles of choices as `enumNames`.
+            schema = params["requestedSchema"]
+            fields = {name: _fit_field(field) for name, field in schema.get("properties", {}).items()}
+            return {**params, "requestedSchema": {**schema, "properties": fields}}
         case "sampling/createMessage":
             return _fit("SamplingParams", params, version)
         case "notifications/progress":
@@ -147,6 +155,7 @@ def explain(error: McpError, version: Version) -> RpcError:
         case CallTimeout() | ToolError():
             return InternalError(str(error))
         case ResourceNotFound():
+            # -32002 before 2026-07-28, which has given that number up for -32602.
             return RpcError(error.message, code=version.resource_not_found, data={"uri": error.uri})
         case MissingCapability():
             data = {"requiredCapabilities": error.required}
@@ -179,6 +188,7 @@ def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, An
     meta = result.get("_meta")
     shaped["_meta"] = {**(meta if isinstance(meta, dict) else {}), SERVER_INFO: server_info}
     if method.cacheable and shaped["resultType"] == "complete":
+        # Both are required in this version; what nobody has thought about is not to be kept.
         shaped.setdefault("ttlMs", 0)
         shaped.setdefault("cacheScope", "private")
     return shaped
@@ -212,18 +222,15 @@ def _fit(kind: str, value: dict[str, Any], version: Version) -> dict[str, Any]:
         kept = {name: meta[name] for name in _OF_APPS if name in meta}
         fitted |= {"_meta": kept} if kept else {}
     for name, part in parts.items():
-        if name in fitted:
-            fitted[name] = _fit_part(part, fitted[name], version)
+        inner: Any = fitted.get(name)
+        if isinstance(inner, list):
+            fitted[name] = [_fit(part, item, version) if isinstance(item, dict) else item for item in inner]
+        elif name in fitted:
+            fitted[name] = _fit(part, inner, version)
     schema = fitted.get("outputSchema")
     if not version.stateless and (not isinstance(schema, dict) or schema.get("type") != "object"):
         fitted.pop("outputSchema", None)
     return fitted
-
-
-def _fit_part(kind: str, value: Any, version: Version) -> Any:
-    if isinstance(value, list):
-        return [_fit(kind, item, version) if isinstance(item, dict) else item for item in value]
-    return _fit(kind, value, version)
 
 
 def _block(block: dict[str, Any], version: Version) -> dict[str, Any]:
@@ -233,15 +240,6 @@ def _block(block: dict[str, Any], version: Version) -> dict[str, Any]:
     if block["type"] == "resource_link":
         return {"type": "text", "text": f"{block.get('name')}: {block.get('uri')}"}
     return {"type": "text", "text": f"[{block.get('mimeType')} left out: this protocol version has no audio]"}
-
-
-def _fit_form(params: dict[str, Any], version: Version) -> dict[str, Any]:
-    """2025-06-18 has defaults for booleans only, and titles of choices as `enumNames`."""
-    if version.order > V2025_06_18.order or "requestedSchema" not in params:
-        return params
-    schema = params["requestedSchema"]
-    fields = {name: _fit_field(field) for name, field in schema.get("properties", {}).items()}
-    return {**params, "requestedSchema": {**schema, "properties": fields}}
 
 
 def _fit_field(field: dict[str, Any]) -> dict[str, Any]:

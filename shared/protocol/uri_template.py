@@ -75,7 +75,13 @@ class UriTemplate:
                 raise DeclarationError(f"{template}: two variables may not touch")
             parts.append(_literal(literal, template))
             if end and kind != "?" and not set(literal) & set("/?#"):
-                parts[-2:] = [_parted(parts[-2], parts[-1], template)]
+                before, between = parts[-2:]
+                if before.endswith(".+)"):
+                    raise DeclarationError(
+                        f"{template}: between {{+variable}} and the next one there must be a slash"
+                    )
+                # Atomic: the variable ends at the first such place, and a long URI is not tried in all ways.
+                parts[-2:] = [f"(?>{before[:-1]}?){between})"]
             parts.append(self._variable(kind, listed, template))
             reserved |= {f"+{listed}"} if kind == "+" else set()
             end = expression.end()
@@ -106,13 +112,6 @@ def with_query(uri: str, values: Mapping[str, str]) -> str:
     """`uri` with these values in its query, behind those that it has."""
     query = urlencode(values, quote_via=quote)
     return f"{uri}{'&' if '?' in uri else '?'}{query}" if query else uri
-
-
-def _parted(variable: str, literal: str, template: str) -> str:
-    """A variable and the text that parts it from another one in the same segment, at the first such place."""
-    if variable.endswith(".+)"):
-        raise DeclarationError(f"{template}: between {{+variable}} and the next one there must be a slash")
-    return f"(?>{variable[:-1]}?){literal})"
 
 
 def _literal(text: str, template: str) -> str:

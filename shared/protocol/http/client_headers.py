@@ -66,6 +66,7 @@ class ClientHeaders:
         for tool in tools if isinstance(tools, list) else ():
             schema = tool.get("inputSchema") if isinstance(tool, dict) else None
             if isinstance(schema, dict) and isinstance(tool.get("name"), str):
+                # Taken out first: the tools that were listed last are the last to be forgotten.
                 self._parameters.pop(tool["name"], None)
                 if marked := tuple(parameter_headers(schema)):
                     self._parameters[tool["name"]] = marked

@@ -25,6 +25,7 @@ def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True
     try:
+        # All of 127.0.0.0/8, not 127.0.0.1 alone.
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
@@ -60,6 +61,8 @@ class HostPolicy:
         """
         hosts, origins = tuple(hosts), tuple(origins)
         self._local = is_loopback(bound_to)
+        # Whoever listens for other machines is reached under names that we can't know; rebinding is a danger to
+        # what listens for this machine alone.
         self._any_host = "*" in hosts or not (self._local or hosts)
         self._any_origin = "*" in origins
         self._hosts = {_known(_host(one), one) for one in hosts if one != "*"}
@@ -77,15 +80,16 @@ class HostPolicy:
     def check_origin(self, headers: Headers) -> Refusal | None:
         """403 for an `Origin` that is not allowed; a request without one comes from no browser."""
         sent = headers.get("origin")
+        # Browsers send it with every request that a page makes of another origin, and programs do not.
         if sent is None:
             return None
         origin = _origin(sent)
-        if origin is not None and (self._any_origin or origin in self._origins or self._is_our_page(origin)):
-            return None
+        if origin is not None:
+            # Any port: a page that is developed on this machine is served by another one than ours.
+            is_our_page = origin[0] in _DEFAULT_PORTS and self._is_ours(origin[1])
+            if self._any_origin or origin in self._origins or is_our_page:
+                return None
         return refuse(403, "this origin is none of those that the server allows")
-
-    def _is_our_page(self, origin: tuple[str, str, str | None]) -> bool:
-        return origin[0] in _DEFAULT_PORTS and self._is_ours(origin[1])
 
     def _is_ours(self, host: str) -> bool:
         return self._local and host in ("localhost", "127.0.0.1", "[::1]")

@@ -80,7 +80,10 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
     try:
         if headers.repeated:
             raise HeaderMismatch(REPEATED)
+        # Before the headers are compared: without an envelope there is nothing to compare them with.
         meta = check_envelope(request.params)
+        # Before it is looked at whether the version is served: a proxy has routed by the header, so a difference
+        # matters more than either value.
         if headers.get(VERSION_HEADER) != meta[PROTOCOL_VERSION]:
             raise HeaderMismatch("the MCP-Protocol-Version header must equal the version in params._meta")
         if _decoded(headers, METHOD_HEADER) != request.method:
@@ -91,6 +94,7 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
         may_lack = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
         if isinstance(name, str) and not may_lack and _decoded(headers, NAME_HEADER) != name:
             raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
+        # After the headers: two that agree on an unknown version are an honest question, answered by -32022.
         stateless_version(request.params["_meta"][PROTOCOL_VERSION])
         if request.method == "tools/call":
             _check_parameters(headers, request.params, parameters_of)
@@ -113,6 +117,7 @@ def decode_value(value: str) -> str | None:
     try:
         encoded = match[1].encode("ascii")
         data = b64decode(encoded, validate=True)
+        # Only the canonical spelling: of several for one text, a proxy that compares bytes would let some pass.
         return data.decode("utf-8") if b64encode(data) == encoded else None
     except ValueError:
         return None
@@ -131,6 +136,7 @@ class Parameter:
     def value_in(self, arguments: Any) -> Any:
         """Its value among the `arguments` of a call; None where they have none."""
         for name in self.path:
+            # Whatever clients send may stand on the way there: a wrong type is the tool's to report.
             arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
         return arguments
 
@@ -156,17 +162,16 @@ def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of
         if value is None and sent is None:
             continue
         said = None if sent is None else decode_value(sent)
-        if value is None or said is None or not _says(said, value):
+        compare = _COMPARE.get(type(value))
+        # A value of any other type breaks the tool's schema, which is for the tool to report.
+        is_same = said is not None and (compare is None or compare(said, value))
+        if value is None or not is_same:
             raise HeaderMismatch(f"the header {parameter.header} must equal the argument {'.'.join(parameter.path)}")
 
 
-def _says(text: str, value: Any) -> bool:
-    compare = _COMPARE.get(type(value))
-    # A value of any other type breaks the tool's schema, which is for the tool to report.
-    return True if compare is None else compare(text, value)
-
-
 def _same_number(text: str, value: float) -> bool:
+    # By value: 1.0, 1 and 1e0 are one number to JSON, and clients write it as their language does. A double would
+    # make 2^53 and 2^53 + 1 the same.
     return _NUMBER.fullmatch(text) is not None and Decimal(text) == Decimal(value)
 
 

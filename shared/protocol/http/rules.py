@@ -141,6 +141,7 @@ def refused_with(
     answer: Failure, resource: ProtectedResource | None
 ) -> tuple[int, tuple[tuple[str, str], ...]] | None:
     """The status and the headers that say over HTTP what `answer` says, where it has some of its own."""
+    # By the kind and not by the code: each version has codes of its own for these, and proxies retry by the status.
     if answer.kind in _LATER:
         return _LATER[answer.kind], _retry_after(answer)
     challenge = insufficient_scope(answer, resource)
@@ -202,6 +203,7 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
     values: dict[str, str] = {}
     repeated = _NONE
     for raw_name, raw_value in raw:
+        # Latin-1 has a character for each byte, so nothing that was sent can fail here (RFC 9110, section 5.5).
         name, value = _name(raw_name), raw_value.decode("latin-1").strip(" \t")
         if name not in values:
             values[name] = value
@@ -219,6 +221,8 @@ def _name(raw: bytes) -> str:
 
 def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
     """400 for a repeated header: of HTTP's own, or of `all_of_them`, where those of MCP matter too."""
+    # A proxy may go by the first of two values and a server by the last: what it let pass would not be what is
+    # served.
     matters = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
     return refuse(400, REPEATED) if matters else None
 
@@ -242,6 +246,8 @@ def _best_quality(header: str | None, wanted: Mapping[str, int]) -> float:
     best, quality = -1, 0.0
     for part in (header or "").lower().split(","):
         name, *parameters = (piece.strip(" \t") for piece in part.split(";"))
+        # The most specific range decides, not the best quality: `*/*, text/event-stream;q=0` wants no stream (RFC
+        # 9110, section 12.5.1).
         if wanted.get(name, -1) > best:
             best, quality = wanted[name], _quality(parameters)
     return quality
@@ -251,6 +257,8 @@ def _quality(parameters: list[str]) -> float:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "q":
+            # `float` takes "inf", "1_0" and digits of other scripts, of which RFC 9110, section 12.4.2, knows
+            # nothing.
             return float(value) if re.fullmatch(r"[01](\.[0-9]{0,3})?", value.strip()) else 0.0
     return 1.0
 
@@ -331,6 +339,8 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
     """Whether a request belongs to the era without sessions: its header names such a version, or its body does.
 
     A body that names a version is enough: a missing or older header is then this era's fault to report."""
+    # The body goes before the header: a client of today behind a proxy that drops headers is to be told which one
+    # is missing (-32020), and not that it needs a session.
     if isinstance(message, (Request, Notification)) and claims_envelope(message.params):
         return True
     version = find_version(headers.get(VERSION_HEADER))
@@ -348,6 +358,8 @@ def check_version_header(headers: Headers, version: Version | None) -> Refusal |
         supported = [one.date for one in HANDSHAKE_VERSIONS]
         error = InvalidRequest("unsupported MCP-Protocol-Version", data={"supported": supported})
         return Refusal(400, failure(None, error))
+    # The specification is silent about a version that is spoken here but is not the session's. To serve it would
+    # shape answers for another client than the one that shook hands.
     if version is not None and named is not version:
         return refuse(400, "MCP-Protocol-Version is not the version this session has negotiated")
     return None
@@ -355,6 +367,7 @@ def check_version_header(headers: Headers, version: Version | None) -> Refusal |
 
 def is_session_id(text: str) -> bool:
     """Whether `text` has the form of a session id: visible ASCII."""
+    # 2025-11-25, Session Management, allows no other characters. It names no length; 256 bound what is looked up.
     return re.fullmatch(r"[\x21-\x7e]{1,256}", text) is not None
 
 
@@ -369,6 +382,7 @@ def read_session_id(headers: Headers) -> str | Refusal:
 
 def read_event_id(text: str) -> tuple[str, int] | None:
     """The stream and the number that an event's id names; None where it names nothing."""
+    # Fifteen digits stay an exact number in every language; more are no number that we gave out.
     match = re.fullmatch(r"([0-9a-f]{1,64})_([0-9]{1,15})", text, re.ASCII)
     return None if match is None else (match[1], int(match[2]))
 
@@ -382,6 +396,7 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
             return refuse(400, "the body must be one message: this protocol version has no batches")
         case Batch(messages) if len(messages) > MAX_BATCH:
             return refuse(400, f"a batch may hold {MAX_BATCH} messages at most")
+        # Without a request in it the answer is 202 and no body, which could say nothing of what is malformed.
         case Batch(messages) if not request_ids(message):
             faults = [one.failure for one in messages if isinstance(one, Malformed)]
             return Refusal(400, faults[0]) if faults else None

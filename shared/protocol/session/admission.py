@@ -38,6 +38,8 @@ class Admission:
 
     def admit(self, request: Request, principal: Principal | None) -> Call:
         """The call that `request` begins. Raises RpcError where it may not be served."""
+        # Also in a session: one process may send both kinds, and each request stands for itself (2026-07-28,
+        # Versioning).
         if "_meta" in request.params and claims_envelope(request.params):
             peer = admit(request.params, principal)
         elif self._handshake.peer is not None:
@@ -60,8 +62,10 @@ class Admission:
         except ValidationError as error:
             raise InvalidParams(first_fault(error)) from None
         token = params.meta.get("progressToken")
+        # True is an int to `isinstance`, and no token.
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
+        # Only there: to older versions `requestState` is a param like any other, and means nothing.
         if method.multi_round and peer.version.stateless:
             round_ = open_round(method.name, request.params, principal, signer=self._signer, now=self._now())
         else:

@@ -36,7 +36,13 @@ class Batches:
         """Starts taking in `batch`; its messages, with those that may not be in one already refused."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
         self._opening = _Pending(ids[0] if ids else None)
-        return tuple(_allowed(message) for message in batch.messages)
+        refusal = InvalidRequest("initialize may not be part of a batch")
+        return tuple(
+            Malformed(failure(message.id, refusal))
+            if isinstance(message, Request) and message.method == "initialize"
+            else message
+            for message in batch.messages
+        )
 
     def expect(self, id: RequestId) -> None:
         """The request `id` of the open batch is under way and will be answered, or cancelled, later."""
@@ -75,15 +81,11 @@ class Batches:
         return pending
 
     def _complete(self, pending: _Pending | None) -> Outgoing | None:
+        # While it is taken in more may come; after that each call in it is to end first.
         if pending is None or pending is self._opening or pending.ids:
             return None
         answers, pending.answers = tuple(pending.answers), []
         if answers:
             return Outgoing(Batch(answers), pending.first)
+        # Every request was cancelled: nothing is said, but HTTP has to learn that nothing will come.
         return None if pending.first is None else Outgoing(None, pending.first)
-
-
-def _allowed(message: Message) -> Message:
-    if isinstance(message, Request) and message.method == "initialize":
-        return Malformed(failure(message.id, InvalidRequest("initialize may not be part of a batch")))
-    return message

@@ -226,6 +226,7 @@ class ClientSession:
             return self._choose(answer.result.get("supportedVersions"), answer.result)
         if answer is None:
             return Era.HANDSHAKE
+        # No older server has these codes: it speaks our era, and merely found fault with this request.
         if answer.code in _MODERN_ERRORS:
             self.server = ServerDescription(self._mode.date, {}, {})
             return Era.STATELESS
@@ -307,6 +308,7 @@ class ClientSession:
         the stateless era the request says so."""
         self._last_id += 1
         id_ = self._last_id
+        # The id as the token: unique among what is under way, and no second table of it.
         meta = {**_meta(params), **({"progressToken": id_} if progress else {})}
         takes_tasks = method == "tools/call" and "task" in params
         if self._mode.stateless:
@@ -342,8 +344,11 @@ class ClientSession:
         """Gives up our request `id`: its answer, if it still comes, is dropped. False where it is over, and where
         the server is not to be told."""
         sent = self._sent.pop(id, None)
+        # `initialize` may not be cancelled (2025-11-25, Cancellation).
         if sent is None or sent.method in _NOT_CANCELLABLE:
             return False
+        # The server may make a task of it before it hears of this: its answer says so, and that task is cancelled
+        # then.
         if sent.takes_tasks:
             self._given_up[id] = sent.caller
             if len(self._given_up) > MAX_GIVEN_UP:
@@ -378,6 +383,7 @@ class ClientSession:
 
     def receive(self, message: Message) -> list[ClientEvent]:
         """Takes one message in; what to do about it."""
+        # Also where the version has no batches: what a server sends anyway is taken for what it means.
         messages = message.messages if isinstance(message, Batch) else (message,)
         return [event for event in map(self._one, messages) if event is not None]
 
@@ -386,6 +392,7 @@ class ClientSession:
             case Response():
                 return self._answered(message)
             case Failure(id_):
+                # An error without an id may be about anything of ours, so nobody is told of it.
                 return Answered(id_, message) if id_ is not None and self._forget(id_) else None
             case Notification():
                 return self._notified(message)
@@ -485,14 +492,12 @@ class ClientSession:
         if len(self._asked) >= MAX_QUESTIONS and asked.method != "ping":
             return RpcError("too many questions at once", code=_TOO_MANY)
         mode = asked.params.get("mode", "form")
-        if asked.method == "elicitation/create" and mode not in self._elicitation_modes():
+        # An empty capability means forms; without any, the missing handler is the answer. The server's mode may be of
+        # any type, and is looked for in a list as not all have a hash.
+        modes = list(self._identity.capabilities.get("elicitation") or ("form",))
+        if asked.method == "elicitation/create" and mode not in modes:
             return InvalidParams("this mode of elicitation was not declared")
         return None
-
-    def _elicitation_modes(self) -> list[str]:
-        # An empty capability means forms; without any, the missing handler is the answer. The server's mode may be
-        # of any type, and is looked for in a list as not all have a hash.
-        return list(self._identity.capabilities.get("elicitation") or ("form",))
 
 
 def _as_id(value: object) -> RequestId | None:

@@ -25,6 +25,8 @@ _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 def claims_envelope(params: dict[str, Any]) -> bool:
     """Whether a request belongs to this era: the version key alone is the signal."""
     meta = params.get("_meta")
+    # Whatever its value is: who sends the key means this era, and is told here what is wrong with it. `_meta` with
+    # a progress token alone is older traffic.
     return isinstance(meta, dict) and PROTOCOL_VERSION in meta
 
 
@@ -35,6 +37,7 @@ def admit(params: dict[str, Any], principal: Principal | None) -> Peer:
     """
     meta = check_envelope(params)
     version = stateless_version(meta[PROTOCOL_VERSION])
+    # The client should say who it is, but need not, and nothing depends on it.
     info, level = meta.get(CLIENT_INFO), meta.get(LOG_LEVEL)
     if level is not None and level not in LOG_LEVELS:
         raise InvalidParams(f"{LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
@@ -57,6 +60,7 @@ def stateless_version(requested: str) -> Version:
     """The version of that date. Raises RpcError -32022 for one that can't be served without a handshake."""
     version = find_version(requested)
     if version is None or not version.stateless:
+        # Both keys are required: a client picks a version from these and asks again.
         data = {"supported": [version.date for version in _STATELESS], "requested": requested}
         raise RpcError("unsupported protocol version", code=-32022, data=data)
     return version

@@ -68,8 +68,10 @@ def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
     peer, was, is_ = current.peer, before.peer, after.peer
     if peer is None or is_ is None:
         peer = peer or is_
+    # Of a peer nothing else changes once it has shaken hands: what the others learned meanwhile stays.
     elif was is None or was.log_level != is_.log_level:
         peer = replace(peer, log_level=is_.log_level)
+    # A state only goes forward: who hears of an older one late does not fall back.
     state = max(current.state, after.state, key=list(State).index)
     merged = Snapshot(state, peer, current.roots_changed + after.roots_changed - before.roots_changed)
     return after if merged == after else merged
@@ -115,8 +117,11 @@ class Handshake:
         if self.state is not State.NEW:
             raise InvalidRequest("this session is initialized already")
         asked = find_version(params.protocol_version)
+        # A version that we lack is answered by one that we have, and the client leaves where that does not suit it
+        # (2025-11-25, Lifecycle, Version Negotiation). One without a handshake can't be settled by a handshake.
         version = asked if asked is not None and not asked.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
+        # Unique among all replicas, which go on with each other's sessions.
         number = self._replica << 32 | next(_SESSIONS)
         self.peer = Peer(version, params.capabilities, info, identity.log_level, self._principal, number)
         self.state = State.OPENING
@@ -146,6 +151,7 @@ class Handshake:
     def set_log_level(self, level: str) -> None:
         """Takes `logging/setLevel`: the mildest level this peer wants from now on."""
         if self.peer is not None:
+            # A new one, not a change of this: calls under way keep the peer that they came from.
             self.peer = replace(self.peer, log_level=level)
 
     def initialized(self) -> bool:

@@ -78,6 +78,7 @@ def elicit_form(message: str, schema: dict[str, Any]) -> Question:
     """A form to fill in: `schema` is a flat object of strings, numbers, booleans and choices."""
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     several = any(field.get("type") == "array" for field in schema.get("properties", {}).values())
+    # Lists of choices came with 2025-11-25; clients of before would show a field that they don't know.
     first = V2025_11_25 if several else V2025_06_18
     return Question("elicitation/create", params, ("elicitation", "form"), first)
 
@@ -132,6 +133,7 @@ def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
         return None
     if path == ("elicitation", "form") and peer.version.order >= question.first.order:
         declared = peer.capabilities.get("elicitation")
+        # 2025-06-18 had forms alone, declared by `{}`; 2025-11-25 keeps that meaning.
         if isinstance(declared, dict) and "url" not in declared:
             return None
     required: dict[str, Any] = {}
@@ -199,6 +201,7 @@ APART = _Apart.APART
 
 def asker(id: RequestId | None) -> int | None:
     """The replica that asked the question `id`; None where no replica makes such ids."""
+    # Whatever a peer sends as an id may come here.
     return id >> 32 if type(id) is int and id > 0 else None
 
 
@@ -255,10 +258,12 @@ def open_round(
     if state is None:
         return FIRST_ROUND if answers is None else Round(answers=answers)
     opened = signer.verify("requestState", state)
+    # A state that was signed for one call must not bring its answers to another one, nor to somebody else.
     if opened["request"] != _binding(method, params, principal):
         raise InvalidParams("this requestState belongs to another request")
     if opened["expires"] < now:
         raise InvalidParams("this requestState has expired; start over without it")
+    # All answers so far: the client brings those of the last round alone.
     return Round(opened["round"] + 1, {**opened["answers"], **(answers or {})}, opened.get("carried"))
 
 
@@ -279,5 +284,6 @@ def sign_state(
 
 
 def _binding(method: str, params: dict[str, Any], principal: Principal | None) -> str:
+    # Without `_meta`: a retry has another token of progress, and perhaps another trace.
     own = {name: value for name, value in params.items() if name not in _OWN_PARAMS}
     return digest([method, own, None if principal is None else principal.key])

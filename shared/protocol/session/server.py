@@ -137,6 +137,7 @@ class ServerSession:
             return self._batch(message) if isinstance(message, Batch) else self._told_of(message)
         try:
             call = self._admission.admit(message, self.principal)
+            # An id may be used again once it is answered; while it is not, an answer could mean either request.
             if message.id in self._calls:
                 raise InvalidRequest("this id is in use by a request that has no answer yet")
         except RpcError as error:
@@ -161,12 +162,14 @@ class ServerSession:
             return self._refuse_batch("batches exist in one older protocol version only")
         if len(batch.messages) > MAX_BATCH:
             return self._refuse_batch(f"a batch may hold {MAX_BATCH} messages at most")
+        # Made with the first batch: one version of five has them, and hardly a client sends any.
         batches = self._batches = self._batches or Batches()
         events = [event for message in batches.open(batch) for event in self.receive(message)]
         self._queue(batches.close())
         return events
 
     def _refuse_batch(self, reason: str) -> list[Event]:
+        # One error for all of it, without an id: what is in it was not looked at.
         self._send(failure(None, InvalidRequest(reason)))
         return []
 
@@ -176,6 +179,7 @@ class ServerSession:
         except RpcError as error:
             self.finish(call, error)
             return
+        # Before it nothing is known of the peer. The answer is to be in the version that was settled just now.
         if call.method.name == "initialize" and self._handshake.peer is not None:
             call.peer = self._handshake.peer
         if call.method.name in _ASKING_A_LEVEL:
@@ -186,6 +190,8 @@ class ServerSession:
     def _told_of(self, message: Message) -> list[Event]:
         match message:
             case Notification(method="notifications/initialized"):
+                # A second one, or one that came too early, is ignored: a notification is never answered (JSON-RPC
+                # 2.0, 4.1).
                 return [Opened()] if self._handshake.initialized() else []
             case Notification(method="notifications/cancelled"):
                 try:
@@ -259,15 +265,16 @@ class ServerSession:
         if call.is_over:
             raise InvalidRequest("this call is over")
         require_capabilities(questions, call.peer)
+        # There are no requests to clients from 2026-07-28 on: the call ends with its questions, and comes again
+        # with the answers (Multi Round-Trip Requests).
         if call.peer.version.stateless:
             return brought_answers(questions, call.round.answers, call.peer.version)
-        return {key: self._ask_now(call, question) for key, question in questions.items()}
-
-    def _ask_now(self, call: Call, question: Question) -> int:
-        id_ = self._asked.enter(call.id)
-        params = shape_question(question.method, question.params, call.peer.version)
-        self._send(Request(id_, question.method, params), call.id)
-        return id_
+        ids: dict[str, Any] = {}
+        for key, question in questions.items():
+            id_ = ids[key] = self._asked.enter(call.id)
+            params = shape_question(question.method, question.params, call.peer.version)
+            self._send(Request(id_, question.method, params), call.id)
+        return ids
 
     def ask_apart(self, question: Question) -> int:
         """Asks a client that shook hands, apart from all its calls; the id to wait for.
@@ -275,6 +282,7 @@ class ServerSession:
         Raises MissingCapability for what it did not declare, InvalidRequest where there is no session.
         """
         peer = self._handshake.peer
+        # Before `initialized` a server may send nothing but pings and log messages (2025-11-25, Lifecycle).
         if peer is None or self._handshake.state is not State.OPEN:
             raise InvalidRequest("there is no session in which the client may be asked")
         require_capabilities({"": question}, peer)
@@ -340,6 +348,7 @@ class ServerSession:
 
     def pause(self, call: Call, retry_ms: int) -> None:
         """Lets the client go while the call goes on, where version and transport have such a thing."""
+        # Older clients have no event to come back by, and take the end of the stream for the end of the request.
         if not call.is_over and call.peer.version.priming_events:
             self.waiting.append(Outgoing(None, call.id, retry_ms))
 
@@ -370,6 +379,7 @@ class ServerSession:
         notification that another one does. A client that saw the notification first would take it for a loss."""
         if call.is_over or self.subscriptions.close(call.id) is None:
             return
+        # It tells streams apart on a pipe, where all of them share one line of messages (2026-07-28, stdio).
         meta = {SUBSCRIPTION_ID: call.id}
         self.finish(call, {"_meta": meta})
         self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": call.id}), call.id)

@@ -64,6 +64,7 @@ class Subscriptions:
 
     def subscribe(self, uri: str, key: str) -> list[str]:
         """Adds a subscription of the handshake era; the key of the one it replaces."""
+        # Two requests that overtake each other: one subscription stands, and the other key is given back.
         replaced = self.unsubscribe(uri)
         self._subscribed[uri] = key
         return replaced
@@ -96,6 +97,7 @@ class Subscriptions:
     def _list_changed(self, what: str, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
         method = f"notifications/{what}/list_changed"
         if handshake_open:
+            # Nobody subscribes to lists before 2026-07-28: whoever was told of `listChanged` is to hear of it.
             yield Notification(method), None
         for listen in self._listens.values():
             if what in listen.lists:

@@ -115,6 +115,7 @@ class Codec:
                 self._first = data
                 return []
         found = frames.feed(data)
+        # Nearly all connections: nothing stands between a line and its message, so nothing is asked of it.
         if self._is_standard and isinstance(frames, LineBuffer):
             return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in found]
         return self._read_all(found)
@@ -144,6 +145,8 @@ class Codec:
             value = _plain(message)
         elif isinstance(message.result, Prepared):
             result = message.result.json
+            # A list that is the same for everybody is JSON already: to write it anew takes longer than all else of
+            # the answer.
             data = b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._end)
             return self._with_header(data) if self._has_headers else data
         else:
@@ -152,13 +155,18 @@ class Codec:
             data = to_json(value, inf_nan_mode="null") + self._end
         except PydanticSerializationError:
             # What an author has logged that is no JSON at all must not end the connection either.
-            data = _scrubbed_json(value) + self._end
+            data = to_json(
+                scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
+            )
+            data += self._end
         return self._with_header(data) if self._has_headers else data
 
     def _read_all(self, frames: "Sequence[Frame]") -> list[Message]:
         """The messages in `frames`. The rest of a body is no news to a peer that was told of the body."""
         messages: list[Message] = []
         for frame in frames:
+            # Whoever counted the bytes wrong was told of the body that was cut. Its rest is no message, and a
+            # second error would answer nothing.
             if not isinstance(frame, bytes | Oversized) and frame.is_rest and self._is_cut:
                 continue
             read = self._read(frame, is_stream=True)
@@ -184,6 +192,8 @@ class Codec:
 
     def _read_object(self, value: dict[str, Any], *, is_stream: bool) -> list[Message]:
         """What the peer means by `value`, one message or more, in what it speaks."""
+        # Settled once, by the first object: a peer that changed its language in the middle would be answered in
+        # two.
         if self.dialect is None and not self._is_standard:
             self.dialect = find_dialect(value, is_stream=is_stream)
             self._is_standard = self.dialect is None
@@ -200,8 +210,11 @@ class Codec:
 
     def _frames_of(self, start: bytes) -> "LineBuffer | ContentLengthBuffer | None":
         """What reads a stream with this `start`; None where that may become either."""
+        # A server reads headers from those alone whom it would take a dialect from; a client takes whatever framing
+        # its server writes.
         if self._is_standard and not self._is_client:
             return LineBuffer(self._max_message)
+        # Header names have no case (RFC 9110, section 5.1).
         name = start[:_LONGEST_NAME].lower()
         if name.startswith(_HEADERS):
             from .content_length import ContentLengthBuffer
@@ -233,21 +246,18 @@ def decode(data: bytes | bytearray | memoryview) -> Message:
         value = from_json(bytes(data), allow_inf_nan=False)
     except ValueError as error:
         return salvage(bytes(data), ParseError(f"not valid JSON: {error}"), _message)
-    if isinstance(value, list):
-        return _batch(value)
-    return _message(value)
-
-
-def _batch(values: list[Any]) -> Message:
-    if not values:
+    if not isinstance(value, list):
+        return _message(value)
+    if not value:
         return Malformed(failure(None, InvalidRequest("an empty batch is no request")))
-    return Batch(tuple(_message(value) for value in values))
+    return Batch(tuple(_message(one) for one in value))
 
 
 def _message(value: Any) -> Message:
     if not isinstance(value, dict):
         return Malformed(failure(None, InvalidRequest("a message is a JSON object")))
     known_id = value.get("id")
+    # Not `isinstance(known_id, int)`: True is one in Python, and `"id": true` is no id (JSON-RPC 2.0, section 4).
     if not isinstance(known_id, str) and type(known_id) is not int:
         known_id = None
     if value.get("jsonrpc") != "2.0":
@@ -267,6 +277,7 @@ def _message(value: Any) -> Message:
     refusal: RpcError = InvalidParams('"params" must be an object')
     if not isinstance(value["method"], str):
         refusal = InvalidRequest('"method" must be a string')
+    # A notification gets no error either, however wrong it is (JSON-RPC 2.0, section 4.1).
     return Malformed(failure(known_id, refusal), not wants_answer, is_call=True)
 
 
@@ -279,8 +290,10 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
     elif "result" not in value and isinstance(value["error"], dict):
         error = value["error"]
         code, message = error.get("code"), error.get("message")
+        # True is an int to `isinstance`, and no error code.
         if type(code) is int and isinstance(message, str):
             return Failure(known_id, code, message, error.get("data"))
+    # Who has sent it waits for nothing: to answer it would be an answer to an answer.
     return Malformed(failure(known_id, InvalidRequest("an answer has an id and either a result or an error")), True)
 
 
@@ -301,12 +314,6 @@ def _in_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
     if not isinstance(message, Response):
         return None
     return dialect.write(failure(message.id, InternalError("internal error")))
-
-
-def _scrubbed_json(value: Any) -> bytes:
-    return to_json(
-        scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
-    )
 
 
 def _name_of(value: Any) -> str:

@@ -38,6 +38,7 @@ class LineBuffer:
         """The lines that `chunk` completes, and what is too long already."""
         if self._at_start:
             chunk = self._without_mark(chunk)
+        # By LF in bytes. `splitlines` on text would also cut at U+2028, which JSON allows inside strings.
         *complete, tail = chunk.split(b"\n")
         first: list[bytes | Oversized] = []
         if complete and self._dropping:
@@ -70,6 +71,8 @@ class LineBuffer:
 
     def _store(self, part: bytes) -> list[bytes | Oversized]:
         if self._dropping:
+            # Of what is too long the two ends are kept: they are where programs write the id that the error has to
+            # name.
             self._buffer += part[: max(EDGE - len(self._buffer), 0)]
             self._tail = (self._tail + part)[-EDGE:]
             return []
@@ -86,6 +89,7 @@ class LineBuffer:
 
     def _without_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk
+        # The mark may be cut as well: as long as it may still become one, nothing is given on.
         if len(start) < len(_BOM) and _BOM.startswith(start):
             return chunk
         self._at_start = False

@@ -57,6 +57,8 @@ def salvage(
         answered = read_answered(head, tail)
         if answered is not None:
             return Malformed(failure(answered, error), silent=True)
+        # What is JSON, but too deep or with too long a number, is surely a message, and its ends may be trusted. In
+        # what is none they may stand anywhere.
         is_json = not isinstance(reason, json.JSONDecodeError)
         return refuse(failure(read_edges(head, tail) if is_json else None, error))
     values = value if isinstance(value, list) else [value]
@@ -71,7 +73,10 @@ def salvage(
 
 def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Message:
     """The answer due to a message that can't be taken as it is; or the message, without its fault."""
-    refusal = error if fault is None else _refusal(fault)
+    refusal: RpcError = error
+    if fault is not None:
+        kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
+        refusal = kind(f"{fault.place} {fault.reason}")
     match message:
         case Malformed(Failure(None)):
             return Malformed(failure(None, error), message.silent)
@@ -88,11 +93,6 @@ def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Mes
         case Notification():
             return Malformed(failure(None, error), silent=True)
     return message
-
-
-def _refusal(fault: Fault) -> RpcError:
-    kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
-    return kind(f"{fault.place} {fault.reason}")
 
 
 # Reading it leniently
@@ -125,11 +125,13 @@ def find_fault(value: Any) -> Fault | None:
     left = MAX_VALUES
     while waiting:
         parent, path = waiting.pop()
+        # Counted before its items are looked at: of a list of a million numbers none is.
         left -= len(parent)
         if left < 0:
             return None if found is None else Fault(found.place, found.reason, in_text=False)
         if len(path) >= MAX_DEPTH:
             return _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
+        # A stack, not recursion: the peer chooses the depth.
         items = parent.items() if isinstance(parent, dict) else enumerate(parent)
         for key, item in items:
             kind = type(item)
@@ -137,6 +139,7 @@ def find_fault(value: Any) -> Fault | None:
                 waiting.append((item, (*path, str(key))))
             elif kind is _NoNumber:
                 return _fault((*path, str(key)), "is NaN or Infinity, which JSON has no numbers for")
+            # It is not the last word: a fault that can't be written over by U+FFFD may still come.
             elif kind is str and not is_text(item) and found is None:
                 found = _fault((*path, str(key)), _NO_TEXT, in_text=True)
             if type(key) is str and not is_text(key) and found is None:

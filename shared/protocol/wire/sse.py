@@ -40,9 +40,12 @@ class EventStream:
         if not chunk:
             return []
         if self._after_cr:
+            # A CR at the end of a chunk has ended its line already: the LF of that CR LF is no blank line, which
+            # would end the event.
             chunk = chunk.removeprefix(b"\n")
         self._after_cr = chunk.endswith(b"\r")
         events: list[ServerSentEvent | Oversized] = []
+        # Of bytes it splits at LF, CR and CR LF alone, which are the line ends of the standard.
         for part in chunk.splitlines(keepends=True):
             text = part.rstrip(b"\r\n")
             self._size += len(text)
@@ -74,10 +77,14 @@ class EventStream:
                 self._clear()
                 return [Oversized(self._limit)]
             if self._id is not None:
+                # Only with a whole event, as the standard has it: who comes back with the id of one that was cut
+                # would miss it.
                 self.last_id = self._id
             data, event = self._data, self._event or "message"
             made = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
             self._clear()
+            # An event without data is not dispatched; but the first of a stream may have an id alone, to come back
+            # by (SEP-1699), which is remembered above.
             return [made] if data else []
         if self._size <= self._limit:
             self._field(line)
@@ -95,6 +102,7 @@ class EventStream:
                 self._event = value.decode("utf-8", "replace")
             case b"id" if _ID.fullmatch(value):
                 self._id = value.decode("utf-8", "replace")
+            # Of any other value the standard says to ignore the field. Nine digits of milliseconds are eleven days.
             case b"retry" if value.isdigit():
                 self.retry = self._retry = int(value[:9])
 

@@ -124,23 +124,27 @@ class Document000:
         """`message` under the peer's own id. What is about a request that it has cancelled is not sent."""
         match message:
             case Response(number, result) if (request := self._requests.find(number)) is not None:
-                told = self._result(request.method, self._with_ids(result))
+                # The result in the form that 5.2 gives it.
+                told: Any = self._with_ids(result)
+                if request.method in _OWN:
+                    told = told["value"]
+                elif request.method == _INITIALIZE:
+                    told = self._introduction(told)
                 self._requests.close(number)
                 return _answer(request.id, result=told)
             case Failure(number):
                 request = OpenRequest(None) if number is None else self._requests.close(number)
-                return None if request is None else _answer(request.id, error=_error(request.method, message))
+                if request is None:
+                    return None
+                error = error_object(message)
+                if message.code == MethodNotFound.code:  # it is named as the peer has called it
+                    error = {**error, "message": f"method not found: {request.method[:100]}"}
+                return _answer(request.id, error=error)
             case Notification("notifications/cancelled"):
                 return None  # of a stream that its answer has ended
             case Notification(method, params):
                 return {"jsonrpc": "2.0", "method": _PREFIX + method, "params": self._with_ids(params)}
         return None  # questions go to those who declare that they answer them, and nobody sends anything else
-
-    def _result(self, method: str, result: dict[str, Any]) -> Any:
-        """The `result` of the request behind `method` in the form that 5.2 gives it."""
-        if method in _OWN:
-            return result["value"]
-        return self._introduction(result) if method == _INITIALIZE else result
 
     def _introduction(self, result: dict[str, Any]) -> dict[str, Any]:
         """What `mcp/initialize` says, made of the result of either lifecycle (5.2.1)."""
@@ -174,12 +178,6 @@ def _params(method: str, params: Any) -> dict[str, Any]:
         case list() if len(params) <= len(_OWN.get(method, ())):
             return dict(zip(_OWN[method], params, strict=False))
     raise InvalidParams('"params" must be an object, null, or an array of what the method takes in an order')
-
-
-def _error(method: str, told: Failure) -> dict[str, Any]:
-    """What stands under `error`; a method that does not exist is named as the peer has called it."""
-    error = error_object(told)
-    return {**error, "message": f"method not found: {method[:100]}"} if told.code == MethodNotFound.code else error
 
 
 def _answer(id: RequestId | None, **outcome: Any) -> dict[str, Any]:

@@ -161,13 +161,13 @@ def prompt_params(params: _Object) -> _Object:
 def prompt_result(result: _Object) -> _Object:
     """The messages as one string."""
     blocks = [message["content"] for message in result["messages"]]
-    return {"content": "\n\n".join(_shown(block) for block in blocks), "isError": False}
-
-
-def _shown(block: _Object) -> str:
-    inside = block.get("resource", block)
-    text = inside.get("text")
-    return text if isinstance(text, str) else f"[{block.get('uri') or inside.get('uri') or block['type']}]"
+    shown: list[str] = []
+    for block in blocks:
+        inside = block.get("resource", block)
+        text = inside.get("text")
+        uri = block.get("uri") or inside.get("uri")
+        shown.append(text if isinstance(text, str) else f"[{uri or block['type']}]")
+    return {"content": "\n\n".join(shown), "isError": False}
 
 
 # Errors
