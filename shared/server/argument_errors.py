@@ -48,7 +48,11 @@ def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], l
         if not members:
             path.append(str(part))
         inner = members or [one for node in nodes for one in _inside(node, part)]
-        nodes = [_resolved(one, schema) for one in inner]
+        references = [one.get("$ref") for one in inner]
+        nodes = [
+            schema["$defs"][reference.removeprefix("#/$defs/")] if reference else one
+            for one, reference in zip(inner, references, strict=True)
+        ]
     return path, nodes
 
 
@@ -65,8 +69,3 @@ def _inside(node: Schema, part: int | str) -> list[Schema]:
     else:
         several = [node.get("properties", {}).get(part), node.get("additionalProperties")]
     return [one for one in several if isinstance(one, dict)][:1]
-
-
-def _resolved(node: Schema, schema: Schema) -> Schema:
-    reference = node.get("$ref")
-    return schema["$defs"][reference.removeprefix("#/$defs/")] if reference else node

@@ -78,6 +78,7 @@ class JsonSchema(GenerateJsonSchema):
         made = super().generate(schema, mode)
         for definition in (made, *made.get("$defs", {}).values()):
             definition.pop("title", None)
+            # A docstring of a model is for programmers; a model pays for each word of it in every conversation.
             definition.pop("description", None)
             if mode == "validation" and definition.get("additionalProperties") is False:
                 del definition["additionalProperties"]
@@ -94,7 +95,10 @@ class Function:
         self._what = f"{what} {self.name!r}"
         if not inspect.iscoroutinefunction(function):
             raise DeclarationError(f"{self._what} must be an `async def`")
-        self.hints = _hints(function, self._what)
+        try:
+            self.hints = get_type_hints(function, include_extras=True)
+        except NameError as error:
+            raise DeclarationError(f"{self._what}: {error}") from error
         self.returns = self.hints.pop("return", None)
         takes_context = (name for name, hint in self.hints.items() if (get_origin(hint) or hint) is context)
         self._context_name = next(takes_context, None)
@@ -125,6 +129,7 @@ class Function:
         says what does not fit."""
         data = to_json(arguments)
         try:
+            # By way of JSON: strict Python would refuse a text for a `date`, and a list for a tuple.
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(data, strict=True)
         except ValidationError as error:
             checked = self._coerced(data, error)
@@ -177,16 +182,10 @@ class Function:
                 model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **self._fields)
         except (PydanticUserError, NameError, TypeError, ValueError) as error:
             raise DeclarationError(f"{self._what}: {error}") from error
+        # pydantic takes some names silently for something else, such as those that begin with an underscore.
         for name in self._fields.keys() - model.model_fields.keys():
             raise DeclarationError(f"{self._what}: an argument can't be called {name!r}")
         return model
-
-
-def _hints(function: Callable[..., Any], what: str) -> dict[str, Any]:
-    try:
-        return get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise DeclarationError(f"{what}: {error}") from error
 
 
 def is_data(hint: Any) -> bool:

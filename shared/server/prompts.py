@@ -59,13 +59,16 @@ class RegisteredPrompt:
             name=self.name,
             title=title,
             description=self.function.doc,
-            arguments=[self._argument(argument) for argument in self.function.names()],
+            arguments=[
+                PromptArgument(
+                    name=argument,
+                    description=self.function.description(argument),
+                    required=self.function.required(argument),
+                )
+                for argument in self.function.names()
+            ],
         )
         self.listed = prompt.to_wire()
-
-    def _argument(self, name: str) -> PromptArgument:
-        function = self.function
-        return PromptArgument(name=name, description=function.description(name), required=function.required(name))
 
     async def render(self, context: Context[Any], arguments: dict[str, str]) -> dict[str, Any]:
         """The rendered prompt. Raises InvalidArguments, and what the function raises."""

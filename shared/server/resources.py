@@ -128,6 +128,7 @@ class Resources:
     def match(self, uri: str) -> tuple[RegisteredResource, dict[str, str]]:
         """Who serves `uri`, and the template's variables. Raises ResourceNotFound."""
         exact = self._resources.get(uri)
+        # What is declared by its whole URI goes before a template that happens to fit.
         if exact is not None and not exact.is_template:
             return exact, {}
         for resource in self._resources.values():

@@ -75,6 +75,7 @@ class Result:
         ToolError where it has more than `limit` bytes of JSON: hosts drop what is larger."""
         if view is not None:
             return with_view(self.to_wire(value, limit), view, limit)
+        # It fits however it is escaped, so nothing is encoded twice to know its size.
         if not self._is_data and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
             return {"content": [{"type": "text", "text": value}]}
         if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:
@@ -125,6 +126,7 @@ def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
 def with_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> dict[str, Any]:
     """`result` of a tool, which is within `limit` bytes, with what is for its page alone, where that has room."""
     size = len(json_of(view))
+    # The page is a comfort: it gives way, and never the result.
     if size > MAX_VIEW or size + len(json_of(result)) > limit:
         return result
     return {**result, "_meta": {**result.get("_meta", {}), "view": view}}

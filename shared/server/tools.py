@@ -174,6 +174,7 @@ class Tools:
         if tool is None:
             raise UnknownTool(f"unknown tool: {name[:100]}")
         if tool.options.unavailable is not None:
+            # As an error of the tool, which the model reads: it may have seen the tool in a list of before.
             reason = tool.options.unavailable(settings)
             if reason is not None:
                 raise ToolError(reason)

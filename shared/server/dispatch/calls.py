@@ -122,14 +122,17 @@ class Calls:
     def begin(self, link: Link, call: Call) -> None:
         """Begins `call`, or lets it wait until its link has a place for it, or refuses it."""
         limits = self.limits
+        # Until it is detached: then it has no link, and somebody else hears how it ends.
         call.link, call.outlet = link, link.session
         if call.method.is_stream:
+            # Streams wait for hours by design: they have a limit of their own, and no deadline.
             if link.streams >= limits.streams:
                 link.session.finish(call, InternalError(f"{limits.streams} streams are open, the most there may be"))
                 return
             link.streams += 1
         elif link.running < limits.concurrent_calls:
             quota = self.hooks.quota
+            # Over all connections of one client, of which a link knows its own alone.
             refusal = None if quota is None else quota.begin(link.client)
             if refusal is not None:
                 link.session.finish(call, refusal)
@@ -198,6 +201,7 @@ class Calls:
         clocks += [(scope, scope.deadline) for scope in self._narrowed.get(call, ())]
         for scope, deadline in clocks:
             if deadline < math.inf:
+                # A person may think for an hour; that is no work of the tool.
                 pause.left[scope], scope.deadline = deadline - now, math.inf
         try:
             yield
@@ -256,6 +260,8 @@ class Calls:
             self.cancel(call)
         for scope in tuple(self._guests):
             scope.cancel()
+        # Whoever closes is cancelled itself, most likely; the lifespan may not end before the last call that uses
+        # it.
         with CancelScope(shield=True):
             await self.drain()
         self._deadlines.close()
@@ -275,11 +281,15 @@ class Calls:
                     await link.room()
                 call.began = self._loop.time()
                 if not is_stream:
+                    # From the first step on and not from the request: what waited for its place has done nothing
+                    # yet.
                     deadlines[call] = call.began + deadlines.seconds
+                # One timer for all calls: their limits are equal, so they end in the order in which they began.
                 if deadlines.timer is None:
                     deadlines.arm()
                 outcome = await self._work.answer(link, call)
                 if outcome is None:
+                    # None would be taken for a call whose time was up.
                     raise TypeError(f"what handles {call.method.name} returned None")
             if call.outlet is not None:
                 # Where nothing came of a call that nobody has cancelled, its time was up.

@@ -78,6 +78,7 @@ class Changes:
     def resource(self, key: str, part: str | None = None) -> None:
         """The resource known under `key` changed, or the `part` of it that has this URI; what a read gives is new
         from now on."""
+        # Nobody here may have subscribed, and a client of another replica all the same.
         if key in self._holders or self.share is not None:
             self._publish(Change("resource", key, part))
 
@@ -120,7 +121,11 @@ class Changes:
             raise ResourceNotFound(uri)
         # Of a client that is gone no more of its many subscriptions are begun.
         await checkpoint_if_cancelled()
-        self._check_share(client)
+        # As many as are left for others: alone, one may have half of them, of two each a third, and so on. Who is not
+        # one of several has them all.
+        left = MAX_HELD - self._total
+        if left <= 0 or (client and self._shares.get(client, 0) >= left):
+            raise InvalidParams(f"the server keeps {left:,} more subscriptions for other clients; end some first")
         self._shares[client] += 1
         self._total += 1
         with ExitStack() as undoing:
@@ -135,15 +140,9 @@ class Changes:
         """Ends one subscription of `client` to each of `keys`, cancelled or not, and whatever the server's own code
         raises."""
         async with AsyncExitStack() as ending:
+            # A stack: each of them is released, whatever the release of another one raises.
             for key in reversed(tuple(keys)):
                 ending.push_async_callback(self._release, key, client)
-
-    def _check_share(self, client: str) -> None:
-        # As many as are left for others: alone, one may have half of them, of two each a third, and so on. Who is not
-        # one of several has them all.
-        left = MAX_HELD - self._total
-        if left <= 0 or (client and self._shares.get(client, 0) >= left):
-            raise InvalidParams(f"the server keeps {left:,} more subscriptions for other clients; end some first")
 
     def _give_back(self, client: str) -> None:
         self._total -= 1
@@ -182,6 +181,8 @@ class Changes:
 
     def look_again(self) -> None:
         """Anything may have changed."""
+        # Nobody knows what was missed: a client that reads once too often is better than one that shows what is no
+        # more.
         for name in LISTS:
             self._tell(Change(name))
         for key in tuple(self._holders):

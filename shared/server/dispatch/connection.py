@@ -52,7 +52,7 @@ class Watcher(Protocol):
 
 
 class Host(Protocol):
-    """Whom a peer connects to: a `Run`, which knows connections and so is not named here."""
+    """What a peer connects to: a `Run`, which knows connections and so is not named here."""
 
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> "Connection":
         """A new connection; `due` is called whenever something waits for the peer."""
@@ -76,6 +76,7 @@ async def serve(
         with writing, suppress(anyio.BrokenResourceError):
             while await ready.wait():
                 ready.clear()
+                # `write_at_once` may have fetched what the transport did not take: that goes first.
                 while unsent := unsent or connection.outgoing():
                     await transport.send(unsent)
                     unsent = []
@@ -94,6 +95,7 @@ async def serve(
             tasks.start_soon(write)
             with suppress(anyio.BrokenResourceError):
                 await _read(connection, transport, write_at_once)
+                # The peer has ended its side in order and may still read: what it asked is answered.
                 await connection.drain()
             writing.cancel()
     finally:
@@ -111,6 +113,7 @@ async def _read(connection: "Connection", transport: "Transport", write_at_once:
             if connection.is_behind:
                 await connection.room()
             connection.take(message)
+        # Once for all that came in one piece: their answers leave in one write.
         write_at_once()
         if connection.is_behind:
             await connection.room()
@@ -161,8 +164,7 @@ class Answers:
 
 
 class Connection:
-    """One peer of a run, made by `Run.connect`. It ends by `close`. Never raises for what the peer
-    does."""
+    """One peer of a run, made by `Run.connect`. It ends by `close`, and never raises for what the peer does."""
 
     __slots__ = (
         "_bus",
@@ -228,17 +230,11 @@ class Connection:
         if self.session.waiting:
             self._due()
 
-    def _tell_watchers(self, event: RootsChanged | Told) -> None:
-        for watcher in tuple(self.watchers):
-            if isinstance(event, Told):
-                watcher.told(event)
-            else:
-                watcher.roots_changed()
-
     def outgoing(self) -> list[Outgoing]:
         """What waits for the peer. It counts as on its way until this is called again."""
         # Where too much waits already, the peer must catch up before it is told of changes.
         if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
+            # Fetched late: of a list that has changed ten times while the peer was slow it hears once.
             changes, self._changes = self._changes, None
             for change in changes:
                 self.session.deliver(change)
@@ -249,6 +245,13 @@ class Connection:
         if self._observer is not None:
             self._observer.sent(outgoing)
         return outgoing
+
+    def _tell_watchers(self, event: RootsChanged | Told) -> None:
+        for watcher in tuple(self.watchers):
+            if isinstance(event, Told):
+                watcher.told(event)
+            else:
+                watcher.roots_changed()
 
     @property
     def is_behind(self) -> bool:

@@ -168,6 +168,8 @@ class Context(Generic[State]):
         `unsaid` is what else makes out the act, such as the version of a file that is replaced and what is put there:
         consent to one is none to another, also where the call comes again with the answer. It counts by its `repr`.
         """
+        # The client sends the key back with its consent, so it has to say what was agreed to: an "accept" for one
+        # file must not open another.
         key = digest(repr((message, unsaid)))[:16]
         try:
             answer = await self.ask(f"confirm {key}", message, _Agreement)
@@ -198,21 +200,20 @@ class Context(Generic[State]):
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
         async with self._asked(questions) as asked:
-            return {key: await self._settled(questions[key], one) for key, one in asked.items()}
+            for key, id_ in asked.items():
+                if not isinstance(id_, int):
+                    continue  # the call has brought the answer along
+                answer = await self._answer(id_)
+                if isinstance(answer, Failure):
+                    raise PeerError(f"the client refused {questions[key].method}", code=-32603)
+                asked[key] = read_answer(questions[key], answer.result)
+            return asked
 
     @property
     def _task(self) -> CallTask | None:
         """What stands for the client, where the call has become a task."""
         task: CallTask | None = self.call.task
         return task if task is not None and task.is_detached else None
-
-    async def _settled(self, question: Question, asked: Any) -> Any:
-        if not isinstance(asked, int):
-            return asked
-        answer = await self._answer(asked)
-        if isinstance(answer, Failure):
-            raise PeerError(f"the client refused {question.method}", code=-32603)
-        return read_answer(question, answer.result)
 
     async def _answer(self, asked: int) -> Response | Failure:
         await self.link.flush()
@@ -279,6 +280,7 @@ def form_schema(form: type[BaseModel]) -> dict[str, Any]:
 
 def _field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:
     if "const" in field:
+        # The forms of elicitation have no `const`; a choice of one says the same.
         field = {"type": "string", "enum": [field.pop("const")], **field}
     items = field.get("items", {})
     several = field.get("type") == "array" and ("enum" in items or "anyOf" in items)

@@ -34,7 +34,16 @@ class Turns:
         if self._may_work(client) and client not in self._waiting:
             self._working[client] += 1
         else:
-            await self._wait(client)
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(client, deque()).append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.cancelled():
+                    self._hand_on()
+                else:  # it came too late
+                    self._end(client)
+                raise
         try:
             yield
         finally:
@@ -43,18 +52,6 @@ class Turns:
     def _may_work(self, client: str) -> bool:
         most = self._each if client else self._at_once
         return self._working.total() < self._at_once and self._working.get(client, 0) < most
-
-    async def _wait(self, client: str) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(client, deque()).append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.cancelled():
-                self._hand_on()
-            else:  # it came too late
-                self._end(client)
-            raise
 
     def _end(self, client: str) -> None:
         self._working[client] -= 1

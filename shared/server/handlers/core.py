@@ -18,7 +18,6 @@ from ...protocol.types.resources import (
     CONDITIONAL_READS,
     ListenParams,
     ReadResourceParams,
-    SubscriptionFilter,
     UriParams,
 )
 from ...protocol.types.tools import ListParams
@@ -146,7 +145,12 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
         for uri in dict.fromkeys(wanted.resource_subscriptions):
             with suppress(ResourceNotFound):
                 uris[uri] = await running.changes.hold(context, uri, context.link.client)
-        lists = _wanted_lists(running, wanted)
+        asked = {
+            "tools": wanted.tools_list_changed,
+            "prompts": wanted.prompts_list_changed,
+            "resources": wanted.resources_list_changed,
+        }
+        lists = frozenset(name for name in LISTS if asked[name] and running.identity.has((name, "listChanged")))
         if "resources" in lists:
             await running.changes.want_resources()
         session.acknowledge(call, Listen(call.id, lists, uris, others))
@@ -169,15 +173,6 @@ async def _until_closing(context: Context[Any], follows: Sequence[Follow]) -> No
         for follow in follows:
             tasks.start_soon(follow)
         await context.link.closing()
-
-
-def _wanted_lists(running: Run[Any], wanted: SubscriptionFilter) -> frozenset[str]:
-    asked = {
-        "tools": wanted.tools_list_changed,
-        "prompts": wanted.prompts_list_changed,
-        "resources": wanted.resources_list_changed,
-    }
-    return frozenset(name for name in LISTS if asked[name] and running.identity.has((name, "listChanged")))
 
 
 def _tools(running: Run[Any]) -> dict[str, Any] | None:
