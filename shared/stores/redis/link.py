@@ -126,6 +126,8 @@ class Link:
         """The reply to an operation. Raises Unavailable where there is none in time, or as long as the lease is there
         where somebody `is_patient`; whether it was done is unknown then. `undo` says what takes it back where
         it was done for nobody."""
+        # At once, once it is known that Redis is away: else each request would wait for two seconds to learn the
+        # same.
         if not self.is_joined or (self._is_away and not is_patient):
             raise Unavailable
         operation = _Operation(name, arguments, self._loop.time())
@@ -154,6 +156,7 @@ class Link:
         if len(self._queue) == 1:
             self._moved.wake()
         if self._size > QUEUED_BYTES:
+            # Not from within: whoever adds this may be in the midst of what losing the lease undoes.
             self._loop.call_soon(self._shed)
 
     def _shed(self) -> None:
@@ -200,6 +203,8 @@ class Link:
         asked = self._loop.time()
 
         def renewed(numbers: list[bytes]) -> None:
+            # From when it was asked, not from the reply: Redis may have counted since then, and ours must end
+            # first.
             self._lease_ends = max(self._lease_ends, asked + self.lease_seconds)
             newest, *others = map(int, numbers)
             alive(newest, set(others))
@@ -231,6 +236,7 @@ class Link:
         pause = _FIRST_PAUSE
         self._under_way = []
         while self.is_joined:
+            # The same batch once more after a failure: its number tells Redis whether it was done already.
             batch = self._under_way = self._under_way or self._next()
             if not batch:
                 await self._moved.wait()
@@ -240,6 +246,7 @@ class Link:
             except (RedisError, OSError) as error:
                 if not self.is_joined:
                     break
+                # The script refuses what comes from a number that has another token by now.
                 if isinstance(error, ResponseError) and str(error).startswith("LEASE"):
                     self.lose("its lease has run out")
                     break
@@ -249,6 +256,7 @@ class Link:
                 continue
             if not self.is_joined:
                 break
+            # The others may have answered for this replica while the reply was on its way: it must not act on it.
             if self.lease_left <= 0:
                 self.lose("its lease had run out when it heard of what Redis did")
                 break
@@ -264,6 +272,7 @@ class Link:
         while self._queue and len(batch) < MOST_OPERATIONS and size < MOST_BYTES:
             operation = self._queue.popleft()
             self._size -= operation.size
+            # Whoever was to hear of it has given up: nothing is done that nobody waits for.
             if operation.answer is None or not operation.answer.done():
                 batch.append(operation)
                 size += operation.size
@@ -281,7 +290,9 @@ class Link:
             ]
         async with asyncio.timeout(max(min(self.lease_left, PATIENCE_SECONDS), 0.05)):
             try:
+                # By its digest: the script itself is longer than most batches.
                 return await self._answer(self.client.evalsha(_DIGEST, 0, *words))
+            # Redis was started anew, or another one took over, and does not know it yet.
             except NoScriptError:
                 return await self._run(BATCH, *words)
 

@@ -48,6 +48,7 @@ class Stores:
 
     def named(self, name: str) -> "Stores":
         """Those of a server of that name, which others do not see."""
+        # A cursor of one server is nothing to another one.
         secret = sha256(self._secret + b"\0" + name.encode()).digest()
         return Stores(self._connect, f"{self._prefix}{name}:", self._lease_seconds, secret)
 
@@ -168,6 +169,7 @@ class RedisReplica:
                 self._keep(pause)
             waited = 0.0
             while waited < pause:
+                # Awake when the lease ends: from that moment on others act in its place.
                 step = min(pause - waited, max(self.link.lease_left, 0.02)) if self.link.is_joined else pause - waited
                 await asyncio.sleep(step)
                 waited += step
@@ -210,6 +212,7 @@ class RedisReplica:
 
     def _renewed(self, newest: int, alive: set[int]) -> None:
         """These replicas there are. Who came and went since the last time is gone as well."""
+        # Numbers are leased one after the other: between two looks one may have come and gone, and owes answers.
         came = set() if self._newest is None else {number % NUMBERS for number in range(self._newest + 1, newest + 1)}
         gone = (self._alive | came) - alive
         self._newest, self._alive = newest, alive
