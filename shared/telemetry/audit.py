@@ -24,7 +24,6 @@ from ..protocol.http.rules import Refusal
 from ..protocol.identity import Principal
 from ..protocol.methods import Method
 from ..protocol.records import record
-from ..protocol.session.events import Call
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import Handler
@@ -98,8 +97,13 @@ class Audit:
 
     def write(self, entry: dict[str, Any], most: int = MOST_WAITING) -> None:
         """Writes a line down, after those that wait, which are `most` at most. Never raises."""
-        line = _line({"time": _now(), **entry})
-        if (self._waiting or not self._written(line)) and not self._keep(line, most):
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = _line({"time": now, **entry})
+        if not self._waiting and self._written(line):
+            return
+        if self._required and len(self._waiting) < most:
+            self._waiting.append(line)
+        else:
             self.lost += 1
 
     @property
@@ -132,12 +136,6 @@ class Audit:
 
     def _write_refusal(self, entry: dict[str, Any]) -> None:
         self.write(entry, MOST_REFUSED)
-
-    def _keep(self, line: bytes, most: int) -> bool:
-        if not self._required or len(self._waiting) >= most:
-            return False
-        self._waiting.append(line)
-        return True
 
     def _catch_up(self) -> None:
         while self._waiting and self._written(self._waiting[0]):
@@ -196,8 +194,14 @@ class _Call:
         finally:
             _outer.reset(token)
             error = sys.exc_info()[1] if result is None else None
-            is_over = _is_cancelled(self._context.call)
-            outcome = _outcome_of(result) if error is None else _outcome_of_error(error, is_over=is_over)
+            call = self._context.call
+            # Whether somebody has given the call up; one that became a task was answered long before it ended.
+            is_over = call.is_over if call.link is not None else call.outlet is None
+            if error is not None:
+                outcome = _outcome_of_error(error, is_over=is_over)
+            else:
+                is_error = isinstance(result, dict) and result.get("isError")
+                outcome = {"outcome": "tool_error" if is_error else "ok"}
             if not note.is_written[0]:
                 self._write(outcome, time.perf_counter() - began, result)
             if outer is not None:
@@ -234,11 +238,6 @@ class _Call:
         return {"arguments_sha256": sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()}
 
 
-def _is_cancelled(call: Call) -> bool:
-    """Whether somebody has given the call up; one that became a task was answered long before it ended."""
-    return call.is_over if call.link is not None else call.outlet is None
-
-
 def _object(method: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """What a call names."""
     name, uri = arguments.get("name"), arguments.get("uri")
@@ -269,12 +268,6 @@ def _about(principal: Principal | None) -> dict[str, Any]:
     return about
 
 
-def _outcome_of(result: Any) -> dict[str, Any]:
-    if isinstance(result, dict) and result.get("isError"):
-        return {"outcome": "tool_error"}
-    return {"outcome": "ok"}
-
-
 def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
     match error:
         case asyncio.CancelledError():
@@ -303,7 +296,3 @@ def _line(entry: dict[str, Any]) -> bytes:
 
 def _canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -45,6 +45,7 @@ class AuditFile:
         # Has the file open that stands at the path now, with room for so many bytes.
         if not self._is_here():
             self._reopen()
+        # A line that is too long for any file stands alone in one, and an empty file is not rotated for it.
         if self._size() + len(line) > self._max_bytes and self._size() and time.monotonic() >= self._rotates_at:
             self._rotates_at = time.monotonic() + AGAIN_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has is a TimeoutError, which is one
@@ -58,6 +59,7 @@ class AuditFile:
             return
         # Takes a part of a line back, unless another process has written since: then the next line ends it.
         fd = self._file.fileno()
+        # After a write with O_APPEND it is where that write ended, so a larger file has lines of others behind it.
         end = os.lseek(fd, 0, os.SEEK_CUR)
         self._torn = written > 0
         with suppress(OSError):
@@ -81,6 +83,7 @@ class AuditFile:
 
     def _rotate(self) -> None:
         older = [self._path, *(Path(f"{self._path}.{number}") for number in range(1, self._files))]
+        # The oldest first: each makes room for the next one.
         for newer, name in reversed(list(pairwise(older))):
             with suppress(FileNotFoundError):
                 newer.replace(name)

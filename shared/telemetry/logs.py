@@ -77,15 +77,14 @@ class LogThread(logging.Handler):
             self._is_writing = True
             dropped, self._dropped = self._dropped, 0
             line = self._lines.popleft()
-        return self._encoded(_note(dropped)) + line if dropped else line
+        if not dropped:
+            return line
+        text = "%d lines were dropped: nobody read stderr"
+        note = {"name": "shared.logs", "levelname": "WARNING", "msg": text, "args": (dropped,)}
+        return self._encoded(logging.makeLogRecord(note)) + line
 
     def _encoded(self, record: logging.LogRecord) -> bytes:
         return self.format(record).encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _note(dropped: int) -> logging.LogRecord:
-    text = "%d lines were dropped: nobody read stderr"
-    return logging.makeLogRecord({"name": "shared.logs", "levelname": "WARNING", "msg": text, "args": (dropped,)})
 
 
 class _Text(logging.Formatter):
@@ -125,11 +124,10 @@ class _Json(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         # Names of files may hold bytes that are no UTF-8; Python has them as lone surrogates, which JSON can't say.
-        return to_json({key: _sayable(value) for key, value in line.items()}).decode()
-
-
-def _sayable(value: Any) -> Any:
-    return value.encode("utf-8", "backslashreplace") if isinstance(value, str) else value
+        for key, value in line.items():
+            if isinstance(value, str):
+                line[key] = value.encode("utf-8", "backslashreplace")
+        return to_json(line).decode()
 
 
 def set_up_logging(level: str, style: str, worker: int | None = None) -> None:

@@ -35,7 +35,16 @@ def past(figures: Sequence[Figures]) -> list[Figures]:
 
 def to_json(figures: Sequence[Figures]) -> list[Any]:
     """The figures in types that JSON has."""
-    return [{**one._asdict(), "metrics": [_row(*counted) for counted in one.metrics]} for one in figures]
+    return [
+        {
+            **one._asdict(),
+            "metrics": [
+                [labels, series.requests, series.errors, series.buckets, series.seconds]
+                for labels, series in one.metrics
+            ],
+        }
+        for one in figures
+    ]
 
 
 def from_json(written: Sequence[Any]) -> list[Figures]:
@@ -70,10 +79,6 @@ def _merged(server: str, figures: Sequence[Figures]) -> Figures:
         version=next((one.version for one in figures if one.version), ""),
         state=next((one.state for one in figures if one.state != READY), READY),
     )
-
-
-def _row(labels: Labels, series: Series) -> list[Any]:
-    return [labels, series.requests, series.errors, series.buckets, series.seconds]
 
 
 def _read(metrics: Sequence[Any], refused: dict[str, int], **others: Any) -> Figures:

@@ -104,9 +104,17 @@ class Metrics:
         if request.method == _CALL:
             name = request.params.get("name")
             tool = name if isinstance(name, str) else OTHER
-            return self._tools.get(tool) or self._begun(self._tools, tool if self._has(tool) else OTHER, is_call=True)
+            if (series := self._tools.get(tool)) is not None:
+                return series
+            # A name of a client's making gets no series of its own: there would be as many as it thinks of.
+            is_known = tool in self._listed or (self._running is not None and tool in self._running.features.tools)
+            return self._begun(self._tools, tool if is_known else OTHER, is_call=True)
         method = request.method
-        return self._methods.get(method) or self._begun(self._methods, method if self._knows(method) else OTHER)
+        if (series := self._methods.get(method)) is not None:
+            return series
+        assert self._running is not None  # who counts is told of requests by it
+        is_known = any(name == method for name, _ in self._running.method_table)
+        return self._begun(self._methods, method if is_known else OTHER)
 
     def learn(self, series: Series, answer: Response) -> None:
         """Has calls of the tools in `answer`, which was counted in `series`, be counted by their names."""
@@ -132,13 +140,6 @@ class Metrics:
         if label not in all_series:
             all_series[label] = Series(Labels(_CALL, label) if is_call else Labels(label))
         return all_series[label]
-
-    def _has(self, tool: str) -> bool:
-        return tool in self._listed or (self._running is not None and tool in self._running.features.tools)
-
-    def _knows(self, method: str) -> bool:
-        assert self._running is not None  # who counts is told of requests by it
-        return any(name == method for name, _ in self._running.method_table)
 
 
 class Figures(NamedTuple):

@@ -58,6 +58,8 @@ class Telemetry:
         resource, base = _resource(service, version), url.rstrip("/")
         outage = _Outage(url)
         spans = _Spans(outage, endpoint=f"{base}/v1/traces")
+        # The library would wait at the exit of the interpreter for a collector that is gone; `close` waits, and not
+        # for ever.
         self._tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._tracers.add_span_processor(BatchSpanProcessor(spans))
         counts = PeriodicExportingMetricReader(_Counts(outage, endpoint=f"{base}/v1/metrics"))
@@ -67,6 +69,7 @@ class Telemetry:
         self._duration = self._meter.create_histogram(
             name, "s", text, explicit_bucket_boundaries_advisory=list(BUCKETS)
         )
+        # Not as the global provider: a server's own code may have set up one of its own.
         tracer = self._tracers.get_tracer(_SCOPE, version)
         trace_by(partial(_Open, tracer))
 
@@ -154,6 +157,7 @@ class _Open:
     def fail(self, kind: str, message: str = "") -> None:
         self._has_failed = True
         self._span.set_attribute("error.type", kind)
+        # Whoever reads traces is not always who may read secrets.
         self._span.set_status(trace.StatusCode.ERROR, redacted(message[:_LONGEST]) or None)
 
 
@@ -193,6 +197,7 @@ class _Outage(logging.Handler):
         self._url = redacted(url)
         self._lasts = False
         exporting = logging.getLogger("opentelemetry.exporter")
+        # The library logs each attempt that fails, several a second while a collector is away.
         exporting.handlers, exporting.propagate = [self], False
         logging.getLogger("opentelemetry.sdk._shared_internal").addFilter(self._is_over)
 

@@ -14,7 +14,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from .measures import BY, DURATION, MEASURES, Measure
-from .metrics import BUCKETS, Figures, Series
+from .metrics import BUCKETS, Figures
 from .siblings import Whole
 
 __all__ = ["exposition"]
@@ -49,7 +49,9 @@ class _Servers(Collector):
         duration = HistogramMetricFamily(f"{_name(name)}_seconds", text, labels=BY)
         for one in self._figures:
             for labels, series in one.metrics:
-                duration.add_metric((one.server, *labels), _cumulated(series), series.seconds)
+                # Prometheus counts in each bucket what all smaller ones have as well.
+                buckets = list(zip(_BOUNDS, accumulate(series.buckets), strict=True))
+                duration.add_metric((one.server, *labels), buckets, series.seconds)
         yield duration
 
     def _family(self, measure: Measure) -> Metric:
@@ -86,7 +88,3 @@ class _Workers(Collector):
                 for sample in family.samples:
                     labelled.add_sample(sample.name, {"worker": worker}, sample.value)
         yield from families.values()
-
-
-def _cumulated(series: Series) -> list[tuple[str, float]]:
-    return list(zip(_BOUNDS, accumulate(series.buckets), strict=True))

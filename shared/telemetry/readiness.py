@@ -78,6 +78,8 @@ class Readiness:
         """How the server is now. Takes `CHECK_SECONDS` at most, and raises nothing."""
         if self._state.phase is not Phase.READY or self._running is None:
             return self._state
+        # Before the server's own check: without the others it can serve nobody's session, whatever it finds of
+        # itself.
         replica = self._running.replication.replica
         if replica is not None and replica.reason is not None:
             found = State(Phase.DEGRADED, replica.reason)
@@ -101,6 +103,7 @@ class Readiness:
         loop = asyncio.get_running_loop()
         if self._check is None:
             self._check, self._begun = loop.create_task(self._ask()), loop.time()
+        # Not cancelled when nobody waits any more: what hangs in a thread would hang there once for each who asks.
         check = self._check
         # Whoever comes late to a check that hangs does not wait as long as the first one did.
         left = self._begun + CHECK_SECONDS - loop.time()

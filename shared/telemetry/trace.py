@@ -92,6 +92,7 @@ def claim(fd: int, path: Path) -> None:
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path} is not a regular file")
+    # /dev/stdout, for one: each line would be a message to the client.
     if any(os.path.samestat(status, os.fstat(standard)) for standard in (0, 1)):
         raise ValueError(f"{path} is where the protocol is spoken")
     if hasattr(os, "fchmod"):
