@@ -97,9 +97,12 @@ class _Descriptor:
         self._was_blocking = False
         if sys.platform != "win32" and self._waits:
             self._was_blocking = os.get_blocking(fd)
+            # The flag belongs to what the descriptor names, not to the descriptor: whoever shares the pipe sees it,
+            # so `close` puts it back.
             os.set_blocking(fd, False)
         if sys.platform != "win32" and _PIPE_SIZE is not None and stat.S_ISFIFO(mode):
             with suppress(OSError):  # where one user's pipes hold much already
+                # Linux gives a pipe 64 KiB: an answer of a megabyte would be sixteen turns of both programs.
                 fcntl.fcntl(fd, _PIPE_SIZE, _PIPE)
 
     def close(self) -> None:
@@ -123,6 +126,7 @@ class _Input(_Descriptor):
         # Each way passes through the loop: a peer that never pauses must not keep those from running whom it called.
         while not self.ended.is_set():
             if self._is_file:
+                # A file never makes anybody wait, so nobody else would come to run.
                 await anyio.lowlevel.checkpoint()
                 chunk = _read(self._fd)
             else:
@@ -166,6 +170,8 @@ class _Input(_Descriptor):
             self._is_armed = False
 
     def _readable(self) -> None:
+        # Level-triggered: as long as there is something to read and nobody takes it, the loop would call this
+        # without end.
         if self._arrival is None or self._arrival.done():
             self._disarm()  # nobody reads at the moment: the peer has to wait
             return
@@ -179,6 +185,7 @@ class _Input(_Descriptor):
     def _read_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         data = _read(self._fd)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            # A future may be settled in the thread of its loop alone.
             loop.call_soon_threadsafe(self._arrive, data)
 
     def _arrive(self, data: bytes) -> None:
@@ -196,11 +203,13 @@ class _Output(_Descriptor):
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
         """Writes a few small messages where that takes no waiting, all of them or nothing; whether it did."""
+        # A socket may take a part of a write, and what is left would have to wait.
         if not self._is_pipe or len(outgoing) > _FEW:
             return False
         data = b"".join([self._codec.encode(one.message) for one in outgoing if one.message is not None])
         if len(data) <= _WHOLE:  # a pipe takes as much as a whole, or nothing
             try:
+                # At most PIPE_BUF bytes: POSIX promises all of them or EAGAIN, so a message is never half written.
                 os.write(self._fd, data)
             except OSError:  # `send` will say why
                 pass
@@ -212,6 +221,7 @@ class _Output(_Descriptor):
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Writes messages, those that are small in one go. Raises BrokenResourceError when nobody reads any more."""
         (tried, data), self._tried = self._tried, ((), b"")
+        # What `try_send` has encoded and could not write: encoding takes longer than all else that is done here.
         ready = [data] if outgoing is tried else []
         size = 0
         try:
@@ -233,6 +243,8 @@ class _Output(_Descriptor):
         if sys.platform == "win32" or not self._waits:
             return False
         poll = select.poll()
+        # Errors and hang-ups are told without being asked for; to ask for more would say that a pipe with room is
+        # ready.
         poll.register(self._fd, 0)
         return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
@@ -286,6 +298,7 @@ async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> As
     """This process's own stdin and stdout as a transport; both stand as before at the end. A client may speak
     `dialects` or not."""
     _flush(sys.stdout)
+    # What was printed before is flushed above: later it would come out in the midst of the protocol.
     fd_in, fd_out = os.dup(0), os.dup(1)
     transport = StdioTransport(fd_in, fd_out, max_message, dialects=dialects)
     try:
@@ -299,7 +312,9 @@ async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> As
 def _guarded(fd_in: int, fd_out: int) -> Iterator[None]:
     """While it lasts, nobody but the owner of these copies of fd 0 and 1 can reach what is behind them."""
     nothing = os.open(os.devnull, os.O_RDWR)
+    # A child or `input()` that reads fd 0 would take messages away, and nobody would find out why they are missing.
     os.dup2(nothing, 0)
+    # A C library writes to fd 1 whatever `sys.stdout` is.
     os.dup2(2, 1)
     try:
         with redirect_stdout(_Stray.text()):

@@ -163,6 +163,7 @@ class HttpApp:
             exception_handlers={HTTPException: self._refuse},
             lifespan=self._living,
         )
+        # No redirect from `/mcp/` to `/mcp`: whoever follows one may leave its token or its body behind.
         self._rest.router.redirect_slashes = False
         self._nowhere = self._rest.router.default = Nowhere([mount.path for mount in self.mounts])
         self._pages = {*_PROBED, STATE, *self._known_to_all}
@@ -206,10 +207,12 @@ class HttpApp:
                 self._note(admission, refusal)
                 await Reply(send).refuse(refusal)
                 return
+            # Before the token is looked at: it has to be for this very server, as its URL says (RFC 8707).
             scope[RESOURCE] = None if self._protection is None else self._protection.of(scope["path"], headers)
             scope[SENDER] = sender = await self._authenticate(scope, headers, admission)
             if admission is None and isinstance(sender, Refusal):
                 self._note(admission, sender)
+            # Nearly every request: past Starlette's middleware and router, of which it needs nothing.
             if headers.get("origin") is None and scope["path"] not in self._pages:
                 await (admission or self._nowhere).serve(scope, headers, receive, send)
                 return
@@ -225,6 +228,7 @@ class HttpApp:
     def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
         """What is not for this server: repeated headers, other hosts and origins."""
         refusal = check_single(headers, all_of_them=False)
+        # Metadata of OAuth and cards are for everybody, pages of any origin too (RFC 9728, section 3).
         if refusal is None and scope["path"] not in self._open:
             refusal = self._hosts.check_origin(headers)
         if refusal is None and scope["path"] not in self._probed:

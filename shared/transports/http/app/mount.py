@@ -7,7 +7,7 @@ endpoint refuses with the reason, and the others serve on. It is opened again th
 
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -161,14 +161,12 @@ class Mount:
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[Run[Any]]:
         """The server and its sessions, as long as one life of it lasts."""
-        async with self._open() as running, create_task_group() as tasks:
+        life = nullcontext(self._served) if isinstance(self._served, Run) else self._opened(self._served)
+        async with life as running, create_task_group() as tasks:
             self.metrics.count(running)
             self.endpoint.start(running, tasks)
             yield running
             tasks.cancel_scope.cancel()
-
-    def _open(self) -> AbstractAsyncContextManager[Run[Any]]:
-        return nullcontext(self._served) if isinstance(self._served, Run) else self._opened(self._served)
 
     @asynccontextmanager
     async def _opened(self, server: Server[Any]) -> AsyncIterator[Run[Any]]:

@@ -47,7 +47,12 @@ class Protection:
         self._root = alone or next((mount for mount in mounts if mount.path == _JOINED), None)
         self._base = BaseUrl(mounts, issuers.public_url)
         self._prefix = self._base.prefix
-        self._routes = {path: (one, mount) for one, mount in self._mounts.items() for path in self._places(one)}
+        # A proxy passes its prefix on, or takes it away: the metadata of a path is asked for at both places.
+        self._routes = {
+            WELL_KNOWN + prefix + path: (path, mount)
+            for path, mount in self._mounts.items()
+            for prefix in ("", self._prefix)
+        }
         if self._root is not None:
             self._routes[WELL_KNOWN] = self._root.path, self._root
         self.paths = frozenset(self._routes) | {WELL_KNOWN}
@@ -93,7 +98,3 @@ class Protection:
         audiences = frozenset(base + one for one in mount.paths)
         metadata_url = base.removesuffix(self._prefix) + WELL_KNOWN + self._prefix + path
         return ProtectedResource(base + path, metadata_url, audiences, lambda: mount.scopes()[1])
-
-    def _places(self, path: str) -> set[str]:
-        """Where the metadata of what is at `path` is asked for: a proxy passes its prefix on, or takes it away."""
-        return {WELL_KNOWN + path, WELL_KNOWN + self._prefix + path}

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
-from ....contracts import Replica
 from ....extensions.tasks.runner import Tasks
 from ....protocol.identity import Peer
 from ....protocol.session.events import Call
@@ -48,9 +47,11 @@ def _server(mount: Mount) -> dict[str, Any]:
     # How much is used of what there is of it.
     tasks = [one.opened[TASKS] for one in running.parts.all if isinstance(one.opened.get(TASKS), Tasks)]
     subscriptions = sum(one.changes.held for one in running.parts.all)
+    replica = running.replication.replica
     return {
         **told,
-        **({} if running.replication.replica is None else {"replica": _replica(running.replication.replica)}),
+        # Which of those that share a store this one is, and why the others are out of reach.
+        **({} if replica is None else {"replica": {"number": replica.number, "reason": replica.reason}}),
         "connections": _listed(links, lambda link: _connection(link, sessions.get(link))),
         "calls": _listed(calls, lambda call: _call(call, sessions)),
         "waiting": {
@@ -66,11 +67,6 @@ def _server(mount: Mount) -> dict[str, Any]:
             "subscriptions": {"used": subscriptions, "of": MAX_HELD},
         },
     }
-
-
-def _replica(replica: Replica) -> dict[str, Any]:
-    """Which of those that share a store this one is, and why the others are out of reach."""
-    return {"number": replica.number, "reason": replica.reason}
 
 
 def _listed(all_of_them: Collection[One], told: Callable[[One], dict[str, Any]]) -> dict[str, Any]:

@@ -36,6 +36,8 @@ async def read_answer(codec: Codec, response: Reply, request: Request) -> Messag
         return Malformed(failure(request.id, ParseError(f"an answer of more than {MAX_MESSAGE:,} bytes")))
     message, status = codec.decode_body(body), response.status
     said = message.message if isinstance(message, Failure) else response.reason
+    # The status counts for more than a body that a proxy has written. In the stateless era 404 belongs to an
+    # unknown method, which the body tells (2026-07-28).
     if status in _TELLING or status in BUSY or (status == 404 and not claims_envelope(request.params)):
         return Failure(request.id, status, f"HTTP {status}: {said}", wait_of_reply(response))
     if isinstance(message, Response | Failure | Batch):
@@ -48,6 +50,7 @@ async def read_answer(codec: Codec, response: Reply, request: Request) -> Messag
 async def _body(response: Reply) -> bytes | bytearray | None:
     """The whole body; None where it is longer than a message may be."""
     content = response.content
+    # Nearly every answer is there as a whole: then nothing is copied.
     first = await content.readany()
     if content.at_eof():
         return first

@@ -67,6 +67,7 @@ class HttpTransport:
         Raises BrokenResourceError when that can't be delivered.
         """
         for one in outgoing:
+            # The GET stream is opened after it: a server may refuse one in a session that is not initialized.
             if isinstance(one.message, Notification) and one.message.method == _INITIALIZED:
                 await self._tell(one.message)
                 self._asking.start(self._listen())
@@ -92,6 +93,7 @@ class HttpTransport:
             await self._telling.stop()
             await self._asking.stop()
             headers = self._site.headers
+            # Nothing to end: to DELETE a session that the server has forgotten is a 404.
             if headers.session_id is None or self._site.is_forgotten:
                 return
             with suppress(*FAILURES, TimeoutError):
@@ -107,20 +109,18 @@ class HttpTransport:
                 post = self._posts[request.id] = Post(request)
                 post.task = self._asking.start(self._ask(post))
             case Notification("notifications/cancelled") as message if one.about is not None:
-                self._cancel(one.about, message)
+                given_up = self._posts.pop(one.about, None)
+                if given_up is None:
+                    return
+                # The newest version cancels by closing the response, and has no such message over HTTP.
+                if given_up.is_sent and not claims_envelope(given_up.request.params):
+                    self._telling.start(self._try_to_tell(message))
+                if given_up.task is not None:
+                    given_up.task.cancel()
             case Response() | Failure() if len(self._telling) >= MAX_TOLD:
                 pass
             case Notification() | Response() | Failure() as message:
                 self._telling.start(self._tell(message))
-
-    def _cancel(self, id: RequestId, message: Notification) -> None:
-        post = self._posts.pop(id, None)
-        if post is None:
-            return
-        if post.is_sent and not claims_envelope(post.request.params):
-            self._telling.start(self._try_to_tell(message))
-        if post.task is not None:
-            post.task.cancel()
 
     async def _tell(self, message: Notification | Response | Failure) -> None:
         """Raises BrokenResourceError where it can't be delivered, or the session is over."""
@@ -164,6 +164,8 @@ class HttpTransport:
                 else:
                     await self._streams.take_answer(response, post)
         except FAILURES:
+            # With an id the stream is resumed; without one its server may have done the work, and nobody will learn
+            # of it.
             if events is None or not events.last_id:
                 raise
         if events is not None and events.last_id and not post.answered:

@@ -59,6 +59,7 @@ class Direct:
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> "_Exchange":
         """Sends a short `body`; its `headers` are visible ASCII and blanks, and stand in place of those of each."""
+        # The head of all requests but those with credentials is the same text.
         if self._fixed.keys().isdisjoint(headers):
             start = f"{self._start}{_lines(headers)}"
         else:
@@ -96,6 +97,8 @@ class _Exchange:
             protocol.transport.write(self._data)
             while True:
                 message, self.content = await protocol.read()
+                # Informational responses come before the answer (RFC 9110, section 15.2); 101 ends HTTP on the
+                # connection.
                 if message.code >= 200 or message.code == 101:
                     break
             self.status, self.reason, self.headers = message.code, message.reason, message.headers

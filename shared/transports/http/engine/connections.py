@@ -111,6 +111,7 @@ class Connection(HttpToolsProtocol):
         """Ends the connection with the answer that is due, which says so; one that waits for a request stays, and so
         does one whose answer has begun to say otherwise."""
         cycle: RequestResponseCycle | None = self.cycle
+        # The header `connection: close` is among the first bytes of an answer.
         if cycle is not None and not cycle.response_started:
             cycle.keep_alive = False
 
@@ -130,6 +131,7 @@ class Connection(HttpToolsProtocol):
         try:
             super().data_received(data)
         except HttpParserUpgrade as upgrade:
+            # A client may send its first frames with the request: they belong to the protocol that takes over.
             self._early = data[upgrade.args[0] :]
             self.flow.pause_reading()
         if awaited is None and not self._has_begun:
@@ -143,6 +145,8 @@ class Connection(HttpToolsProtocol):
         elif self._awaits == "body" == awaited:
             self._framed_bytes += len(data)
             free, more = _FRAMING
+            # In proportion to the body, as each small chunk has a line of its own; a body of nothing but framing is
+            # an attack.
             if self._framed_bytes > free + (1 + more) * self._body_bytes:
                 self.send_400_response("The chunks or trailers of the request are too large.")
             elif self._framed_bytes > _UNREAD and self.cycle.response_complete:
@@ -161,6 +165,7 @@ class Connection(HttpToolsProtocol):
             return True
         if self._awaits == "body":
             return not (cycle.response_started or self.pipeline)
+        # A 400 in the midst of an answer would be read as a part of it.
         return bool(cycle.response_complete)
 
     def _unsupported_upgrade_warning(self) -> None:
@@ -254,6 +259,7 @@ class _Corked:
 
     def write(self, data: bytes) -> None:
         if not self._held:
+            # Head and body are two writes of uvicorn, in the same turn of the loop.
             self._loop.call_soon(self._flush)
         self._held.append(data)
         self._size += len(data)

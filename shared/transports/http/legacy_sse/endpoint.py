@@ -140,6 +140,7 @@ class LegacySse:
         body = await self._bodies.read(http)
         if isinstance(body, Refusal):
             return body
+        # Unread: only the replica with the stream knows whose session it is and which version it speaks.
         post = Post(body, http.principal, http.headers.get(VERSION_HEADER))
         try:
             if not await self._sessions.replica.bus.deliver(owner, News(named, post=post)):

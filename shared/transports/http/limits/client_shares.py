@@ -92,6 +92,8 @@ class Shares:
         """A session is being used."""
         share = self._by_client[session.client]
         session.uses += 1
+        # `initialized` follows `initialize` by itself: a client that sends both and then nothing has not used its
+        # session.
         if session.uses > _HANDSHAKE:
             held = share.used if session in share.used else share.unused
             share.used[session] = held.pop(session)
@@ -137,9 +139,11 @@ class Shares:
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
             return share, _first(share.unused, _is_forgotten)
+        # Who comes would have as many as the one who gives way: places would go to and fro between the two.
         if len(share) <= len(self._by_client.get(client, ())) + 1:
             return share, None
         found = _first(share.unused, _is_idle) or _first(share.used, _is_idle)
+        # One client has more than half of all places, and uses them: then even what is in use goes.
         if found is None and len(share) > self._limit / 2:
             found = _first((*share.unused, *share.used))
         return share, found
@@ -154,6 +158,7 @@ class Portions:
 
     def take(self, client: str) -> bool:
         """Takes one, if the client may have one more."""
+        # Half of what is free, and then half of that: no number of clients can be kept out by those who came first.
         if self._by_client.get(client, 0) >= self._limit - self._by_client.total():
             return False
         self._by_client[client] += 1

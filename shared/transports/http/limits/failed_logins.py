@@ -37,13 +37,21 @@ class Attempts:
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
         """Who sends `request`; 429 for those who were nobody too often."""
         headers, is_known = request.headers, self._knows(request)
+        # Nothing was guessed: a client asks without a token first, to learn from the challenge where to get one. It
+        # counts as a request.
         if headers.get("authorization") is None and headers.get("x-api-key") is None:
             sender = await self._authenticator.authenticate(request)
-            return await self._counted(sender, request.address) if isinstance(sender, Denial) else sender
+            if not isinstance(sender, Denial):
+                return sender
+            error = await self._allowances.check(client_name(None, request.address))
+            return sender if error is None else _too_many(error.seconds)
+        # Before any limit: a proxy has one address for all who come through it, and good tokens must pass whoever
+        # else fails there.
         sender = await self._authenticator.authenticate(request) if is_known else None
         if is_known and not isinstance(sender, Denial):
             return sender
         key, limiter = f"attempts {client_name(None, request.address)}", self._allowances.limiter
+        # What is under way counts as well: ten thousand at once would all be looked at before the first has failed.
         wait = await _wait(limiter, key) or float(self._under_way[key] >= RATE.burst)
         if not is_known:
             if wait:
@@ -67,10 +75,6 @@ class Attempts:
         """`refusal` of a request that nobody has looked into; 429 for an address that has had too many of them."""
         error = await self._allowances.check(client_name(None, address))
         return refusal if error is None else limit_exceeded(error)
-
-    async def _counted(self, denial: Denial, address: str) -> Denial:
-        error = await self._allowances.check(client_name(None, address))
-        return denial if error is None else _too_many(error.seconds)
 
 
 def _knows_nobody(_request: HttpRequest) -> bool:

@@ -35,6 +35,7 @@ _TEXTS = {
 def account_of(client: str) -> str:
     """Whose allowance a `client` takes from, which is an address and a principal: the principal's, wherever it comes
     from, else that of the address."""
+    # From the right: a principal may have an @ in its name, an address never.
     return client.rpartition("@")[0] or client
 
 
@@ -68,6 +69,7 @@ class Allowances:
             wait = await self.limiter.take(account_of(client), self._rate, requests)
             if wait:
                 return self.exceeded("rate", wait)
+            # Nothing is taken: how many bytes it will be is known when they have gone, and `spend` takes them then.
             wait = await self.limiter.take(_bytes_of(client), self._bytes, 0.0)
         except OSError:
             return None  # the other replicas are out of reach: that is no reason to refuse what this one can do
@@ -119,6 +121,7 @@ class Allowances:
 def refused_message(message: Message, error: LimitExceeded) -> Message:
     """What stands for a message whose requests may not be served now: their answers, and what else is in it."""
     asked = [one for one in _single(message) if isinstance(one, Request)]
+    # As if it could not be read: the session answers it in its place, under its id, also within a batch.
     answers = tuple(Malformed(failure(one.id, error), is_call=True) for one in asked)
     others = tuple(one for one in _single(message) if not isinstance(one, Request))
     return Batch((*answers, *others)) if isinstance(message, Batch) else answers[0]

@@ -115,6 +115,7 @@ class HttpSession:
     def post(self, message: Message, ids: tuple[RequestId, ...], principal: Principal | None) -> Reader | None:
         """Takes a message of `principal` in, whose session it is, with what this token of his allows; who reads the
         answers to the requests `ids` in it, or None where none is due."""
+        # The same one, but this token may allow less or more than the one before.
         self._connection.session.principal = principal
         reader = self._streams.post(ids) if ids else None
         self._connection.take(message)
@@ -139,6 +140,8 @@ class HttpSession:
         """Tells of resources of which a replica told that is gone. What has become of them since nobody knows, so
         that the client is to look again."""
         for uri in uris:
+            # As a request of the client's own, so that all checks of a subscription hold. No client knows the id,
+            # and so can't have one like it.
             id_ = f"adopted {secrets.token_urlsafe(8)}"
             self._adopting = {**(self._adopting or {}), id_: uri}
             self._connection.take(Request(id_, "resources/subscribe", {"uri": uri}))
@@ -240,6 +243,7 @@ class HttpSession:
     # What is due to the client
 
     def _deliver(self) -> None:
+        # What is sent may bring more: an answer makes room for a call that waited.
         while self._waiting is None and (outgoing := self._connection.outgoing()):
             self._send(outgoing if self._adopting is None else self._adopted(outgoing))
         if not self._open:

@@ -58,7 +58,9 @@ class SessionRequests:
         found = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
         if isinstance(found, Refusal):
             return found
+        # Claimed in the same step in which the session was found: two replicas must not serve one id.
         session, is_free = found
+        # After the session is found, as only that knows which version was negotiated.
         refusal = check_session_message(http.headers, message, session.spoken)
         if len(ids) > 1 and refusal is None and self._allowances is not None:
             error = await self._allowances.check(http.client, len(ids) - 1)  # one was taken with the request
@@ -79,6 +81,7 @@ class SessionRequests:
         refusal = check_single(http.headers, all_of_them=True) or check_version_header(http.headers, None)
         if refusal is not None:
             return refusal
+        # After the checks: a request that is refused opens no session, and its answer has no id.
         session = self.sessions.open(http.principal, http.client)
         if isinstance(session, Refusal):
             return session
@@ -110,6 +113,8 @@ class SessionRequests:
             return session
         last_event = http.headers.get(LAST_EVENT_ID)
         try:
+            # A GET with an id goes on with the stream of that event, also one that a POST has begun (2025-11-25,
+            # Resumability and Redelivery).
             reader = await (session.resume(last_event) if last_event else session.listen())
         except OSError:
             return OUT_OF_REACH
@@ -129,6 +134,7 @@ class SessionRequests:
             return session
         self.sessions.end(session)
         try:
+            # Whoever has deleted a session counts on it that its id is unknown everywhere.
             await self.sessions.settle()
         except OSError:  # the other replicas may not know
             return LOST

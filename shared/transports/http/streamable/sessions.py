@@ -97,6 +97,8 @@ class Sessions:
         refusal = self.shares.make_room(client)
         if refusal is not None:
             return refusal
+        # 256 random bits: an id that can be guessed would be somebody else's session (2025-11-25, Session
+        # Management).
         record = SessionRecord(secrets.token_urlsafe(32), principal, client, self._limits.idle_seconds, NEW)
         session = self._add(record)
         self._opening.add(session)
@@ -115,6 +117,7 @@ class Sessions:
         """The session of that id, and whether the requests `ids` are served here from now on, none of which is being
         served. Somebody else's is as unknown as one that never was."""
         try:
+            # Alone nothing can change while the store in memory answers, so nothing has to be noted.
             entered = await (self._store.enter if self.is_alone else self._ask)(id, principal, ids)
         except OSError:
             return OUT_OF_REACH
@@ -125,6 +128,7 @@ class Sessions:
         if session is None:
             refusal = self.shares.make_room(record.client)
             if refusal is not None:
+                # The store has us down as one who has it, and the ids as being served: neither is so.
                 self._store.leave(id, ids if is_free else ())
                 self._store.release(id)
                 return refusal
@@ -158,6 +162,7 @@ class Sessions:
         changed = session.learn()
         if changed is not None:
             with ExitStack() as undoing:
+                # Where the store is out of reach the others know what they knew, and the next message tells them.
                 undoing.callback(session.unlearn, changed[0])
                 await self._store.update(session.id, *changed)
                 undoing.pop_all()
@@ -171,12 +176,15 @@ class Sessions:
             if isinstance(one, Request) and one.method in _SUBSCRIBING:
                 uri = one.params.get("uri")
                 is_watched = one.method == _SUBSCRIBING[0]
+                # Only what has come true: the request may have been refused, or undone meanwhile.
                 if isinstance(uri, str) and session.subscribes(uri) is is_watched:
                     self._store.watch(session.id, uri, is_watched=is_watched)
 
     async def _pass_on(self, session: HttpSession, message: Message) -> None:
         """Has a message reach the replica that it is for."""
         if isinstance(message, Response | Failure):
+            # Our ids of questions have the number of the replica in them, so an answer finds who asked without
+            # asking the store.
             owner = asker(message.id)
         elif (id_ := cancelled_id(message)) is not None:
             owner = await self._store.owner(session.id, id_)
@@ -225,6 +233,7 @@ class Sessions:
         if news.post is not None:
             self.on_post(news.session, news.post)
             return
+        # News of nothing but a session says that it has ended.
         if news == News(news.session):
             self._note_end(news.session)
         session = self._by_id.get(news.session)
@@ -286,6 +295,7 @@ class Sessions:
             try:
                 await self._end_unused(self._lapsed[0])
             except OSError as error:
+                # All of them wait for the same store: to try each would be as many failures.
                 waiting, self._lapsed = self._lapsed, []
                 log.warning("%d sessions can't be given up that nobody uses; again later: %s", len(waiting), error)
                 for session in waiting:
@@ -296,6 +306,7 @@ class Sessions:
     async def _end_unused(self, session: HttpSession) -> None:
         if session.streams or session in self._keeping.idle:
             return  # it was used meanwhile
+        # The store is asked now, and the session may be used until it answers.
         uses = session.uses
         if session.id in self._entering:
             session.rest()
@@ -319,6 +330,7 @@ class Sessions:
 
     def _forget(self, session: HttpSession) -> bool:
         known = session in self._opening or self._by_id.get(session.id) is session
+        # Twice is nothing: a session ends by what comes first, a DELETE, its time, or news from another replica.
         if known:
             self.shares.remove(session)
             self._opening.discard(session)

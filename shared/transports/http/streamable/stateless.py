@@ -72,6 +72,7 @@ class StatelessRequests:
         if not isinstance(message, Request):  # a notification: nobody here waits for one
             await http.reply.json(202, b"")
             return None
+        # The marked arguments are those of the tools that this principal sees.
         refusal = check_stateless(http.headers, message, partial(self._repeated.of, principal=http.principal))
         return refusal or await self._serve(http, message, codec)
 
@@ -141,6 +142,7 @@ class _StatelessRequest:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
+            # The client has gone away, most likely: that cancels the call (2026-07-28, Streamable HTTP).
             await self._connection.close()
         if self._reply.stage is not Stage.ENDED:
             await self._reply.refuse(refuse(503, "the server is stopping"))
@@ -169,13 +171,18 @@ class _StatelessRequest:
 
     async def _write(self, outgoing: Sequence[Outgoing]) -> None:
         """Writes messages into the reply, the answer last."""
+        # One request has one answer, and nothing comes after it.
         answer = next((one.message for one in outgoing if isinstance(one.message, (Response, Failure))), None)
         if self._learn is not None and isinstance(answer, Response):
             self._learn(answer.result)
         encode = self._codec.encode
-        if answer is not None and self._is_json(outgoing[0].message is answer):
-            status, headers = self._status(answer)
-            await self._reply.json(status, encode(answer), headers)
+        # JSON where nothing came before it, unless the client takes one form alone.
+        is_json = outgoing[0].message is answer and self._reply.stage is Stage.NEW
+        if answer is not None and (is_json if self._only is None else self._only == JSON):
+            refused = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
+            if refused is None:  # other descriptions of the protocol know no other status
+                refused = (stateless_status(answer) if self._codec.dialect is None else 200), ()
+            await self._reply.json(refused[0], encode(answer), refused[1])
         elif self._only != JSON:
             written = [encode(one.message) for one in outgoing if one.message is not None]
             events = [ServerSentEvent(data) for data in written if data]
@@ -183,15 +190,3 @@ class _StatelessRequest:
                 await self._reply.events(events, last=answer is not None)
         if answer is not None:
             self._over = True
-
-    def _status(self, answer: Response | Failure) -> tuple[int, Sequence[tuple[str, str]]]:
-        refused = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
-        if refused is not None:
-            return refused
-        return (stateless_status(answer) if self._codec.dialect is None else 200), ()
-
-    def _is_json(self, comes_first: bool) -> bool:
-        """Whether the answer, which may be the first thing to send, is JSON by itself."""
-        if self._only is not None:
-            return self._only == JSON
-        return comes_first and self._reply.stage is Stage.NEW

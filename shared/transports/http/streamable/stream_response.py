@@ -40,6 +40,7 @@ async def follow(
             await _write(http, session, reader, headers)
     finally:
         session.closed(reader)
+    # A chunked response that ended in order would look whole: the client has to see that it was not.
     if reader.is_cut and http.reply.stage is not Stage.ENDED:
         break_off(http.receive)
 
@@ -76,6 +77,7 @@ async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> N
             events.append(stream.position(reader.retry_ms))
         last = reader.is_ending
         session.caught_up()  # which may put more
+        # Before the bytes leave: a client that comes back to another replica must find there what it has seen here.
         settled = stream.settled()
         if settled is not None:
             await settled

@@ -130,6 +130,8 @@ class Streams:
         """Who reads what no request asked for; 409 while somebody does. Raises Unavailable where the other replicas
         are out of reach."""
         stream = await self._events.find()
+        # One stream for what no request asked for: each message goes out once (2025-11-25, Streamable HTTP,
+        # Multiple Connections).
         if stream is None or stream.is_read:
             return refuse(409, "this session has a GET stream already")
         return await self._get(stream)
@@ -152,6 +154,7 @@ class Streams:
         stream = reader.stream
         if stream.is_over and stream.is_sent:
             return []
+        # From here on the client has an id to come back with, and any replica has to find the stream.
         stream.show()
         return [stream.position(self._retry_ms)] if primes and not reader.resumes else []
 
@@ -213,6 +216,8 @@ class Streams:
         sent away."""
         posts, self._posts = self._posts or {}, None
         for stream in set(posts.values()):
+            # Where the client has seen an event it will come back, to another replica, which knows nothing of the
+            # call. Else it sees this very response fail.
             for id_ in stream.ids if stream.name else ():
                 stream.put(encode(failure(id_, InternalError("the server is stopping", data={"mayHaveRun": True}))))
             stream.end(refusal)
@@ -229,6 +234,7 @@ class Streams:
     # Inside
 
     async def _get(self, stream: EventStream, after: int | None = None) -> Reader | Refusal:
+        # A GET is answered at once: a client that waits for the headers would not know that it is listened to.
         reader = Reader(stream, after, begin=True)
         self._gets += (reader,)
         with ExitStack() as undoing:
@@ -250,6 +256,7 @@ class Streams:
         for id_ in stream.ids:
             posts.pop(id_, None)
         self._sessions.leave(self._id, stream.ids)
+        # These have a status of their own, which can be said only while the response has not begun.
         if isinstance(answer, Failure) and answer.kind in REFUSING and stream.is_read:
             self._forbidden = {**(self._forbidden or {}), stream: answer}
         if answer is not None:
@@ -265,6 +272,7 @@ class Streams:
         is_own = stream is None or stream.is_lost
         if stream is None or stream.is_lost:
             late = one.about is not None
+            # Progress of a call whose client has gone away helps nobody.
             if late and isinstance(message, Notification) and message.method != "notifications/cancelled":
                 return True
             stream = self._events.own()

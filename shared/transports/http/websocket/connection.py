@@ -198,6 +198,7 @@ class WebSocket(asyncio.Protocol):
 
     def _take_text(self, frame: Frame) -> None:
         """A message, or a part of one. That all parts together are within the limit `websockets` sees to."""
+        # Nearly every message is one frame.
         if self._parts is None and frame.fin:
             text = bytes(frame.data)
         else:
@@ -207,6 +208,7 @@ class WebSocket(asyncio.Protocol):
                 return
             text, self._parts = bytes(self._parts), None
         try:
+            # `websockets` leaves that to its callers; RFC 6455, section 8.1, has the connection fail.
             text.decode()
         except UnicodeDecodeError:
             self._frames.fail(CloseCode.INVALID_DATA, "a message is text in UTF-8")
@@ -222,6 +224,7 @@ class WebSocket(asyncio.Protocol):
         due = self._frames.data_to_send()
         if due and not self._transport.is_closing():
             self._transport.write(b"".join(due))
+            # An empty piece is how `websockets` says that the sending side ends.
             if not due[-1] and self._transport.can_write_eof():
                 self._transport.write_eof()
         if self.is_closed and self._timer is None:
@@ -245,6 +248,7 @@ class WebSocket(asyncio.Protocol):
     def look(self) -> None:
         """Looks whether the peer is there, and pings it."""
         unsent = backlog(self._transport)
+        # A peer that takes what is sent is alive, though it has no time to answer a ping.
         is_there = self._is_heard or unsent < self._unsent
         self._silent = 0 if is_there else self._silent + 1
         self._is_heard, self._unsent = False, unsent

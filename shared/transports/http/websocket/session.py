@@ -99,6 +99,7 @@ class WebSocketSession:
 
     async def run(self, running: Run[Any], http: Http, answer: bytes) -> Refusal | None:
         """Answers the handshake with `answer`, and serves the peer until either side ends it."""
+        # Under another ASGI server there is no connection to take over.
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE
         try:
