@@ -121,6 +121,7 @@ class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOpti
 def token_of(options: Options) -> str | None:
     """The token that HTTP requests must carry. Raises ValueError where it is missing but needed, or unusable."""
     token = options.token if options.token_file is None else _read_token(options.token_file)
+    # Whoever runs programs on this machine as this user may do what the server can.
     if options.transport == "stdio" or options.host in LOOPBACK:
         return token
     if not (token or options.no_auth or options.tokens_file or options.auth_issuer):
@@ -135,6 +136,7 @@ def token_of(options: Options) -> str | None:
 
 def _read_token(path: Path) -> str:
     try:
+        # Editors and `echo` end a file with a newline, which is no part of the token.
         token = path.read_bytes().decode("ascii", "replace").strip()
     except OSError as error:
         raise ValueError(f"--token-file: {path}: {error.strerror}") from None
@@ -288,6 +290,7 @@ def ending_signals(stop: Callable[[], None]) -> Iterator[None]:
         return
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    # Set at once, in the handler: the loop may be what hangs.
     second = signal.SIG_DFL if this_worker() is None else signal.SIG_IGN
 
     def end(number: int, _frame: object) -> None:
@@ -337,6 +340,7 @@ async def end_in_time(ended: anyio.Event, seconds: float) -> None:
 def leave_behind() -> None:
     """Ends the program at once, with what will not end."""
     logging.shutdown()
+    # `sys.exit` would wait for the threads that do not end.
     os._exit(1)
 
 
@@ -353,6 +357,7 @@ def announce(options: Options, text: str) -> None:
     if worker is not None:
         worker.siblings.began(text)
     elif options.log_format == "json":
+        # Past the level of the log: programs wait for this line.
         log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))
     else:
         print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -152,6 +152,7 @@ class _Parent:
     async def start(self, number: int) -> WorkerProcess | None:
         """A new worker of that number; None where there can be no process."""
         try:
+            # A process that has begun and that nobody knows would go on for ever.
             with CancelScope(shield=True):
                 worker = await WorkerProcess.start(number, self._listener, self._environment)
         except OSError as error:
@@ -166,6 +167,7 @@ class _Parent:
             await worker.watch(self._whole)
         finally:
             self._workers.discard(worker)
+            # Counters may only grow: what a worker has counted stays when it is gone.
             self._past = merged([self._past, past(worker.figures)])
 
     def bury(self, worker: WorkerProcess, pause: float) -> None:
@@ -187,6 +189,7 @@ class _Parent:
                 telling.start_soon(worker.tell)
         serving = [one for one in self._workers if one.is_ready and not one.is_leaving]
         others = [one for worker in self._workers - {*serving} for one in worker.figures]
+        # Those that finish their last calls still count what they do, and say nothing of how the server is.
         leaving = [one._replace(up=True, store_up=None) for one in others]
         processes = {str(one.number): one.pid for one in sorted(serving, key=lambda one: one.number)}
         figures = merged([*(one.figures for one in serving), leaving, self._past])

@@ -138,8 +138,10 @@ def read_options(
         if name in given:
             values[name] = given[name]
         elif environment.get(variable):
-            values[name] = _from_environment(environment[variable], field)
-            sources[name] = variable
+            values[name], sources[name] = environment[variable], variable
+            if get_origin(field.annotation) is list:
+                mark = os.pathsep if get_args(field.annotation) == (Path,) else ","
+                values[name] = split_list(environment[variable], mark)
         elif name in file:
             values[name], sources[name] = file[name]
     try:
@@ -159,9 +161,3 @@ def split_list(value: str, separator: str) -> list[str]:
 def extra_of(field: FieldInfo) -> dict[str, Any]:
     """What the field says besides its type: `json_schema_extra`."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-
-
-def _from_environment(value: str, field: FieldInfo) -> Any:
-    if get_origin(field.annotation) is not list:
-        return value
-    return split_list(value, os.pathsep if get_args(field.annotation) == (Path,) else ",")

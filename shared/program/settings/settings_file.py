@@ -11,7 +11,7 @@ wherever the program is started. This module is loaded only where there is such 
 import os
 import stat
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,7 +55,9 @@ def settings_in(
     for key, value in content.items():
         name = key.replace("-", "_")
         if name not in fields:
-            raise ValueError(f"{path}: there is no option {within + key!r}{_nearest(name, fields)}")
+            close = nearest(name, fields)
+            advice = f"; did you mean {close.replace('_', '-')!r}?" if close else ""
+            raise ValueError(f"{path}: there is no option {within + key!r}{advice}")
         if name in options:
             raise ValueError(f"{path}: {within}{key} is given twice")
         source = f"{path}: {within}{key}"
@@ -74,11 +76,6 @@ def read_text(path: Path) -> tuple[str, bool]:
     except UnicodeDecodeError:
         raise ValueError(f"{path}: is not UTF-8") from None
     return text, os.name == "posix" and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = nearest(name, known)
-    return f"; did you mean {close.replace('_', '-')!r}?" if close else ""
 
 
 def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
