@@ -14,8 +14,6 @@ from contextlib import contextmanager
 
 from .text import quoted
 
-__all__ = ["CodedError", "MetadataError", "PathError", "from_os_error", "os_errors"]
-
 _RETRY = "Try again."
 _BY_ERRNO: dict[int, tuple[str, str, str]] = {
     errno.ENOENT: ("not_found", "does not exist", "List the parent directory to see what is there."),

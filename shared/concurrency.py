@@ -10,8 +10,6 @@ from typing import Any, Self
 import anyio
 from anyio.abc import TaskGroup
 
-__all__ = ["Crew", "Entered", "ExpiryQueue", "Signal", "background", "first_error", "first_of"]
-
 
 @asynccontextmanager
 async def background() -> AsyncIterator[TaskGroup]:

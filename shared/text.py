@@ -4,19 +4,6 @@ import os
 import re
 from collections.abc import Iterable
 
-__all__ = [
-    "code_block",
-    "displayed",
-    "escape",
-    "escaped",
-    "is_unicode",
-    "join_lines",
-    "marks",
-    "nearest",
-    "plain",
-    "quoted",
-]
-
 _FORGING = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _WORDS = re.compile(r'[\s"]')
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from .text import is_unicode
 
-__all__ = ["YamlError", "YamlLimits", "YamlMapping", "read_yaml", "write_yaml"]
-
 _INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]{1,300}|[0-9]{1,300}(\.[0-9]{0,300})?)([eE][-+]?[0-9]{1,3})?")
 _BREAKS = frozenset("\x85\u2028\u2029")

@@ -17,8 +17,6 @@ import anyio
 
 from ..errors import AuthError
 
-__all__ = ["Addresses", "ForbiddenAddress", "Resolve", "check_scheme", "resolve"]
-
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host and a port. Raises OSError where it has none."""
 

@@ -24,8 +24,6 @@ from .claims import Grant
 from .jose import ALGORITHMS, BadToken
 from .possession import Possession
 
-__all__ = ["Checker", "KnownTokens", "OAuthTokens"]
-
 MAX_CACHED = 4_096
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 _RETRY_AFTER = "30"

@@ -13,8 +13,6 @@ from ..protocol.records import record
 from .jose import BadToken
 from .metadata import canonical
 
-__all__ = ["ClaimRules", "Grant", "grant"]
-
 _MAX_NAME = 512
 _MAX_SCOPES = 1_024
 

@@ -17,8 +17,6 @@ from ..protocol.records import record
 from .jose import ALGORITHMS, BadToken, public_key, read_signed, verify
 from .metadata import canonical
 
-__all__ = ["WINDOW", "BadProof", "Proof", "check_proof", "make_proof", "new_key", "target", "token_hash"]
-
 WINDOW = 300.0
 """How many seconds a proof may be older or newer than now."""
 

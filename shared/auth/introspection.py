@@ -12,8 +12,6 @@ from .jose import BadToken
 from .metadata import MetadataError
 from .web import Answer, Unreachable, Web, WebError
 
-__all__ = ["Introspection"]
-
 
 class Introspection:
     """Asks about them. There is one issuer, as nobody else is to see a token of its, or our secret."""

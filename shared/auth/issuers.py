@@ -23,8 +23,6 @@ from .jose import public_key
 from .metadata import IssuerMetadata, MetadataError, issuer_metadata_urls, read_issuer_metadata
 from .web import Unreachable, Web, WebError
 
-__all__ = ["RETRY", "Issuer", "find_metadata", "first_metadata"]
-
 MAX_KEYS = 100
 REFETCH = 30.0
 """Seconds between two times that an unknown key has all keys fetched."""

@@ -11,8 +11,6 @@ from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate
 
 from ..protocol.records import record
 
-__all__ = ["ALGORITHMS", "MAX_TOKEN", "BadToken", "Signed", "public_key", "read_signed", "verify"]
-
 ALGORITHMS = frozenset(
     {
         *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"),

@@ -7,8 +7,6 @@ from .claims import ClaimRules, Grant, grant
 from .issuers import Issuer
 from .jose import ALGORITHMS, BadToken, Signed, read_signed, verify
 
-__all__ = ["JwtTokens"]
-
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _KEYS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
 """What tries to bring a key along, or another token inside."""

@@ -11,18 +11,6 @@ from pydantic import BaseModel, ValidationError
 from ..errors import AuthError
 from ..text import escape
 
-__all__ = [
-    "IssuerMetadata",
-    "MetadataError",
-    "ResourceMetadata",
-    "canonical",
-    "covers",
-    "issuer_metadata_urls",
-    "read_issuer_metadata",
-    "read_resource_metadata",
-    "resource_metadata_urls",
-]
-
 Document = TypeVar("Document", bound=BaseModel)
 
 _PORTS = {"https": 443, "http": 80}

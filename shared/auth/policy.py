@@ -21,8 +21,6 @@ from ..errors import InsufficientScope
 from ..protocol.identity import Principal
 from ..protocol.records import record
 
-__all__ = ["ALL_OTHERS", "Entitlement", "Policy", "Rules", "ScopedTool", "grants", "read_scopes"]
-
 ALL_OTHERS = "*"
 """What the rules call all principals that they do not name."""
 

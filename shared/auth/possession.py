@@ -11,8 +11,6 @@ from .dpop import WINDOW, BadProof, Proof, check_proof
 from .jose import ALGORITHMS
 from .replay import Nonces, SeenProofs
 
-__all__ = ["Possession"]
-
 _RETRY_AFTER = "2"
 
 

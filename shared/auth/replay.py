@@ -9,8 +9,6 @@ from hashlib import sha256
 
 from .dpop import WINDOW, Proof
 
-__all__ = ["Nonces", "SeenProofs"]
-
 MAX_PROOFS = 131_072
 MAX_PROOFS_OF_KEY = 16_384
 MAX_KEYS = 8_192

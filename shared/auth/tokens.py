@@ -16,8 +16,6 @@ from ..protocol.identity import Principal
 if TYPE_CHECKING:
     from .tokens_file import TokensFile  # most operators have one token, or none
 
-__all__ = ["StaticTokens"]
-
 
 class StaticTokens:
     """An `Authenticator` for tokens that the operator gives out. With none at all everybody may use the server, as

@@ -27,8 +27,6 @@ from ..protocol.identity import Principal
 from ..protocol.records import record
 from .policy import read_scopes
 
-__all__ = ["NamedToken", "TokensFile", "digest_of", "read_tokens"]
-
 log = logging.getLogger("shared.auth")
 
 LOOK_SECONDS = 1.0

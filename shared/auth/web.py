@@ -16,8 +16,6 @@ from ..errors import AuthError
 from ..protocol.records import record
 from .addresses import Addresses, Resolve, resolve
 
-__all__ = ["Answer", "Unreachable", "Web", "WebError"]
-
 PATIENCE = 10.0
 MAX_ANSWER = 512 * 1024
 _TRIED = 3

@@ -12,8 +12,6 @@ from typing import Any, Literal
 
 from ..errors import McpError
 
-__all__ = ["Act", "ActKind", "Denied", "Permit", "act_of", "permit_as"]
-
 ActKind = Literal["call", "read", "prompt", "sample", "elicit", "roots"]
 """The first three are what we ask of a server, the others what it asks of us."""
 

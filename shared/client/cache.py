@@ -20,8 +20,6 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ..protocol.types.resources import ETAG
 
-__all__ = ["CACHE_BYTES", "Kept", "Pending", "Question", "ResponseCache"]
-
 CACHE_BYTES = 8 * 1024 * 1024
 LONGEST_SECONDS = 86_400
 """No promise is believed for longer than a day: a server that forgets to tell of a change is asked again."""

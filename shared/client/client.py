@@ -40,8 +40,6 @@ from .tasks.following import OnTask
 from .tasks.own_tasks import OwnTasks
 from .tasks.tool_task import StartedTool
 
-__all__ = ["Client"]
-
 WAITING = 1_000
 """Messages that wait for a slow server, from which on what can be dropped is better dropped."""
 

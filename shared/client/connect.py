@@ -23,8 +23,6 @@ from .options import ClientOptions
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["connect", "connect_http", "connect_sse", "connect_stdio", "connect_websocket", "fixed_headers"]
-
 FALLBACK_SECONDS = 5.0
 """How long a server that refused a POST may take to open a stream of HTTP+SSE, and then to name its endpoint: most
 that refuse one have no such stream, and a stream of another kind names none."""

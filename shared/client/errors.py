@@ -14,8 +14,6 @@ told to stop.
 from ..errors import AuthError, LoginRequired
 from ..protocol.wire.jsonrpc import Fate
 
-__all__ = ["SessionLost", "Unreached", "lost"]
-
 
 class Unreached(ConnectionError):
     """A request has not come to the server."""

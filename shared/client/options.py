@@ -16,8 +16,6 @@ from .approval import Permit
 from .cache import CACHE_BYTES, ResponseCache
 from .relay import Relay
 
-__all__ = ["ClientOptions", "Elicit", "ElicitAtUrl", "Handler", "Log", "Notify", "Progress", "Roots", "Sample"]
-
 Handler = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Answers a question of the server's: params to result. An `RpcError` refuses it; any other exception ends
 the client, as it is its user's. This holds for the handlers that follow, too."""

@@ -7,8 +7,6 @@ from ..protocol.session.client import ClientIdentity
 from ..protocol.session.client_events import Asked, Notified
 from ..protocol.wire.jsonrpc import Gap
 
-__all__ = ["Caller", "Relay"]
-
 
 class Relay(Protocol):
     """Takes what a server says besides its answers, as it came."""

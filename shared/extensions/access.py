@@ -28,8 +28,6 @@ from ..server.prompts import unknown_prompt
 from ..server.run import Run
 from ..text import nearest
 
-__all__ = ["ACCESS", "Access", "access"]
-
 log = logging.getLogger("shared.access")
 
 ACCESS = "access"

@@ -37,8 +37,6 @@ from ..server.features import Handler
 from ..server.handlers.conditional_reads import held_etag, tagged
 from ..server.run import Run
 
-__all__ = ["MIME_TYPE", "UI", "App", "Permission", "apps", "show", "shows_apps"]
-
 UI = "io.modelcontextprotocol/ui"
 """The name of the extension."""
 MIME_TYPE = "text/html;profile=mcp-app"

@@ -21,8 +21,6 @@ from ..server.features import Handler
 from ..server.run import Run
 from ..server.running import Opening
 
-__all__ = ["ClientRoots", "Narrow", "narrow_to_roots"]
-
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
 """Makes of the server's state that for a client whose roots have these URIs."""
 

@@ -14,8 +14,6 @@ from ..contracts import Replica
 from ..server.extension import Extension
 from ..server.run import Run
 
-__all__ = ["NARROWING", "narrowing"]
-
 NARROWING = "narrowing"
 """The name of the extension."""
 

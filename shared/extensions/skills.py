@@ -48,14 +48,6 @@ from ..server.extension import Capability, Extension
 from ..server.run import Run
 from ..text import join_lines
 
-__all__ = [
-    "Skill",
-    "SkillFile",
-    "SkillSource",
-    "Skills",
-    "skills",
-]
-
 T = TypeVar("T")
 
 MAX_DESCRIPTION, MAX_FILE_NAME = 1_024, 1_024

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..contracts import Authenticator
     from ..transports.http.app.oauth_metadata import Issuers
 
-__all__ = ["authenticator_of", "check_public_url", "issuers_of", "static_tokens"]
-
 log = logging.getLogger("shared.program")
 
 _KEPT, _KEPT_ANSWERS = 300.0, 60.0

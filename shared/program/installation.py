@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["NAME", "Installation", "is_passing", "shell_line", "this_installation"]
-
 NAME = "mcp-server-bundle"
 _HERE = Path(__file__).resolve().parents[2]
 # Directories of uv's cache that hold whole environments.

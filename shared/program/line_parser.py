@@ -11,8 +11,6 @@ from typing import NoReturn
 from ..text import nearest
 from .messages import exit_with_error
 
-__all__ = ["LineParser"]
-
 
 class LineParser(argparse.ArgumentParser):
     """A parser that refuses in one line, without the usage, which would hide what is wrong."""

@@ -6,8 +6,6 @@ from typing import NoReturn
 
 from ..text import plain
 
-__all__ = ["exit_with_error", "needs_extra", "program_name"]
-
 
 def program_name() -> str:
     """What the user called: a console script, or `python -m NAME`."""

@@ -14,8 +14,6 @@ from .settings.options import option
 if TYPE_CHECKING:
     from ..telemetry.otel import Telemetry
 
-__all__ = ["ObservationOptions", "log_requests", "open_telemetry"]
-
 
 def _receiver(url: str) -> str:
     parts = urlsplit(url)

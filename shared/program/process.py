@@ -41,28 +41,6 @@ from .worker import this_worker
 if TYPE_CHECKING:
     from ..transports.http.app.app import HttpOptions
 
-__all__ = [
-    "LOOPBACK",
-    "Failed",
-    "GeneralOptions",
-    "Options",
-    "address",
-    "announce",
-    "bound",
-    "end_in_time",
-    "ending_signals",
-    "http_options",
-    "leave_behind",
-    "missing_extra",
-    "open_standard_streams",
-    "run_to_the_end",
-    "set_limits",
-    "set_up_process",
-    "starting",
-    "tell_in_terminal",
-    "token_of",
-]
-
 log = logging.getLogger("shared.program")
 
 _TOKEN = re.compile(r"[!-~]+")

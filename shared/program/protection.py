@@ -8,8 +8,6 @@ from pydantic import BaseModel, Field, PrivateAttr
 from ..auth.policy import Rules
 from .settings.options import option, secret
 
-__all__ = ["ProtectionOptions", "RuledOptions"]
-
 
 class RuledOptions(BaseModel):
     """Options beside which there may be rules, which stand in tables of a file: no option could hold them."""

@@ -14,8 +14,6 @@ from .settings.options import option
 if TYPE_CHECKING:
     from ..contracts import Stores
 
-__all__ = ["ReplicaOptions", "StoresOf", "stores_of"]
-
 StoresOf = Callable[[str], "Stores"]
 """What the replicas of the server of that name share."""
 

@@ -7,8 +7,6 @@ from ..extensions.access import access
 from ..extensions.narrowing import narrowing
 from ..server.extension import Extension
 
-__all__ = ["keeping_to"]
-
 
 def keeping_to(rules: Rules, name: str, *, tokens_have_scopes: bool) -> list[Extension[Any]]:
     """What the server called `name` is opened with; nothing where there is nothing to keep to."""

@@ -12,8 +12,6 @@ from .replication import ReplicaOptions
 if TYPE_CHECKING:
     from ..telemetry.siblings import Siblings
 
-__all__ = ["VARIABLE", "Worker", "described", "has_workers", "this_worker"]
-
 VARIABLE = "MCP_WORKER"
 """The environment variable that tells it. It is no option."""
 

@@ -24,8 +24,6 @@ from ..telemetry.metrics import Figures
 from ..telemetry.siblings import Whole, line
 from .worker import VARIABLE, described
 
-__all__ = ["WorkerProcess"]
-
 log = logging.getLogger("shared.program")
 
 TELL_SECONDS = 1.0

@@ -27,8 +27,6 @@ from .messages import exit_with_error
 from .process import Options, announce, run_to_the_end, set_up_process, starting
 from .worker_process import WorkerProcess
 
-__all__ = ["check_workers", "supervise"]
-
 log = logging.getLogger("shared.program")
 
 FIRST_SECONDS = 0.1

@@ -10,8 +10,6 @@ from .types.base import Implementation
 from .types.client import LogLevel
 from .versions import NEWEST, V2024_11_05, Version
 
-__all__ = ["EVERYWHERE", "LOG_LEVELS", "Identity", "LogMessage", "Peer", "Principal", "Span", "declared"]
-
 LOG_LEVELS = get_args(LogLevel)
 """RFC 5424 severities, mildest first (2025-11-25, Utilities, Logging)."""
 

@@ -16,8 +16,6 @@ from .types.resources import ListenParams, ReadResourceParams, UriParams
 from .types.tools import CallToolParams, ListParams
 from .versions import NEWEST, NEWEST_HANDSHAKE, V2024_11_05, V2026_07_28, VERSIONS, Version
 
-__all__ = ["OTHERWISE", "PROTOCOLS_OWN", "REQUESTS", "SET_LEVEL", "Method", "MethodTable", "method_table", "row_for"]
-
 
 @record
 class Method:

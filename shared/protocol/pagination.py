@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from .signing import Signer
 
-__all__ = ["cursor_at", "page", "position_of"]
-
 T = TypeVar("T")
 
 

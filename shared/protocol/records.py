@@ -8,8 +8,6 @@ class by itself are compiled at every start, and take more of its time than anyt
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
-__all__ = ["record"]
-
 T = TypeVar("T")
 
 

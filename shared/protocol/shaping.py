@@ -30,8 +30,6 @@ from .types.base import SERVER_INFO
 from .versions import V2025_03_26, V2025_06_18, V2025_11_25, Version
 from .wire.jsonrpc import Prepared
 
-__all__ = ["CachedResult", "explain", "is_result", "is_well_formed", "settle", "shape", "shape_question"]
-
 _LISTED = {"title": V2025_06_18, "icons": V2025_11_25, "_meta": V2025_06_18}
 
 _SINCE: dict[str, dict[str, Version]] = {

@@ -15,8 +15,6 @@ from pydantic_core import from_json, to_json
 
 from ..errors import InvalidParams
 
-__all__ = ["Signer", "digest"]
-
 _TAG_BYTES = 16
 
 

@@ -12,8 +12,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from ..errors import DeclarationError, InvalidParams
 
-__all__ = ["UriTemplate", "with_query"]
-
 _RESERVED = ":/?#[]@!$&'()*+,;=%"
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")

@@ -6,21 +6,6 @@ between them in behaviour stands here as a column, so that the rest of the core 
 
 from dataclasses import dataclass
 
-__all__ = [
-    "HANDSHAKE_VERSIONS",
-    "NEWEST",
-    "NEWEST_HANDSHAKE",
-    "V2024_11_05",
-    "V2025_03_26",
-    "V2025_06_18",
-    "V2025_11_25",
-    "V2026_07_28",
-    "VERSIONS",
-    "Version",
-    "find_version",
-    "versions_between",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:

@@ -10,8 +10,6 @@ from typing import Any
 
 from pydantic_core import ErrorDetails, from_json
 
-__all__ = ["coerce"]
-
 _ARRAYS = {"list_type", "tuple_type", "set_type", "frozen_set_type", "iterable_type"}
 _OBJECTS = {"dict_type", "mapping_type", "model_type", "model_attributes_type", "dataclass_type"}
 """The kinds of errors where the schema wants an array, and where it wants an object."""

@@ -7,8 +7,6 @@ from pydantic import ValidationError
 
 from ..text import nearest
 
-__all__ = ["describe"]
-
 Schema = dict[str, Any]
 
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses

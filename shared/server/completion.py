@@ -7,8 +7,6 @@ from ..errors import DeclarationError
 from ..protocol.types.prompts import CompleteParams, PromptReference
 from .dispatch.context import Context
 
-__all__ = ["Completer", "Completions", "completion"]
-
 MAX_VALUES = 100
 """Values in one answer (2025-11-25, Utilities, Completion)."""
 

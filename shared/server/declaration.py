@@ -20,8 +20,6 @@ from .dispatch.limits import CallLimits, Limits
 from .extension import Extension
 from .features import AnyRun, Features
 
-__all__ = ["Declaration", "NoSettings"]
-
 log = logging.getLogger("shared.server")
 
 State = TypeVar("State")

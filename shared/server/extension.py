@@ -23,8 +23,6 @@ from ..protocol.types.tools import CallToolParams
 from .dispatch.context import Context
 from .features import AnyRun, Features, Handler, State
 
-__all__ = ["Around", "Capability", "Extension", "Follow", "Lifespan", "Listens", "Passes", "Scopes"]
-
 Around = Callable[[Method, Handler], Handler]
 """Given a method and who handles it, who handles it instead; this is asked when the first peer of a run comes."""
 

@@ -22,8 +22,6 @@ from .prompts import Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolOptions, Tools
 
-__all__ = ["AnyRun", "Features", "Handler"]
-
 State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
 

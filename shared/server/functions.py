@@ -28,8 +28,6 @@ from ..protocol.types.tools import CallToolResult
 from .argument_coercion import coerce
 from .argument_errors import describe
 
-__all__ = ["Function", "JsonSchema", "is_data", "output_schema"]
-
 _UNIONS = (Union, UnionType, Annotated)
 _CONTENT = (Content, CallToolResult)
 _AS_IN_JSON = (str, int, bool, NoneType)

@@ -22,8 +22,6 @@ from .dispatch.context import Context
 from .functions import Function
 from .results import content_of
 
-__all__ = ["PromptSource", "Prompts", "RegisteredPrompt", "unknown_prompt"]
-
 
 class PromptSource(Protocol):
     """Where prompts come from that no function was declared for. `context` is that of the request; its `state` is

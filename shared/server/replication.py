@@ -16,8 +16,6 @@ from .dispatch.changes import Changes
 if TYPE_CHECKING:
     from ..contracts import Replica
 
-__all__ = ["Replication"]
-
 
 class Replication:
     """The replica that one run is, if it is one, and the name of the part that it is."""

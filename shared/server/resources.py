@@ -12,8 +12,6 @@ from ..protocol.uri_template import UriTemplate
 from .dispatch.context import Context
 from .functions import Function
 
-__all__ = ["Lister", "RegisteredResource", "ResourceOptions", "Resources"]
-
 Lister = Callable[[Context[Any]], Awaitable[Iterable[Resource]]]
 
 

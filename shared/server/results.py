@@ -20,8 +20,6 @@ from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import Prepared, json_of
 from .functions import is_data, output_schema
 
-__all__ = ["MAX_VIEW", "Data", "Result", "Text", "content_of", "with_view", "within_bytes", "without_view"]
-
 Value = TypeVar("Value")
 
 MAX_VIEW = 100_000

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from .declaration import Declaration
     from .dispatch.calls import Calls
 
-__all__ = ["Parts", "Reopen", "Run"]
-
 
 class Reopen(Protocol):
     """Opens the server of a run once more, with other settings and the same limits and extensions."""

@@ -30,8 +30,6 @@ from .handlers.core import CORE
 from .handlers.dispatch import Dispatch
 from .run import Run
 
-__all__ = ["Opening", "prepare"]
-
 State = TypeVar("State")
 
 

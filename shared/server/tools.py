@@ -14,14 +14,6 @@ from .dispatch.context import Context
 from .functions import Function
 from .results import Result
 
-__all__ = [
-    "RegisteredTool",
-    "ToolOptions",
-    "Tools",
-    "Unavailable",
-    "signed",
-]
-
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 MAX_DESCRIPTION = 2_048
 """Bytes of a description that hosts show their models; the rest is cut off."""

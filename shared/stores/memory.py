@@ -24,8 +24,6 @@ from .memory_limiter import MemoryLimiter
 from .memory_log import MemoryLog
 from .memory_tasks import MemoryTasks
 
-__all__ = ["MemoryBus", "MemoryReplica", "MemorySessions", "Stores"]
-
 _ENDED = refuse(404, "the session has ended")
 _NOBODY = -1
 

@@ -4,8 +4,6 @@ import secrets
 import time
 from collections.abc import Callable
 
-__all__ = ["MemoryBlobs"]
-
 
 class MemoryBlobs:
     """`Blobs` in memory. Its methods never suspend."""

@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 from ..contracts import Rate
 
-__all__ = ["MemoryLimiter"]
-
 FEW = 1_024
 """How many names are kept without a look at who is at rest."""
 _ROUNDING = 1e-9

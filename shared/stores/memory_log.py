@@ -24,8 +24,6 @@ from ..protocol.http.rules import Refusal
 from ..protocol.wire.framing import ServerSentEvent
 from ..protocol.wire.jsonrpc import RequestId
 
-__all__ = ["MemoryEvents", "MemoryLog", "MemoryStream"]
-
 log = logging.getLogger("shared.stores")
 
 _OVERHEAD = 100

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from ..contracts import TaskLimits, TaskRecord
 from ..protocol.wire.jsonrpc import json_of
 
-__all__ = ["MemoryTasks"]
-
 Wake = Callable[[], None]
 
 SMALL_BYTES = 1_024

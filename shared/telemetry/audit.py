@@ -35,8 +35,6 @@ from .trace import redacted
 if TYPE_CHECKING:
     from .audit_file import AuditFile  # what only a log needs that is kept
 
-__all__ = ["Arrival", "Audit", "arrival", "audited"]
-
 log = logging.getLogger("shared.audit")
 
 MOST_WAITING = 10_000

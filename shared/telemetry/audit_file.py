@@ -17,8 +17,6 @@ from filelock import FileLock
 
 from .trace import claim
 
-__all__ = ["AuditFile"]
-
 AGAIN_SECONDS = 0.05
 """When it is tried again to rotate, where another process is about to, or it failed: until then the file grows."""
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Floods"]
-
 FLOOD_SECONDS = 1.0
 """For how long one entry stands for all of its kind."""
 MOST_KINDS = 1_000

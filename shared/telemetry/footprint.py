@@ -26,8 +26,6 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-__all__ = ["count_bytes", "fill_free_lists", "give_back", "settle", "share_one_arena", "stay_small"]
-
 BETWEEN_COLLECTIONS = 20_000
 """Objects that may be made, beyond those freed meanwhile, before the collector looks at them: some 2 MB."""
 BYTES_BETWEEN_COLLECTIONS = 64 * 1_048_576

@@ -17,8 +17,6 @@ from pydantic_core import to_json
 
 from ..tracing.trace_context import current
 
-__all__ = ["LogThread", "server_name", "set_up_logging"]
-
 server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
 """Which of several servers in one process is at work here; lines name it. None where there is only one."""
 

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from .metrics import Figures
 from .readiness import Phase
 
-__all__ = ["BY", "DURATION", "MEASURES", "Measure"]
-
 BY = ("server", "method", "tool")
 """What requests are told apart by."""
 DURATION = ("mcp.request.duration", "Time from a request to its answer.")

@@ -11,9 +11,6 @@ from typing import Any
 from .metrics import Figures, Labels, Series
 from .readiness import Phase
 
-__all__ = ["from_json", "merged", "past", "to_json"]
-
-
 READY = Phase.READY.value
 
 

@@ -15,8 +15,6 @@ from ..protocol.session.events import Outgoing
 from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
 from ..server.run import Run
 
-__all__ = ["BUCKETS", "Figures", "Kind", "Labels", "Meter", "Metrics", "Series"]
-
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Seconds: the upper bounds of the histogram of latencies, but for the last one, which has none."""
 OTHER = "other"

@@ -37,8 +37,6 @@ from .measures import BY, DURATION, MEASURES, Measure
 from .metrics import BUCKETS, Figures, Labels, Metrics
 from .trace import redacted
 
-__all__ = ["Telemetry"]
-
 log = logging.getLogger("shared.otel")
 
 LAST_SECONDS = 3.0

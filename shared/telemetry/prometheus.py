@@ -17,8 +17,6 @@ from .measures import BY, DURATION, MEASURES, Measure
 from .metrics import BUCKETS, Figures
 from .siblings import Whole
 
-__all__ = ["exposition"]
-
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
 
 

@@ -14,8 +14,6 @@ import anyio
 
 from ..server.run import Run
 
-__all__ = ["CHECK_SECONDS", "Phase", "Readiness", "State", "health"]
-
 log = logging.getLogger("shared.ops")
 
 CHECK_SECONDS = 2.0

@@ -20,8 +20,6 @@ from ..tracing.spans import Kind, Span, span
 from ..tracing.trace_context import current
 from .audit import arrival
 
-__all__ = ["traced"]
-
 _LONGEST = 128
 """Characters of a name that a client has sent."""
 

@@ -17,8 +17,6 @@ import anyio
 from .merged import from_json, to_json
 from .metrics import Figures
 
-__all__ = ["Siblings", "Whole", "line"]
-
 ANSWER_SECONDS = 3.0
 """How long the parent has to say what all have counted: longer than it waits for any of them."""
 LAST_SECONDS = 1.0

@@ -21,8 +21,6 @@ from ..concurrency import first_error
 from ..server.run import Run
 from .logs import server_name
 
-__all__ = ["Supervised"]
-
 log = logging.getLogger("shared.ops")
 
 FIRST_SECONDS = 1.0

@@ -21,8 +21,6 @@ from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import encode
 from ..protocol.wire.jsonrpc import Malformed, Message
 
-__all__ = ["Trace", "claim", "redacted"]
-
 log = logging.getLogger("shared.trace")
 
 _SECRET = re.compile(

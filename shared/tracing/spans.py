@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
-__all__ = ["NOBODY", "Attributes", "Kind", "Span", "Tracer", "span", "trace_by", "tracer"]
-
 Kind = Literal["internal", "client", "server"]
 """Whether it is work of this process, a request to another one, or the answer to one that came."""
 Attributes = Mapping[str, str | int | float | bool]

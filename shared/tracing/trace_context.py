@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-__all__ = ["TRACEPARENT", "TRACESTATE", "TraceContext", "current", "follow", "read_trace_context", "trace_meta"]
-
 TRACEPARENT, TRACESTATE = "traceparent", "tracestate"
 
 _PARENT = re.compile(

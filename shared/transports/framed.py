@@ -15,8 +15,6 @@ from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import Codec
 from ..protocol.wire.jsonrpc import Message
 
-__all__ = ["framed"]
-
 
 def framed(stream: ByteStream, codec: Codec) -> ClosableTransport:
     """The messages on `stream`, as a transport for `serve` or a client. `codec` is for this stream alone."""

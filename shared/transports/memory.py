@@ -12,8 +12,6 @@ from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import Codec
 from ..protocol.wire.jsonrpc import Message
 
-__all__ = ["MemoryTransport", "memory_pair"]
-
 
 class MemoryTransport:
     """One end. Closing it ends the other end's stream."""

@@ -41,8 +41,6 @@ from ..protocol.wire.codec import MAX_MESSAGE, Codec
 from ..protocol.wire.jsonrpc import Message
 from ..telemetry.footprint import count_bytes
 
-__all__ = ["StdioTransport", "stdio"]
-
 _CHUNK = 65_536
 _PIPE = 1_048_576
 """Bytes that a pipe is to hold, where it can be told so: then a large answer leaves in one write."""

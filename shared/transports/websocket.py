@@ -30,8 +30,6 @@ from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import MAX_MESSAGE, Codec
 from ..protocol.wire.jsonrpc import Failure, Message
 
-__all__ = ["WebSocketTransport", "open_websocket"]
-
 CONNECT_SECONDS = 30.0
 FAREWELL_SECONDS = 2.0
 """Time for the close frame to be answered."""

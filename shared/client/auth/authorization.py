@@ -14,8 +14,6 @@ from ...protocol.records import record
 from ...text import escape
 from .registration import is_visible
 
-__all__ = ["Authorization", "Redirect", "check_iss"]
-
 
 class Redirect(Protocol):
     """How a person is sent to a page, and comes back to one of ours."""

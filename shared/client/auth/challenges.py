@@ -5,8 +5,6 @@ from collections.abc import Mapping
 
 from ...protocol.records import record
 
-__all__ = ["Challenge", "parse_challenges", "pick_challenge"]
-
 MAX_HEADER = 16_384
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PARAMETER = re.compile(rf'({_WORD})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|({_WORD}))(?=[ \t]*(?:,|$))')

@@ -21,8 +21,6 @@ from ...protocol.records import record
 from ...text import escape
 from .challenges import Challenge
 
-__all__ = ["Found", "discover"]
-
 _OFFLINE = "offline_access"
 """Asks for a token by which others are had later; not every authorization server knows it."""
 

@@ -15,17 +15,6 @@ from .registration import ClientInformation
 from .token_endpoint import TokenEndpoint
 from .tokens import Token
 
-__all__ = [
-    "AuthorizationCode",
-    "ClientCredentials",
-    "EnterpriseManaged",
-    "Grant",
-    "Identity",
-    "TokenRequest",
-    "WorkloadIdentity",
-    "binding_of",
-]
-
 _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _KIND = "urn:ietf:params:oauth:token-type:"
 

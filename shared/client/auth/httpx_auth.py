@@ -6,8 +6,6 @@ import httpx
 
 from ...contracts import Credentials
 
-__all__ = ["HttpxAuth"]
-
 MAX_SENT = 6
 """How often a request is sent at most."""
 

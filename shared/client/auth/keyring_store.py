@@ -19,8 +19,6 @@ from ...text import escape
 from .store import IN_KEYRING, FileTokens, OutOfReach
 from .tokens import Key
 
-__all__ = ["KeyringTokens", "usable_keyring"]
-
 SERVICE = "mcp-server-bundle"
 SECRETS = ("access_token", "refresh_token", "client_secret", "dpop_key")
 MAX_SAFE = 1_280

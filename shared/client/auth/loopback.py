@@ -15,8 +15,6 @@ from anyio import to_thread
 
 from ...errors import AuthError
 
-__all__ = ["Callback", "Loopback"]
-
 LOGIN_SECONDS = 300.0
 MAX_FIELDS = 50
 """Of the query that the browser brings."""

@@ -10,8 +10,6 @@ from joserfc.jwk import ECKey
 from ...auth.dpop import make_proof, new_key
 from ...errors import AuthError
 
-__all__ = ["Proofs"]
-
 MAX_NONCE = 1_024
 
 

@@ -13,8 +13,6 @@ from ...auth.web import Web
 from ...errors import AuthError
 from ...text import escape
 
-__all__ = ["ClientInformation", "is_visible", "register"]
-
 MAX_VISIBLE = 65_536
 _PREFERRED = ("none", "client_secret_basic", "client_secret_post")
 

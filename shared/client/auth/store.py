@@ -20,8 +20,6 @@ from ...program.files.atomic import prepared, put_in_place
 from ...program.files.entries import current, entry_at
 from .tokens import Key
 
-__all__ = ["IN_KEYRING", "FileTokens", "OutOfReach"]
-
 IN_KEYRING = "in_keyring"
 """Says of an entry that its secrets are in the keyring of the system."""
 

@@ -15,8 +15,6 @@ from .proofs import Proofs
 from .registration import ClientInformation
 from .tokens import Key, Token, TokenStore
 
-__all__ = ["Kept", "Login", "bound_issuer", "forget", "keep", "pointer_key", "read_kept", "registration_key"]
-
 
 @record
 class Login:

@@ -19,8 +19,6 @@ from .stored_login import Kept, Login, forget, keep, read_kept
 from .token_endpoint import TokenEndpoint, TokenRefused
 from .tokens import Token, TokenStore
 
-__all__ = ["HeldTokens", "OAuthOptions"]
-
 EARLY_SECONDS = 30.0
 """How long before its end a token is refreshed; one that lasts for less than two minutes, in its last quarter."""
 RETRY_SECONDS = 5.0

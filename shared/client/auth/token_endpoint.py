@@ -22,8 +22,6 @@ from .proofs import Proofs
 from .registration import ClientInformation, is_visible
 from .tokens import Token
 
-__all__ = ["TokenEndpoint", "TokenRefused"]
-
 _KINDS: dict[str, type[ECKey | RSAKey | OKPKey]] = {"ES": ECKey, "RS": RSAKey, "PS": RSAKey}
 _ASSERTED_SECONDS = 60
 _MOST_SECONDS = 10 * 365 * 24 * 3600

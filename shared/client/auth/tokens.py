@@ -9,8 +9,6 @@ import anyio
 
 from ...errors import AuthError
 
-__all__ = ["Key", "MemoryTokens", "Token", "TokenStore"]
-
 MAX_TIME = 1e11
 """Seconds since 1970 after which no token ends: in the year 5138."""
 

@@ -20,8 +20,6 @@ from ..connection.subscription import Change, Kind
 from ..options import Progress
 from .raw_calls import Requester
 
-__all__ = ["CachedRequests"]
-
 _ASKED_BY = {
     "tools/list": "cursor",
     "prompts/list": "cursor",

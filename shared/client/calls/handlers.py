@@ -19,8 +19,6 @@ from ..schemas.schema_cost import UnusableSchema
 from ..schemas.schemas import CheckedSchema
 from .url_elicitation import Visits
 
-__all__ = ["Handlers", "completed"]
-
 Asked = TypeVar("Asked", bound=Params)
 
 _log = logging.getLogger("shared.client.handlers")

@@ -10,8 +10,6 @@ from ...protocol.types.base import Wire, fault_at
 from ...protocol.types.results import ResultPage
 from .raw_calls import MAX_PAGES, Requester
 
-__all__ = ["iter_pages", "read_result"]
-
 Result = TypeVar("Result", bound=Wire)
 Page = TypeVar("Page", bound=ResultPage)
 

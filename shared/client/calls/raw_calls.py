@@ -8,8 +8,6 @@ from typing import Any, Protocol
 from ...errors import InvalidResult, McpError
 from ..options import Progress
 
-__all__ = ["MAX_PAGES", "PlainCalls", "Requester"]
-
 MAX_PAGES = 1_000
 """Pages of one list that are followed; a server that always names another one must not hold us for ever."""
 

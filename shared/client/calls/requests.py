@@ -24,8 +24,6 @@ from .handlers import Handlers
 from .raw_calls import PlainCalls
 from .url_elicitation import visits_wanted
 
-__all__ = ["Requests"]
-
 OnNotice = Callable[[Notified], None]
 
 

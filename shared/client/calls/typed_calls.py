@@ -27,8 +27,6 @@ from ..schemas.checks import ToolChecks
 from .pages import iter_pages, read_result
 from .raw_calls import Requester
 
-__all__ = ["SECONDS", "TypedCalls"]
-
 SECONDS = 60.0
 """How long an answer may take where the caller does not say."""
 

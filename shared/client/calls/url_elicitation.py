@@ -12,8 +12,6 @@ from ...errors import PeerError
 from ...protocol.session.client_events import InputWanted
 from ...protocol.types.elicitation import ElicitUrl
 
-__all__ = ["Visits", "visits_wanted"]
-
 MAX_VISITS = 100
 """Visits whose end may still be told; a server that never tells it costs no more."""
 _VISIT_FIRST = -32042

@@ -29,8 +29,6 @@ from ..errors import lost
 from ..options import Handler
 from ..relay import Caller, Relay
 
-__all__ = ["Connection", "Offered", "Waiter", "result_of"]
-
 Outcome = Answered | InputWanted | Unusable
 
 ENOUGH = 8

@@ -9,8 +9,6 @@ import anyio
 from ...errors import PeerError
 from .connection import Connection
 
-__all__ = ["watch_over"]
-
 
 async def watch_over(connection: Connection, seconds: float | None) -> None:
     """Waits until `connection` is lost. One on which nothing came for `seconds`, and on which a ping is then not

@@ -23,8 +23,6 @@ from .heartbeat import watch_over
 from .opening import open_session
 from .restart import Pauses, Start
 
-__all__ = ["Link"]
-
 
 class _Attempt:
     """The opening of one connection, for all who wait for it."""

@@ -18,8 +18,6 @@ from ..options import ClientOptions
 from .connection import Connection, result_of
 from .retry import Retries
 
-__all__ = ["OPENING_SECONDS", "open_session"]
-
 _log = logging.getLogger("shared.client.opening")
 
 OPENING_SECONDS = 60.0

@@ -5,8 +5,6 @@ from contextlib import AbstractAsyncContextManager
 
 from ...contracts import ClosableTransport
 
-__all__ = ["Pauses", "Start"]
-
 Start = Callable[[], AbstractAsyncContextManager[ClosableTransport]]
 """Starts a server, which ends with the block; what is given speaks to it."""
 

@@ -14,8 +14,6 @@ from ...protocol.http.retry_after import BUSY
 from ...protocol.http.routing_headers import HeaderMismatch
 from ..errors import SessionLost, Unreached
 
-__all__ = ["MAX_TOOLS", "Retries", "backoff", "is_unlisted"]
-
 ATTEMPTS = 4
 """How often one request is made, in all."""
 MAX_TOOLS = 5_000

@@ -14,8 +14,6 @@ from ...protocol.wire.jsonrpc import Failure
 from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS
 
-__all__ = ["MAX_URI", "Change", "Kind", "Subscription", "change_of", "subscribed"]
-
 Kind = Literal["resource", "tools", "prompts", "resources", "missed"]
 """What has changed: one resource; the list of tools, of prompts or of resources; or anything of it, unheard."""
 

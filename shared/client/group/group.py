@@ -31,8 +31,6 @@ from .listing import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Item, Kind, Listed, L
 from .member import GroupServer, Member, ServerStatus, group_server
 from .names import check_server_name, may_be_shortened, own_name, split_name
 
-__all__ = ["ClientGroup", "UnknownServer"]
-
 ENTERING_SECONDS = 30.0
 LISTING_SECONDS = 10.0
 CALL_SECONDS = 60.0

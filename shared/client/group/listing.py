@@ -11,8 +11,6 @@ from ..client import Client
 from .member import Member
 from .names import full_name
 
-__all__ = ["PROMPTS", "RESOURCES", "TEMPLATES", "TOOLS", "Item", "Kind", "Listed", "Listing"]
-
 Item = TypeVar("Item", Tool, Prompt, Resource, ResourceTemplate)
 
 

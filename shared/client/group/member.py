@@ -18,8 +18,6 @@ from ..connect import connect
 from ..connection.restart import Pauses
 from ..options import ClientOptions
 
-__all__ = ["GroupServer", "Member", "ServerState", "ServerStatus", "group_server"]
-
 ServerState = Literal["connecting", "ready", "failed", "closed"]
 
 

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
-__all__ = ["check_server_name", "full_name", "may_be_shortened", "own_name", "split_name"]
-
 LONGEST = 64
 """Characters of a name that every model's API takes; that of the MCP specification is twice as long."""
 SEPARATOR = "__"

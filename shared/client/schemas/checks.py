@@ -11,8 +11,6 @@ from ...text import escape
 from .schema_cost import UnusableSchema
 from .schemas import CheckedSchema, load_library
 
-__all__ = ["ToolChecks"]
-
 MAX_TOOLS = 5_000
 """Tools that are remembered; the oldest are forgotten."""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["MAX_LEVELS", "Cost", "UnusableSchema"]
-
 MAX_SCHEMAS = 5_000
 """Schemas in one schema. The largest that known servers publish have a tenth of that."""
 MAX_LEVELS = 64

@@ -10,8 +10,6 @@ from typing import Any
 
 from .schema_cost import MAX_LEVELS, Cost, UnusableSchema
 
-__all__ = ["CheckedSchema", "load_library"]
-
 MAX_VALUES = 200_000
 """Of which one value is made; to count them takes a tenth of a second."""
 MAX_WORK = 5_000_000

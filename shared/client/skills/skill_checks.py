@@ -13,8 +13,6 @@ from ...errors import McpError
 from ...protocol.types.skills import DYNAMIC, MANIFEST, MAX_BYTES, MAX_FILES, SkillEntry, SkillResource
 from ...yaml import YamlError, YamlLimits, read_yaml
 
-__all__ = ["Check", "SkillRefused", "check_entry", "check_file", "check_head", "check_limits", "inside", "root_of"]
-
 Check = Literal["entry", "limits", "dynamic", "unlisted", "contents", "size", "digest", "frontmatter"]
 """What was found wanting: the entry itself, how much it lists, that it lists nothing, a file that it does not list, a
 result that holds no such file, and its size, digest and head."""

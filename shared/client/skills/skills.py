@@ -34,8 +34,6 @@ from ..calls.pages import iter_pages, read_result
 from ..client import Client
 from .skill_checks import SkillRefused, check_entry, check_file, check_head, check_limits, inside, root_of
 
-__all__ = ["LoadedSkill", "ServerSkills"]
-
 log = logging.getLogger("shared.client")
 
 

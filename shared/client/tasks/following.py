@@ -19,8 +19,6 @@ from ...concurrency import background, first_error
 from ...errors import InputRequired, InvalidParams, InvalidResult, McpError, PeerError, TaskCancelled, TaskLost
 from ...protocol.types.tasks import TaskStatus
 
-__all__ = ["OnTask", "Questions", "TaskState", "Way", "cancel", "follow", "look", "read_state"]
-
 POLL_SECONDS = 1.0
 """How often a server is asked how a task is that does not say how often it wants to be."""
 MIN_POLL_SECONDS = 0.02

@@ -20,8 +20,6 @@ from ...protocol.types.base import first_fault
 from ...protocol.types.tasks import RELATED_TASK, TaskParams, TaskRequest, TaskStatus
 from ..options import Handler
 
-__all__ = ["OwnTasks"]
-
 MAX_TASKS = 100
 """That are kept at once; the oldest of those that are over make room."""
 MAX_SECONDS = 3_600.0

@@ -8,8 +8,6 @@ from typing import Any
 from ...protocol.types.tools import CallToolResult
 from .following import OnTask, TaskState, Way, cancel, follow, look
 
-__all__ = ["StartedTool", "TaskSupport"]
-
 MAX_TOOLS = 5_000
 """Tools that are remembered; the oldest are forgotten."""
 

@@ -25,8 +25,6 @@ from ...server.features import Handler
 from ...server.run import Run
 from . import ask, read_params
 
-__all__ = ["HANDLERS", "execute_tool", "list_resources", "list_tools", "read_resource"]
-
 
 class _ExecuteParams(Params):
     """The params of `mcp/tool/execute`."""

@@ -19,8 +19,6 @@ from ...server.features import Handler
 from ...server.run import Run
 from . import ask, read_params
 
-__all__ = ["HANDLERS", "initialize", "read_resource"]
-
 _Object = dict[str, Any]
 
 

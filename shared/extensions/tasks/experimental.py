@@ -29,8 +29,6 @@ from .experimental_questions import Asking, related
 from .hosted import Report
 from .runner import POLL_MS, iso, may_see, tasks_of
 
-__all__ = ["FORM", "HANDLERS", "METHODS", "SPANS", "declares", "request_of"]
-
 _NAME = "experimental"
 SPANS: Mapping[tuple[str, ...], Span] = {
     ("tasks",): Span(V2025_11_25, V2025_11_25),

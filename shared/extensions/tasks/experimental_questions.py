@@ -19,8 +19,6 @@ from ...server.dispatch.context import Context
 from . import states
 from .runner import Tasks
 
-__all__ = ["Asking", "related"]
-
 _KEY = "question"
 _AUGMENTED = {
     "elicitation/create": ("tasks", "requests", "elicitation", "create"),

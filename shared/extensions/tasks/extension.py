@@ -27,8 +27,6 @@ from . import experimental, states
 from .hosted import Form, HostedCall, Report
 from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, tasks_of
 
-__all__ = ["SYNCHRONOUS_SECONDS", "TASK_SPANS", "detailed", "tasks", "tasks_declared"]
-
 SYNCHRONOUS_SECONDS = 0.5
 """How long a call is waited for before it becomes a task, where its tool does not have to run as one."""
 

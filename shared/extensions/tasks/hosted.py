@@ -24,8 +24,6 @@ from ...server.dispatch.context import Context
 from . import states
 from .runner import Tasks, log_failure, principal_of
 
-__all__ = ["Form", "HostedCall", "Report"]
-
 REASON_CHARACTERS = 200
 MESSAGE_CHARACTERS = 1_000
 """Of a status: whoever asks is told it again each time."""

@@ -27,21 +27,6 @@ from ...server.run import Run
 from ...stores.memory_tasks import MemoryTasks
 from .states import is_over
 
-__all__ = [
-    "POLL_MS",
-    "STOPPED",
-    "AtWork",
-    "Support",
-    "Tasks",
-    "ToolTasks",
-    "iso",
-    "living",
-    "log_failure",
-    "may_see",
-    "principal_of",
-    "tasks_of",
-]
-
 log = logging.getLogger("shared.tasks")
 
 STOPPED = "the server was stopped"

@@ -13,8 +13,6 @@ from typing import Any
 from ...contracts import TaskRecord
 from ...protocol.types.tasks import TaskStatus
 
-__all__ = ["answered", "asked", "cancelled", "ended", "is_over", "reported", "withdrawn"]
-
 _FINAL = frozenset({"completed", "failed", "cancelled"})
 
 

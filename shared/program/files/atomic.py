@@ -18,24 +18,6 @@ from .entries import Entry, create, current, unlink
 from .metadata import attributes_at, give_metadata
 from .system import CLOSED, SYSTEM
 
-__all__ = [
-    "add",
-    "beside",
-    "discard",
-    "fresh_name",
-    "give_name",
-    "landed",
-    "link",
-    "prepared",
-    "put_in_place",
-    "rename",
-    "rename_to_free",
-    "replace",
-    "sync",
-    "sync_directory",
-    "write_all",
-]
-
 try:
     import fcntl
 except ImportError:  # not on Windows

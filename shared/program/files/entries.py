@@ -15,33 +15,6 @@ from typing import NamedTuple
 
 from .system import SYSTEM
 
-__all__ = [
-    "CHECKED_TWICE",
-    "RACE_FREE",
-    "Entry",
-    "Handle",
-    "Held",
-    "Place",
-    "child",
-    "copy_link",
-    "create",
-    "current",
-    "entry_at",
-    "etag_of",
-    "is_same",
-    "is_writable",
-    "kind_of",
-    "make_directory",
-    "open_to_append",
-    "open_to_read",
-    "open_unblocked",
-    "opened",
-    "remove_directory",
-    "remove_tree",
-    "scanned",
-    "unlink",
-]
-
 RACE_FREE = (
     {os.open, os.stat, os.readlink, os.rename, os.unlink, os.mkdir} <= os.supports_dir_fd
     and hasattr(os, "O_NOFOLLOW")

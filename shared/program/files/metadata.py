@@ -15,16 +15,6 @@ from ...coded_errors import MetadataError
 from .entries import Entry, open_to_read
 from .system import SYSTEM
 
-__all__ = [
-    "Attributes",
-    "attributes_at",
-    "attributes_of",
-    "first_mode",
-    "give_metadata",
-    "give_owner_to_link",
-    "lost_owner",
-]
-
 _INHERITED = ("system.posix_acl_access", "system.posix_acl_default")
 """The access control lists, which a new file may have of its directory though it shall have none."""
 _OF_THE_FILE_ITSELF = {"security.capability", "security.ima", "security.evm"}

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-__all__ = ["CLOSED", "DIRECTORY", "READ", "SCAN", "SYSTEM", "Name", "System"]
-
 CLOSED = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """For children of this process nothing is open, and no byte is changed on its way."""
 _NO_LINK = CLOSED | getattr(os, "O_NOFOLLOW", 0)

@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["CommandLine", "Fault", "Given", "Spelling", "read_command_line", "spellings"]
-
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 
 

@@ -9,8 +9,6 @@ from pydantic.fields import FieldInfo
 
 from .options import Group, extra_of, flag_of, is_secret, positional_field, variable_of
 
-__all__ = ["help_text"]
-
 
 def help_text(
     groups: Sequence[Group],

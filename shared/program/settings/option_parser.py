@@ -9,8 +9,6 @@ from ..messages import exit_with_error
 from .command_line import CommandLine, Spelling, read_command_line
 from .options import Group, Words, option_spellings, positional_field
 
-__all__ = ["OptionParser"]
-
 _HELP, _VERSION = "-h", "--version"
 
 

@@ -17,25 +17,6 @@ from pydantic.fields import FieldInfo
 
 from .command_line import Spelling, spellings
 
-__all__ = [
-    "Group",
-    "Words",
-    "Written",
-    "expand_home",
-    "extra_of",
-    "flag_of",
-    "is_secret",
-    "option",
-    "option_spellings",
-    "paths_after",
-    "positional",
-    "positional_field",
-    "read_options",
-    "secret",
-    "split_list",
-    "variable_of",
-]
-
 Model = TypeVar("Model", bound=BaseModel)
 Words = Mapping[str, str | list[str]]
 """What a command line says of each field: the last value, or all of a field that takes several."""

@@ -20,8 +20,6 @@ from pydantic.fields import FieldInfo
 from ...text import nearest
 from .options import Written, is_secret, paths_after
 
-__all__ = ["SettingsFile", "placed", "read_settings_file", "read_text", "settings_in"]
-
 
 class SettingsFile(NamedTuple):
     """What stands in a file of settings, by field; `exposed` names a secret that others on this machine can read."""

@@ -25,8 +25,6 @@ from ...auth.policy import Entitlement, Rules, read_scopes
 from .options import Written, read_options
 from .settings_file import settings_in
 
-__all__ = ["TABLES", "Narrowable", "read_rules"]
-
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,128}|resource:.+|prompt:.+", re.DOTALL)
 
 

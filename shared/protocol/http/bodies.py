@@ -8,8 +8,6 @@ import zlib
 
 from .rules import Headers, Refusal, is_gzip, refuse
 
-__all__ = ["Body", "GzipBody", "body_of", "check_length"]
-
 _WRAPPED_IN_GZIP = 31
 _STEP = 65_536
 """Bytes that are inflated at a time."""

@@ -16,8 +16,6 @@ from .header_marks import marking_fault
 from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, parameter_headers
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
-__all__ = ["MAX_TOOLS", "ClientHeaders", "encode_value", "usable_tools"]
-
 MAX_TOOLS = 5_000
 """Tools whose marked arguments are remembered; the oldest are forgotten, and listed again when they are called."""
 

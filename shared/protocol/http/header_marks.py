@@ -10,8 +10,6 @@ from typing import Any
 
 from .routing_headers import MARK, MARKED_TYPES, TOKEN
 
-__all__ = ["marking_fault"]
-
 _ONE = (
     *("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
     *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),

@@ -11,8 +11,6 @@ from typing import TypeVar
 
 from .rules import Headers, Refusal, refuse
 
-__all__ = ["HostPolicy", "is_loopback"]
-
 Parsed = TypeVar("Parsed")
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?", re.IGNORECASE)

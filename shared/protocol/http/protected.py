@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 
 from ..records import record
 
-__all__ = ["WELL_KNOWN", "ProtectedResource", "challenge"]
-
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 """Before the path of a resource: where its metadata is (RFC 9728, section 3.1)."""
 

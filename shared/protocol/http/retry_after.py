@@ -4,8 +4,6 @@ import re
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-__all__ = ["BUSY", "retry_after", "wait_of"]
-
 BUSY = (429, 502, 503, 504)
 """Statuses of a server, or of what stands before it, that may serve the next attempt."""
 

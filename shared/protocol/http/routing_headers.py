@@ -22,16 +22,6 @@ from ..types.base import PROTOCOL_VERSION
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, Response, failure
 from .rules import REPEATED, VERSION_HEADER, Headers, Refusal, stateless_status
 
-__all__ = [
-    "HeaderMismatch",
-    "Parameter",
-    "ParametersOf",
-    "check_stateless",
-    "check_stateless_body",
-    "decode_value",
-    "parameter_headers",
-]
-
 ParametersOf = Callable[[str], Iterable["Parameter"]]
 """The arguments that headers repeat, of the tool of that name; none where there is no such tool."""
 

@@ -21,45 +21,6 @@ from ..versions import HANDSHAKE_VERSIONS, Version, find_version
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, RequestId, Response, failure
 from .protected import ProtectedResource, challenge
 
-__all__ = [
-    "EVENT_STREAM",
-    "JSON",
-    "LAST_EVENT_ID",
-    "REFUSING",
-    "REPEATED",
-    "SESSION_ID",
-    "VERSION_HEADER",
-    "Claim",
-    "Denial",
-    "Headers",
-    "HttpRequest",
-    "Refusal",
-    "accepts",
-    "accepts_gzip",
-    "check_accept",
-    "check_content",
-    "check_handshake_body",
-    "check_post",
-    "check_session_message",
-    "check_single",
-    "check_version_header",
-    "dialect_form",
-    "insufficient_scope",
-    "is_gzip",
-    "is_session_id",
-    "is_stateless",
-    "is_upgrade",
-    "limit_exceeded",
-    "may_be_dialect",
-    "read_event_id",
-    "read_headers",
-    "read_session_id",
-    "refuse",
-    "refused_with",
-    "request_ids",
-    "stateless_status",
-]
-
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
 SESSION_ID = "mcp-session-id"

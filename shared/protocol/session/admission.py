@@ -20,8 +20,6 @@ from .events import Call
 from .handshake import FIRST_PEER, Handshake
 from .questions import FIRST_ROUND, open_round
 
-__all__ = ["Admission"]
-
 _BEFORE_INITIALIZE = ("initialize", "ping")
 
 

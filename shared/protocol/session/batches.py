@@ -10,8 +10,6 @@ from ...errors import InvalidRequest
 from ..wire.jsonrpc import Batch, Failure, Malformed, Message, Request, RequestId, Response, failure
 from .events import Outgoing
 
-__all__ = ["MAX_BATCH", "Batches"]
-
 MAX_BATCH = 1_000
 """Messages in one batch; more are refused, for each may cost an answer."""
 

@@ -50,16 +50,6 @@ from ..wire.jsonrpc import (
 from .client_events import Asked, ClientEvent, Notified, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
 
-__all__ = [
-    "MAX_OWED",
-    "MAX_QUESTIONS",
-    "ClientIdentity",
-    "ClientSession",
-    "Era",
-    "ServerDescription",
-    "first_version",
-]
-
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
 _SAYS_NOTHING = (401, 403, 429, 502, 503, 504)

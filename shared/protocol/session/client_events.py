@@ -6,17 +6,6 @@ from typing import Any
 from ..wire.jsonrpc import Fate, Gap, RequestId, Response
 from .events import Answered
 
-__all__ = [
-    "MAX_INPUTS",
-    "Asked",
-    "ClientEvent",
-    "InputWanted",
-    "Notified",
-    "Unusable",
-    "Withdrawn",
-    "read_input_wanted",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:

@@ -11,14 +11,6 @@ from ..identity import LOG_LEVELS, Identity, Peer, Principal
 from ..types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION
 from ..versions import VERSIONS, Version, find_version
 
-__all__ = [
-    "admit",
-    "check_envelope",
-    "claims_envelope",
-    "discover",
-    "stateless_version",
-]
-
 _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 
 

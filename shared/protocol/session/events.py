@@ -13,20 +13,6 @@ from ..types.base import Params
 from ..wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response
 from .questions import FIRST_ROUND, Round
 
-__all__ = [
-    "Answered",
-    "Call",
-    "Cancelled",
-    "Change",
-    "Event",
-    "Opened",
-    "Outcome",
-    "Outgoing",
-    "RootsChanged",
-    "Told",
-    "cancelled_id",
-]
-
 
 @dataclass(slots=True, eq=False)
 class Call:

@@ -22,17 +22,6 @@ from ..versions import NEWEST_HANDSHAKE, find_version
 from .envelope import discover
 from .events import Call
 
-__all__ = [
-    "FIRST_PEER",
-    "NEW",
-    "Handshake",
-    "Snapshot",
-    "State",
-    "merge",
-    "read_snapshot",
-    "write_snapshot",
-]
-
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
 """Whoever speaks before `initialize`: nothing is known of it."""
 

@@ -26,30 +26,6 @@ from ..types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
 from ..wire.jsonrpc import RequestId
 
-__all__ = [
-    "APART",
-    "FIRST_ROUND",
-    "LIFETIME",
-    "MAX_ROUNDS",
-    "Asked",
-    "Question",
-    "Round",
-    "asker",
-    "brought_answers",
-    "elicit_form",
-    "elicit_url",
-    "end_round",
-    "list_roots",
-    "missing_capability",
-    "open_round",
-    "question_of",
-    "read_answer",
-    "requests_of",
-    "require_capabilities",
-    "sample",
-    "sign_state",
-]
-
 LIFETIME = 3600.0
 """Seconds a user may take to answer."""
 MAX_ROUNDS = 10

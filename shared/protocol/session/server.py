@@ -32,8 +32,6 @@ from .handshake import Handshake, Snapshot, State
 from .questions import APART, Asked, Question, brought_answers, require_capabilities, sign_state
 from .subscriptions import Listen, Subscriptions
 
-__all__ = ["ServerSession"]
-
 _LOGGED = "notifications/message"
 _ASKING_A_LEVEL = ("logging/setLevel", "server/discover")
 """The requests that open a conversation in each era and name a level of logging."""

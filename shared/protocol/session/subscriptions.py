@@ -16,8 +16,6 @@ from ..types.base import SUBSCRIPTION_ID
 from ..wire.jsonrpc import Notification, RequestId
 from .events import Change
 
-__all__ = ["LISTS", "Listen", "Subscriptions"]
-
 LISTS = ("tools", "prompts", "resources")
 """The lists that may change, under the names of their `list_changed` notifications."""
 

@@ -5,26 +5,6 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-__all__ = [
-    "CLIENT_CAPABILITIES",
-    "CLIENT_INFO",
-    "LOG_LEVEL",
-    "PROTOCOL_VERSION",
-    "SERVER_INFO",
-    "SUBSCRIPTION_ID",
-    "Annotations",
-    "Icon",
-    "Implementation",
-    "Integer",
-    "Items",
-    "Meta",
-    "Params",
-    "Role",
-    "Wire",
-    "fault_at",
-    "first_fault",
-]
-
 Meta = dict[str, Any]
 """The `_meta` of a message or an object: keys are `name` or `prefix/name`; those that the protocol itself
 defines follow (2026-07-28, Basic Protocol, General Fields)."""

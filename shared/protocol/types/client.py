@@ -7,20 +7,6 @@ from pydantic import Field
 
 from .base import Items, Meta, Params, Role, Wire
 
-__all__ = [
-    "CancelledParams",
-    "CreateMessageResult",
-    "DiscoverParams",
-    "ElicitResult",
-    "InitializeParams",
-    "ListRootsResult",
-    "LogLevel",
-    "PeerInfo",
-    "Root",
-    "SetLevelParams",
-]
-
-
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 

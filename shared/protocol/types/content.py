@@ -7,20 +7,6 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from .base import Annotations, Icon, Integer, Items, Meta, Wire
 
-__all__ = [
-    "AudioContent",
-    "BlobResourceContents",
-    "Content",
-    "ContentBlock",
-    "EmbeddedResource",
-    "ImageContent",
-    "OtherContent",
-    "ResourceContents",
-    "ResourceLink",
-    "TextContent",
-    "TextResourceContents",
-]
-
 
 class Content(Wire):
     """What all content blocks have besides their `type`, which a kind of content of one's own names itself. Tools

@@ -4,8 +4,6 @@ from typing import Any, Literal
 
 from .base import Params
 
-__all__ = ["ElicitForm", "ElicitUrl"]
-
 
 class ElicitForm(Params):
     """A form to fill in. `requested_schema` is a flat object of strings, numbers, booleans and choices."""

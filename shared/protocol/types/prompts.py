@@ -8,19 +8,6 @@ from .base import Icon, Items, Meta, Params, Role, Wire
 from .content import ContentBlock
 from .tools import InputParams
 
-__all__ = [
-    "CompleteParams",
-    "CompletionArgument",
-    "CompletionContext",
-    "GetPromptParams",
-    "GetPromptResult",
-    "Prompt",
-    "PromptArgument",
-    "PromptMessage",
-    "PromptReference",
-    "ResourceReference",
-]
-
 
 class GetPromptParams(InputParams):
     """Which prompt to render and with what; argument values are always strings."""

@@ -7,18 +7,6 @@ from pydantic import Field
 from .base import Annotations, Icon, Integer, Items, Meta, Params, Wire
 from .tools import InputParams
 
-__all__ = [
-    "CONDITIONAL_READS",
-    "ETAG",
-    "NOT_MODIFIED",
-    "ListenParams",
-    "ReadResourceParams",
-    "Resource",
-    "ResourceTemplate",
-    "SubscriptionFilter",
-    "UriParams",
-]
-
 CONDITIONAL_READS = "internal.mcp-server-bundle/conditional-reads"
 """The extension by which a client says that it takes "not modified" for an answer to `resources/read`."""
 ETAG = "internal.mcp-server-bundle/etag"

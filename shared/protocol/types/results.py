@@ -11,19 +11,6 @@ from .prompts import Prompt
 from .resources import Resource, ResourceTemplate
 from .tools import Tool
 
-__all__ = [
-    "CompleteResult",
-    "Completion",
-    "GetSkillResult",
-    "ListPromptsResult",
-    "ListResourceTemplatesResult",
-    "ListResourcesResult",
-    "ListSkillsResult",
-    "ListToolsResult",
-    "ReadResourceResult",
-    "ResultPage",
-]
-
 
 class ResultPage(Wire):
     """One page of a list."""

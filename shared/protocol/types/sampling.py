@@ -8,17 +8,6 @@ from .base import Integer, Items, Meta, Params, Role, Wire
 from .content import AudioContent, ContentBlock, ImageContent, OtherContent, TextContent
 from .tools import Tool
 
-__all__ = [
-    "CreateMessageParams",
-    "ModelHint",
-    "ModelPreferences",
-    "SamplingBlock",
-    "SamplingMessage",
-    "ToolChoice",
-    "ToolResultContent",
-    "ToolUseContent",
-]
-
 
 class ToolUseContent(Wire):
     """The model wants a tool called (since 2025-11-25)."""

@@ -9,18 +9,6 @@ from .base import Integer, Items, Wire
 from .resources import UriParams
 from .tools import ListParams
 
-__all__ = [
-    "DIRECTORY",
-    "DYNAMIC",
-    "MANIFEST",
-    "MAX_BYTES",
-    "MAX_FILES",
-    "SKILLS",
-    "DirectoryParams",
-    "SkillEntry",
-    "SkillResource",
-]
-
 SKILLS = "io.modelcontextprotocol/skills"
 """The extension's own name."""
 

@@ -8,16 +8,6 @@ from pydantic import Field
 from .base import Params, Wire
 from .tools import ListParams
 
-__all__ = [
-    "RELATED_TASK",
-    "TASKS",
-    "ListTasksParams",
-    "TaskParams",
-    "TaskRequest",
-    "TaskStatus",
-    "UpdateTaskParams",
-]
-
 TASKS = "io.modelcontextprotocol/tasks"
 """The extension's own name."""
 RELATED_TASK = "io.modelcontextprotocol/related-task"

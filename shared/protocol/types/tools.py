@@ -7,17 +7,6 @@ from pydantic import Field
 from .base import Icon, Items, Meta, Params, Wire
 from .content import ContentBlock, TextContent
 
-__all__ = [
-    "CallToolParams",
-    "CallToolResult",
-    "InputParams",
-    "ListParams",
-    "TaskSupport",
-    "Tool",
-    "ToolAnnotations",
-    "ToolExecution",
-]
-
 TaskSupport = Literal["forbidden", "optional", "required"]
 """Whether a tool may run as a task, or has to."""
 

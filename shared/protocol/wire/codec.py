@@ -50,8 +50,6 @@ from .salvage import salvage
 if TYPE_CHECKING:  # what only peers with headers need
     from .content_length import ContentLengthBuffer, Frame, Misframed
 
-__all__ = ["MAX_MESSAGE", "Codec", "Framing", "decode", "encode"]
-
 log = logging.getLogger("shared.protocol.wire")
 
 Framing = Literal["lines", "content-length"]

@@ -25,8 +25,6 @@ from ..records import record
 from .framing import Oversized
 from .salvage import EDGE, read_edges
 
-__all__ = ["MAX_HEADER", "ContentLengthBuffer", "Frame", "Misframed"]
-
 MAX_HEADER = 8_192
 """Bytes that the header of one message may have. What is known of it takes less than a hundred."""
 

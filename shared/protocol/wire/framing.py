@@ -8,8 +8,6 @@ accepted at the very start of a stream, where some shells put one, and nowhere e
 from ..records import record
 from .salvage import EDGE, read_answered, read_edges
 
-__all__ = ["LineBuffer", "Oversized", "ServerSentEvent", "encode_event"]
-
 _BOM = b"\xef\xbb\xbf"
 
 

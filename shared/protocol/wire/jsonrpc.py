@@ -9,27 +9,6 @@ from pydantic_core import PydanticSerializationError, to_json
 from ...errors import RpcError
 from ..records import record
 
-__all__ = [
-    "Batch",
-    "Failure",
-    "Fate",
-    "Gap",
-    "Malformed",
-    "Message",
-    "Notification",
-    "OnStream",
-    "Prepared",
-    "Request",
-    "RequestId",
-    "Response",
-    "Unanswered",
-    "error_object",
-    "failure",
-    "json_of",
-    "scrubbed",
-    "texts_of",
-]
-
 RequestId = str | int
 
 

@@ -16,8 +16,6 @@ from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
 from ..records import record
 from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrubbed
 
-__all__ = ["EDGE", "Fault", "find_fault", "is_text", "read_answered", "read_edges", "read_leniently", "salvage"]
-
 EDGE = 4_096
 """Bytes of the beginning and of the end of a text that `read_edges` looks at."""
 MAX_DEPTH = 200

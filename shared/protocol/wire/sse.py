@@ -8,8 +8,6 @@ import re
 
 from .framing import Oversized, ServerSentEvent
 
-__all__ = ["EventStream"]
-
 _BOM = b"\xef\xbb\xbf"
 _ID = re.compile(rb"[\t -~\x80-\xff]{0,4096}")
 """An id that a header can say again; any other is ignored, as one with a zero is by the standard."""

@@ -5,8 +5,6 @@ from typing import Any, Protocol
 
 from ...protocol.session.questions import Question
 
-__all__ = ["CallTask"]
-
 
 class CallTask(Protocol):
     """Makes a task of one call, and stands for its peer from then on: the task outlives the request."""

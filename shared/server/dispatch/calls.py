@@ -28,8 +28,6 @@ from .hooks import Hooks
 from .limits import CallLimits, Limits
 from .thread_limiter import Turns
 
-__all__ = ["Calls", "Link", "Outlet", "Work"]
-
 
 class Outlet(Protocol):
     """Where it is told what comes of a call: its session, or what it was detached for."""

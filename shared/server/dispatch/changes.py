@@ -22,8 +22,6 @@ from ...protocol.identity import LogMessage
 from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
 
-__all__ = ["Changes", "Listener"]
-
 MAX_HELD = 10_000
 """Subscriptions of all clients together."""
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, MutableMapping
 from ...protocol.identity import LogMessage
 from ...protocol.types.client import LogLevel
 
-__all__ = ["Conditions"]
-
 _POLLING = "what is watched is looked at every second: no notices of its changes come"
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from .calls import Calls
     from .changes import Changes
 
-__all__ = ["MANY_CHANGES", "Answers", "Connection", "Host", "Watcher", "serve"]
-
 MANY_CHANGES = 1_000
 """Changes that wait for one peer, from which on parts of resources are not told apart."""
 _NONE = Failure(None, -32603, "the client ended its stream")

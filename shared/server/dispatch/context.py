@@ -35,8 +35,6 @@ from .thread_limiter import Turns
 if TYPE_CHECKING:
     from .connection import Connection
 
-__all__ = ["Answer", "Context", "form_schema"]
-
 State = TypeVar("State")
 Form = TypeVar("Form", bound=BaseModel)
 

@@ -11,8 +11,6 @@ from ...errors import LimitExceeded
 from ...protocol.session.events import Call, Outgoing
 from ...protocol.wire.jsonrpc import Message
 
-__all__ = ["Hooks"]
-
 
 class Hooks:
     """The callbacks of one run."""

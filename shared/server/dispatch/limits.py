@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from ...protocol.records import record
 
-__all__ = ["CallLimits", "Limits"]
-
 
 @record
 class Limits:

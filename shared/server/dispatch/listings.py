@@ -6,8 +6,6 @@ from ...protocol.pagination import page
 from ...protocol.shaping import CachedResult
 from ...protocol.signing import Signer
 
-__all__ = ["FRESH_MS", "Listings"]
-
 FRESH_MS = 60_000
 """Milliseconds a client may keep a list of tools, prompts or templates; changes are announced besides."""
 

@@ -5,8 +5,6 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-__all__ = ["Turns"]
-
 AT_ONCE = 4
 """Pieces of work at once. More would not be faster, since one thread at a time runs Python, and each holds up
 what is short, and the event loop, by a few milliseconds whenever it hands over."""

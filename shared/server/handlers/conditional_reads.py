@@ -19,8 +19,6 @@ from ...protocol.identity import Peer
 from ...protocol.types.resources import CONDITIONAL_READS, ETAG, NOT_MODIFIED
 from ...protocol.wire.jsonrpc import json_of
 
-__all__ = ["held_etag", "tagged"]
-
 _ETAG_BYTES = 16
 
 

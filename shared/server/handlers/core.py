@@ -29,20 +29,6 @@ from ..run import Run
 from .conditional_reads import held_etag, tagged
 from .dispatch import call_tool
 
-__all__ = [
-    "CORE",
-    "complete",
-    "get_prompt",
-    "list_prompts",
-    "list_resources",
-    "list_templates",
-    "list_tools",
-    "listen",
-    "read_resource",
-    "subscribe",
-    "unsubscribe",
-]
-
 
 def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
     listings: Listings = running.opened[CORE.name]

@@ -18,8 +18,6 @@ from ..extension import Passes
 from ..features import Handler
 from ..run import Run
 
-__all__ = ["Dispatch", "call_tool", "call_tool_at_once", "hosted_by", "says_nothing_of_tasks"]
-
 AtOnce = Callable[[Connection, Call], dict[str, Any] | None]
 
 _CALL = "tools/call"

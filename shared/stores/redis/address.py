@@ -18,8 +18,6 @@ from redis.exceptions import RedisError
 
 from .link import PATIENCE_SECONDS
 
-__all__ = ["connecting"]
-
 _SENTINEL_PORT = 26_379
 _SENTINEL_NAME = "mymaster"
 _NO_URL = (

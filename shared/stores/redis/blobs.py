@@ -4,8 +4,6 @@ import secrets
 
 from .link import Link
 
-__all__ = ["RedisBlobs"]
-
 
 class RedisBlobs:
     """`Blobs` in Redis. They raise OSError where Redis is away."""

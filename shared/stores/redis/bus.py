@@ -9,8 +9,6 @@ from ...protocol.wire.codec import Codec, encode
 from .link import Link
 from .records import read_change, read_post, write_change, write_post
 
-__all__ = ["RedisBus"]
-
 MOST_CHANGES = 1_000
 """Those that are kept for when the others can be reached again."""
 

@@ -13,8 +13,6 @@ from ...errors import Unavailable
 from ..memory_limiter import MemoryLimiter
 from .link import Link
 
-__all__ = ["RedisLimiter"]
-
 AHEAD = 64
 """The part of a burst that is taken ahead is one of so many."""
 KEPT_SECONDS = 1.0

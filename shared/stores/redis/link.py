@@ -25,8 +25,6 @@ from ...concurrency import Signal
 from ...errors import Unavailable
 from .scripts import BATCH, JOIN, LEAVE
 
-__all__ = ["PATIENCE_SECONDS", "QUEUED_BYTES", "Arguments", "Link", "Reply", "Undo", "why_away"]
-
 log = logging.getLogger("shared.stores")
 
 Arguments = tuple[bytes | str | int | float, ...]

@@ -16,8 +16,6 @@ from ...protocol.wire.jsonrpc import RequestId
 from .link import Link
 from .stream import RedisStream, StreamContext, read_refusal
 
-__all__ = ["RedisEvents", "RedisLog"]
-
 _MANY = 250
 """Streams that are kept by one operation."""
 

@@ -10,17 +10,6 @@ from ...protocol.identity import Principal
 from ...protocol.session.events import Change
 from ...protocol.session.handshake import read_snapshot, write_snapshot
 
-__all__ = [
-    "read_change",
-    "read_post",
-    "read_session",
-    "read_task",
-    "write_change",
-    "write_post",
-    "write_session",
-    "write_task",
-]
-
 _OF_TASK = tuple(field.name for field in fields(TaskRecord))
 
 

@@ -3,8 +3,6 @@
 from functools import cache
 from pathlib import Path
 
-__all__ = ["BATCH", "JOIN", "LEAVE"]
-
 _FOLDER = Path(__file__).parent / "scripts"
 _PARTS = ("replicas", "sessions", "streams", "limits", "tasks", "blobs")
 

@@ -11,8 +11,6 @@ from ...protocol.wire.jsonrpc import RequestId, json_of
 from .link import Arguments, Link
 from .records import read_session, write_session
 
-__all__ = ["RedisSessions"]
-
 _IDLE_SECONDS = 60.0
 _MANY = 500
 """Sessions that are kept by one operation."""

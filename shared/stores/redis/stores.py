@@ -24,8 +24,6 @@ from .log import RedisLog
 from .sessions import RedisSessions
 from .tasks import RedisTasks
 
-__all__ = ["RedisReplica", "Stores"]
-
 log = logging.getLogger("shared.stores")
 
 RENEWALS = 3

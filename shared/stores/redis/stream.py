@@ -21,8 +21,6 @@ from ...protocol.wire.framing import ServerSentEvent
 from ...protocol.wire.jsonrpc import Failure, RequestId, json_of
 from .link import Arguments, Link
 
-__all__ = ["RedisStream", "StreamContext", "read_refusal", "write_refusal"]
-
 log = logging.getLogger("shared.stores")
 
 _UNKNOWN = -1

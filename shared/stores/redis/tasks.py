@@ -14,8 +14,6 @@ from ..memory_tasks import SMALL_BYTES
 from .link import Arguments, Link
 from .records import read_task, write_task
 
-__all__ = ["RedisTasks"]
-
 Wake = Callable[[], None]
 
 _OVER = frozenset({"completed", "failed", "cancelled"})

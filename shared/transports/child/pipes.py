@@ -14,8 +14,6 @@ import anyio
 
 from ...concurrency import Signal
 
-__all__ = ["Child", "PipeReader"]
-
 HELD = 262_144
 """Bytes that may wait for a reader before the pipe is read no further."""
 FLOOD = 32_768

@@ -22,8 +22,6 @@ from ...concurrency import background
 from .pipes import Child, PipeReader
 from .stderr_log import StderrLog
 
-__all__ = ["ProcessStream", "Stderr", "inherited_environment", "start_process"]
-
 Stderr = Literal["log", "keep", "inherit"]
 """Where a child's stderr goes: line by line to the log, as records of the level INFO; its last part into
 `ProcessStream.stderr`; or where ours goes."""

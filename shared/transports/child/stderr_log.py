@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 from ...text import escape
 
-__all__ = ["StderrLog"]
-
 LINE_BYTES = 8_192
 """What is kept of one line; a traceback's are shorter."""
 LINES_A_SECOND = 100

@@ -2,8 +2,6 @@
 
 import socket
 
-__all__ = ["BACKLOG", "LINGER_SECONDS", "listen"]
-
 BACKLOG = 2_048
 """Connections that the system holds until they are accepted."""
 LINGER_SECONDS = 1.0

@@ -25,8 +25,6 @@ from ...versions import NEWEST_HANDSHAKE
 from ..jsonrpc import Failure, Malformed, Message, Notification, Request, RequestId, Response, error_object
 from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
 
-__all__ = ["Document000"]
-
 _PREFIX = "mcp/"
 _HANDLED = "dialects/"
 _INITIALIZE = "mcp/initialize"

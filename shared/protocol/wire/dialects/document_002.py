@@ -30,8 +30,6 @@ from .forms_002 import (
 )
 from .open_requests import OpenRequest, OpenRequests, enveloped, is_id
 
-__all__ = ["Document002"]
-
 _Fit = Callable[[dict[str, Any]], dict[str, Any]]
 
 

@@ -20,21 +20,6 @@ from ...uri_template import UriTemplate, with_query
 from ..jsonrpc import Failure, error_object, texts_of
 from . import SEMANTIC_VERSION
 
-__all__ = [
-    "MAX_BRACES",
-    "MAX_TEMPLATE",
-    "VERSIONS",
-    "chosen_version",
-    "initialize_result",
-    "prompt_params",
-    "prompt_result",
-    "read_params",
-    "read_result",
-    "told_error",
-    "tool_params",
-    "tool_result",
-]
-
 VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0")
 """The versions of "History of versions", oldest first."""
 

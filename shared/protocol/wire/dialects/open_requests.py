@@ -15,8 +15,6 @@ from ...versions import NEWEST
 from ..jsonrpc import Failure, Malformed, Message, Request, RequestId, failure
 from ..salvage import is_text
 
-__all__ = ["OpenRequest", "OpenRequests", "enveloped", "is_id"]
-
 _Object = dict[str, Any]
 
 

@@ -6,8 +6,6 @@ and in `notifications/resources/updated` (001, 10.2), reach whoever reads them a
 
 from typing import Any
 
-__all__ = ["server_info", "standard_method"]
-
 _QUESTIONS = {"sampling/complete": "sampling/createMessage", "elicitation/request": "elicitation/create"}
 """What a server asks in the words of 003, and what that is called in the specification."""
 

@@ -14,8 +14,6 @@ from ....protocol.http.rules import SESSION_ID
 from ....protocol.identity import Principal
 from ....text import plain
 
-__all__ = ["SENDER", "AccessLog", "address_of", "session_digest"]
-
 SENDER = "mcp.sender"
 """Where the scope of a request says who sends it: a Principal, the Refusal of whoever is not let in, or None."""
 log = logging.getLogger("shared.access")

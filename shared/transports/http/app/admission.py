@@ -14,8 +14,6 @@ from ..streamable.reply import Http, Reply
 from .access_log import SENDER, address_of
 from .mount import Mount
 
-__all__ = ["RESOURCE", "Admission", "Nowhere"]
-
 RESOURCE = "mcp.resource"
 """Where the scope of a request says what a token has to be for."""
 

@@ -54,8 +54,6 @@ from .probes import HEALTH, METRICS, READY, STATE, Probes, refused
 if TYPE_CHECKING:
     from ....telemetry.otel import Telemetry  # an extra, which few need
 
-__all__ = ["Front", "HttpApp", "HttpOptions"]
-
 _METHODS = ("GET", "POST", "DELETE")
 _EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After", "ETag")
 """What pages of an allowed origin may send, and which headers of the answers they may see."""

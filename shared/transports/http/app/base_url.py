@@ -6,8 +6,6 @@ from urllib.parse import urlsplit
 
 from .mount import Mount
 
-__all__ = ["BaseUrl"]
-
 
 class BaseUrl:
     """What stands before the paths of the servers, for a request that names a host."""

@@ -22,8 +22,6 @@ from ....protocol.versions import VERSIONS
 from .base_url import BaseUrl
 from .mount import Mount
 
-__all__ = ["CATALOG", "Cards"]
-
 CATALOG = "/.well-known/ai-catalog.json"
 _SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 _CARD_TYPE, _CATALOG_TYPE = "application/mcp-server-card+json", "application/ai-catalog+json"

@@ -39,8 +39,6 @@ from ..streamable.stateless import StatelessRequests
 if TYPE_CHECKING:
     from ..websocket.sessions import WebSocketSessions  # loaded with the first of them
 
-__all__ = ["Endpoint"]
-
 Refused = Callable[[Refusal, Principal | None], None]
 
 _STANDARD = Codec(line_end=b"")

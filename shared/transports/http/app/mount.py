@@ -32,8 +32,6 @@ from ..legacy_sse.endpoint import sse_paths
 from ..limits.endpoint_limits import EndpointLimits
 from .endpoint import Endpoint
 
-__all__ = ["Mount"]
-
 _LONGEST_VERSION = 100
 """Characters of what a server says its version is."""
 

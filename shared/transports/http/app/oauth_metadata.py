@@ -18,8 +18,6 @@ from ....protocol.http.rules import Headers
 from .base_url import BaseUrl
 from .mount import Mount
 
-__all__ = ["Issuers", "Protection"]
-
 _HEADERS = {"access-control-allow-origin": "*", "cache-control": "public, max-age=300"}
 _JOINED = "/mcp"
 

@@ -24,8 +24,6 @@ from ....version import __version__
 from .mount import Mount
 from .state import state_of
 
-__all__ = ["HEALTH", "METRICS", "READY", "STATE", "Probes", "refused"]
-
 HEALTH, READY, METRICS, STATE = "/healthz", "/readyz", "/metrics", "/debug/state"
 _ONLY_WITH_TOKEN = refuse(401, "without a token this is told to this machine alone: the listener needs one")
 

@@ -20,8 +20,6 @@ from ..streamable.session import HttpSession
 from .access_log import session_digest
 from .mount import Mount
 
-__all__ = ["MOST", "state_of"]
-
 MOST = 1_000
 """Entries of each list; of the rest it is said how many there are."""
 _LONGEST = 200

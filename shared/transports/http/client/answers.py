@@ -14,8 +14,6 @@ from ....protocol.wire.jsonrpc import Batch, Failure, Malformed, Message, Reques
 from .exchange import Reply
 from .pool import FAILURES
 
-__all__ = ["attributed", "drain", "is_stream", "read_answer", "wait_of_reply"]
-
 DRAINED = 65_536
 """Bytes of a body without meaning that are read, as then its connection can be used again."""
 DRAIN_SECONDS = 1.0

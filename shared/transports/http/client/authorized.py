@@ -9,8 +9,6 @@ from ....contracts import Credentials
 from .answers import drain
 from .exchange import Answering, Reply
 
-__all__ = ["MAX_SENT", "Authorized"]
-
 MAX_SENT = 6
 """How often a request is sent at most: a token may have expired, want a proof, that a nonce, and then more scopes."""
 FRESH_SECONDS = 1.0

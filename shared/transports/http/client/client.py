@@ -27,8 +27,6 @@ from .pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, Pool, unanswered
 from .site import Site
 from .streams import Post, Streams
 
-__all__ = ["HttpTransport", "open_http"]
-
 MAX_CALLS = 100
 """Requests at a time, each of which takes a connection; more wait for their turn. Streams of notifications and our
 answers to questions wait for nobody."""

@@ -16,8 +16,6 @@ from yarl import URL
 
 from .pool import HEADER_BYTES, PATIENCE
 
-__all__ = ["Answering", "Direct", "Reply"]
-
 
 class Reply(Protocol):
     """A response whose headers are there."""

@@ -7,8 +7,6 @@ import anyio
 from ....concurrency import Signal
 from ....protocol.wire.jsonrpc import Message
 
-__all__ = ["Inbox"]
-
 ENOUGH = 256
 """Messages that wait for the client; who brings more waits until it has taken them."""
 

@@ -31,8 +31,6 @@ from .exchange import Answering
 from .inbox import Inbox
 from .pool import FAILURES, MAX_TOLD, MAX_TOLD_AT_ONCE, PATIENCE, Pool, parse_url, reason_of, unanswered
 
-__all__ = ["SseTransport", "open_sse"]
-
 ENDPOINT_SECONDS = 30.0
 """How long a server may take to open the stream, and then to name its endpoint."""
 FAREWELL_SECONDS = 2.0

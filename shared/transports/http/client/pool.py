@@ -21,19 +21,6 @@ from ....protocol.wire.jsonrpc import RequestId, Unanswered
 from ....text import escape
 from ....version import __version__
 
-__all__ = [
-    "FAILURES",
-    "HEADER_BYTES",
-    "MAX_TOLD",
-    "MAX_TOLD_AT_ONCE",
-    "PATIENCE",
-    "Pool",
-    "lent_http",
-    "parse_url",
-    "reason_of",
-    "unanswered",
-]
-
 CONNECT_SECONDS = 30.0
 """For a connection to stand, with TLS."""
 IDLE_SECONDS = 4.0

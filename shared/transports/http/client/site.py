@@ -14,8 +14,6 @@ from .authorized import Authorized
 from .exchange import Answering, Direct, Reply
 from .pool import PATIENCE, Pool, parse_url
 
-__all__ = ["Site"]
-
 _AT_ONCE = 65_536
 """Bytes up to which a body is written in one piece, whether or not the server takes it."""
 

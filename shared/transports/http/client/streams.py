@@ -20,8 +20,6 @@ from .inbox import Inbox
 from .pool import FAILURES
 from .site import Site
 
-__all__ = ["Post", "Streams"]
-
 log = logging.getLogger("shared.transports.http.client")
 
 RETRY_SECONDS = 1.0

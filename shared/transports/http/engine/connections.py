@@ -22,8 +22,6 @@ from ....protocol.http.rules import JSON, refuse
 from ....protocol.wire.codec import encode
 from .write_backlog import backlog
 
-__all__ = ["HEAD_SECONDS", "MAX_HEAD", "MAX_HEADERS", "Connection", "break_off", "hand_over", "untaken"]
-
 MAX_HEAD = 65_536
 """Bytes of one request's line and headers; what comes in the same packet as their end may exceed it."""
 MAX_HEADERS = 200

@@ -15,8 +15,6 @@ from contextlib import suppress
 import anyio
 from anyio.lowlevel import checkpoint
 
-__all__ = ["all_accepted", "take_no_more"]
-
 _EMPTY_SECONDS = 0.5
 _SO_ATTACH_FILTER = 26
 

@@ -12,8 +12,6 @@ except ImportError:  # not on Windows
 else:
     _IOCTL, _OUTQ = getattr(fcntl, "ioctl", None), getattr(termios, "TIOCOUTQ", None)
 
-__all__ = ["backlog"]
-
 
 def backlog(transport: asyncio.Transport) -> int:
     """Bytes that wait in our buffer and, where it tells, in the system's, which may hold megabytes. It falls as the

@@ -47,8 +47,6 @@ from ..streamable.session import LOST
 from ..streamable.sessions import Sessions, logged
 from .session import ID, MESSAGES, LegacySession, replica_of
 
-__all__ = ["LegacySse", "sse_paths"]
-
 _UNKNOWN = refuse(404, "there is no such session; open a new stream")
 
 

@@ -34,8 +34,6 @@ from ..streamable.session import CATCH_UP_SECONDS
 from ..streamable.sessions import logged
 from ..streamable.token_expiry import ending_with_token
 
-__all__ = ["ID", "MESSAGES", "LegacySession", "replica_of"]
-
 log = logging.getLogger("shared.transports.http")
 
 MESSAGES = "messages"

@@ -16,8 +16,6 @@ from typing import Any, Protocol
 from ....protocol.http.rules import Refusal, refuse
 from .rate_limits import Allowances, account_of
 
-__all__ = ["TOO_MANY", "Place", "Portions", "Shares", "client_name"]
-
 TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
 
 UNUSED_SECONDS = 60.0

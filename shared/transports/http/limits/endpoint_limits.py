@@ -8,8 +8,6 @@ from ....concurrency import ExpiryQueue
 from ....contracts import ReplayLimits, Replica
 from ....protocol.records import record
 
-__all__ = ["ClientLimits", "EndpointLimits", "Keeping", "SessionLimits"]
-
 
 @record
 class SessionLimits(ReplayLimits):

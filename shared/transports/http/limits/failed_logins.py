@@ -14,8 +14,6 @@ from ....protocol.identity import Principal
 from .client_shares import client_name
 from .rate_limits import Allowances
 
-__all__ = ["TOO_MANY_REQUESTS", "Attempts"]
-
 TOO_MANY_REQUESTS = 429
 """RFC 6585, section 4."""
 

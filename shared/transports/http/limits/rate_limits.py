@@ -17,8 +17,6 @@ from ....protocol.wire.jsonrpc import Batch, Malformed, Message, Request, failur
 from ....stores.memory_limiter import MemoryLimiter
 from .endpoint_limits import ClientLimits
 
-__all__ = ["Allowances", "account_of", "refused_message"]
-
 _DAY_SECONDS = 86_400
 _CALLS_SECONDS = 1.0
 _SESSIONS_SECONDS = 60.0

@@ -11,8 +11,6 @@ from ....server.dispatch.thread_limiter import Turns
 from ....telemetry.footprint import count_bytes
 from .reply import Gone, Http
 
-__all__ = ["Bodies"]
-
 T = TypeVar("T")
 
 _LARGE = 65_536

@@ -13,8 +13,6 @@ from ....protocol.identity import Principal
 from ....server.run import Run
 from ....server.tools import RegisteredTool
 
-__all__ = ["MAX_LISTED", "RepeatedArguments"]
-
 MAX_LISTED = 10_000
 """Tools of others with such arguments that are remembered; those that were listed first are forgotten first."""
 

@@ -21,8 +21,6 @@ from ....protocol.wire.codec import encode
 from ....protocol.wire.framing import ServerSentEvent, encode_event
 from ....telemetry.footprint import count_bytes
 
-__all__ = ["Asgi", "Gone", "Http", "Receive", "Reply", "Send", "Stage", "Watch"]
-
 Asgi = MutableMapping[str, Any]
 """An ASGI scope or event."""
 Receive = Callable[[], Awaitable[Asgi]]

@@ -26,8 +26,6 @@ from ....server.run import Run
 from ..limits.endpoint_limits import Keeping
 from .streams import Reader, Streams
 
-__all__ = ["LOST", "HttpSession"]
-
 _ENDED = refuse(404, "the session has ended")
 _STOPPING = refuse(503, "the server is stopping")
 LOST = Refusal(503, failure(None, Unavailable(may_have_run=True)))

@@ -30,8 +30,6 @@ from .stream_response import follow
 from .streams import Reader
 from .token_expiry import ending_with_token
 
-__all__ = ["SessionRequests"]
-
 log = logging.getLogger("shared.transports.http")
 
 _COME_BACK_MS = 1_000

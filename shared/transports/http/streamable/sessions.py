@@ -34,8 +34,6 @@ from ..limits.endpoint_limits import Keeping, SessionLimits
 from ..limits.rate_limits import Allowances
 from .session import HttpSession
 
-__all__ = ["OUT_OF_REACH", "Sessions", "logged"]
-
 log = logging.getLogger("shared.transports.http")
 
 BURST = 100

@@ -28,8 +28,6 @@ from .header_arguments import RepeatedArguments
 from .reply import Http, Stage, Watch
 from .token_expiry import ending_with_token
 
-__all__ = ["StatelessRequests"]
-
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _NO_STREAM = f"what is listened to comes on a stream: send Accept: {EVENT_STREAM}"
 

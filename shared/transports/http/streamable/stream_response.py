@@ -13,8 +13,6 @@ from .reply import Http, Reply, Stage, Watch
 from .session import LOST, HttpSession
 from .streams import Reader
 
-__all__ = ["SentHeaders", "follow"]
-
 SentHeaders = Callable[[], Awaitable[tuple[tuple[str, str], ...]]]
 """The headers of a JSON answer, made when it is sent."""
 

@@ -33,8 +33,6 @@ from ....protocol.wire.jsonrpc import (
     failure,
 )
 
-__all__ = ["Reader", "Streams"]
-
 _TOO_OLD = refuse(400, "what came after this event is not kept any more")
 _LISTS_CHANGED = frozenset(f"notifications/{name}/list_changed" for name in LISTS)
 

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 
 from ....protocol.identity import Principal
 
-__all__ = ["ending_with_token"]
-
 LOOK_SECONDS = 3_600.0
 """How long the clock of the event loop is trusted, which may stand still while the machine sleeps."""
 REVOKED_SECONDS = 5.0

@@ -22,8 +22,6 @@ from ....concurrency import ExpiryQueue, Signal
 from ....telemetry.footprint import count_bytes
 from ..engine.write_backlog import backlog
 
-__all__ = ["CLOSE_SECONDS", "WebSocket", "quiet"]
-
 CLOSE_SECONDS = 0.8
 """How long a peer that was sent a close frame has to answer it, and to take what was sent before: less than the
 second for which a listener that stops waits for its connections, once its servers have drained."""

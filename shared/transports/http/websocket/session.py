@@ -32,8 +32,6 @@ from ..streamable.sessions import logged
 from ..streamable.token_expiry import ending_with_token
 from .connection import WebSocket, quiet
 
-__all__ = ["WebSocketSession", "negotiate"]
-
 SUBPROTOCOL = Subprotocol("mcp")
 """What the clients of the official SDKs ask for."""
 _OTHER_VERSION = refuse(426, "the version of WebSocket must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")

@@ -21,8 +21,6 @@ from ..streamable.sessions import Sessions
 from .connection import WebSocket
 from .session import WebSocketSession, negotiate
 
-__all__ = ["WebSocketSessions"]
-
 Decode = Callable[[bytes], Awaitable[Sequence[Message]]]
 Encode = Callable[[Message], bytes]
 Note = Callable[[Refusal, Principal | None], None]
