@@ -8,7 +8,6 @@ import logging
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from shared.program.settings.options import read_options
 from shared.text import escape, join_lines
 
 from ..catalog import Catalog
+from ..log_records import take_records
 from ..program_name import program_name
 from ..proxy.pins import CAPABLE, Comparison, compare, list_tools
 from ..serve.choice import choose
@@ -68,7 +68,7 @@ async def examine_served(served: Served) -> list[Finding]:
     entries = [entry for entry in served.catalog.servers if entry.name in ours]
     findings = [*check_installation(served.installation, entries, ours), *_options(served, configuration)]
     steps: list[Step] = [partial(_server, served, configuration, name) for name in names]
-    with _listening():
+    with take_records("shared.transports.process", _Ear()):
         return findings + await take(steps)
 
 
@@ -178,17 +178,3 @@ class _Ear(logging.Handler):
         lines = _lines.get()
         if lines is not None and record.name == "shared.transports.process":
             lines.append(record.getMessage().partition(": ")[2])
-
-
-@contextmanager
-def _listening() -> Iterator[None]:
-    logger = logging.getLogger("shared.transports.process")
-    before, ear = (logger.level, logger.propagate), _Ear()
-    logger.addHandler(ear)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(ear)
-        logger.level, logger.propagate = before

@@ -3,8 +3,8 @@
 import logging
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -19,6 +19,7 @@ from shared.errors import McpError, PeerError
 from shared.program.messages import exit_with_error, needs_extra
 from shared.text import plain
 
+from ..log_records import take_records
 from ..proxy.remote import connect_as_user
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse
 from .targets import Asked, find_target
@@ -78,7 +79,7 @@ class Talk:
         # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
-            with log.taken(), woken_by_signals():
+            with take_records("shared", log), woken_by_signals():
                 async with self._opened(server.connect, options, phase) as client:
                     return await work(client)
         except BrokenPipeError:  # nobody reads on; a pipe of the server's that breaks is a ConnectionError
@@ -160,17 +161,3 @@ class _Log(logging.Handler):
             self._lines.extend(filter(None, [" ".join(text.partition(": ")[2].split())]))
         if self._talk.is_verbose or record.levelno >= logging.WARNING:
             self._talk.say(text)
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Takes the records of the block."""
-        logger = logging.getLogger("shared")
-        before = logger.level, logger.propagate
-        logger.addHandler(self)
-        logger.setLevel(logging.INFO)
-        logger.propagate = False
-        try:
-            yield
-        finally:
-            logger.removeHandler(self)
-            logger.level, logger.propagate = before

@@ -1,0 +1,20 @@
+"""Log records for a command alone, which shows of them what it needs, in place of whoever has them otherwise."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def take_records(name: str, handler: logging.Handler) -> Iterator[None]:
+    """Give `handler` the records of the logger `name` and those below it, from INFO on, for the time of the block."""
+    logger = logging.getLogger(name)
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.level, logger.propagate = before
