@@ -82,7 +82,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/filesystem/read/media_types.py": "content-types is an extra, which takes a while to load",
     "servers/filesystem/search/matcher.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/search/gitignore.py": "pathspec is an extra, loaded with the first .gitignore",
-    "servers/filesystem/read/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
+    "servers/common/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",
     "servers/common/files/names.py": "most names are ASCII, and the tables of all others are large",
     "servers/common/files/exchange.py": "ctypes takes 3 ms to load, and is needed with the first edit",
     "servers/common/notices.py": "watchfiles is an extra, loaded when something is first watched",

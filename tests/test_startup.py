@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PUT_OFF = "from servers.start import put_off; put_off()"
 OTHERS = {
     *("starlette", "uvicorn", "httptools", "uvloop", "websockets", "aiohttp", "httpx", "jsonschema", "yaml", "mcp"),
-    *("watchfiles", "charset_normalizer"),  # loaded with the first use
+    *("watchfiles", "chardet"),  # loaded with the first use
     "prometheus_client",  # loaded with the first scrape
     *("opentelemetry", "requests", "google"),  # for --otlp
     "jinja2",  # loaded with the first prompt

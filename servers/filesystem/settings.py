@@ -82,8 +82,7 @@ class Settings(BaseModel):
     def _is_installed(self) -> Self:
         # They are loaded with the first use only, which is late to hear of it.
         if any(
-            find_spec(library) is None
-            for library in ("charset_normalizer", "content_types", "pathspec", "re2", "watchfiles")
+            find_spec(library) is None for library in ("chardet", "content_types", "pathspec", "re2", "watchfiles")
         ):
             raise ValueError(needs_extra("filesystem"))
         return self

@@ -22,7 +22,7 @@ from servers.filesystem.edit.replacements import Edit, apply_edits
 from servers.filesystem.edit.text import Edited
 from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.charsets import encode
+from servers.filesystem.read.charsets import encode, require_sure
 from shared.coded_errors import os_errors
 from shared.program.files.atomic import beside, discard, landed, link, prepared, rename, sync_directory
 from shared.program.files.entries import Entry, Place, current, etag_of
@@ -30,20 +30,22 @@ from shared.program.files.metadata import lost_owner
 
 
 class FileEdits(NamedTuple):
-    """The edits of one file; with `etag`, only while it still has that."""
+    """The edits of one file; with `etag`, only while it still has that; it is in `encoding`, where one is given."""
 
     place: Place
     edits: Sequence[Edit]
     etag: str | None = None
+    encoding: str | None = None
 
 
 class EditResult(NamedTuple):
-    """The changes of one file as a unified diff, and its size and etag: on a dry run those it has still; and what of
-    its owner and group was lost."""
+    """The changes of one file as a unified diff; its size and etag, on a dry run those it has still; its charset; and
+    what of its owner and group was lost."""
 
     diff: str
     size: int
     etag: str
+    charset: str
     lost: Sequence[str] = ()
 
 
@@ -70,7 +72,7 @@ def edit_files(
 
     `protected` files are replaced, too (see `require_replaceable`). `check` is called before each edit, and what it
     raises changes nothing. Raises `changed` when someone else wrote one of them meanwhile, `not_text`, `too_large`,
-    and what `apply_edits` raises.
+    `bad_encoding`, `unsure_charset` (see `require_sure`), and what `apply_edits` raises.
     """
     # Where an edit is to be of one version only, another one is no reason to try again.
     codes = ("changed",) if all(one.etag is None for one in wanted) else ()
@@ -98,9 +100,11 @@ def _edited(
         for entry, one in zip(entries, wanted, strict=True):
             with os_errors(one.place.written):
                 written = one.place.written
-                was = read_contents(beneath, entry, written, left)
+                was = read_contents(beneath, entry, written, left, one.encoding)
                 require_same(was.found, one.etag, written)
                 edited = apply_edits(was.text, one.edits, written, check)
+                fresh = "".join(edited.after[start:end] for *_, start, end in edited.spans)
+                require_sure(was.charset, fresh, was.data, was.text, written)
                 data = encode(edited.after, was.charset, written)
                 changed.append(_Changed(entry, written, was, edited, data, one.etag is not None))
             left -= len(changed[-1].was.data)
@@ -111,7 +115,7 @@ def _edited(
 
 def _result(one: _Changed, now: os.stat_result) -> EditResult:
     diff = unified_diff(one.edited, "/".join(one.entry.place.parts))
-    return EditResult(diff, now.st_size, etag_of(now), lost_owner(one.was.found, now))
+    return EditResult(diff, now.st_size, etag_of(now), one.was.charset.name, lost_owner(one.was.found, now))
 
 
 def _put(changed: Sequence[_Changed], protected: bool) -> list[EditResult]:

@@ -13,15 +13,16 @@ Ctx = Context[Files]
 _BESIDE = 1_000
 """Bytes of a result for what stands beside its text."""
 
-PathArgument = Annotated[str, Field(description="absolute or relative path, or file:// URI")]
-FirstLines = Annotated[int | None, Field(ge=1, description="only the first lines, this many")]
+PathArgument = Annotated[str, Field(description="path or file:// URI")]
+FirstLines = Annotated[int | None, Field(ge=1, description="how many first lines")]
 FirstLine = Annotated[int | None, Field(ge=1, description="the line to begin at, 1 is the first; also with head")]
-LastLines = Annotated[int | None, Field(ge=1, description="only the last lines, this many")]
-IfMatch = Annotated[str | None, Field(description="change the file only while it has this etag")]
-Patterns = Annotated[list[str], Field(description="globs of what to leave out, e.g. node_modules")]
-IncludeIgnored = Annotated[bool, Field(description="show what .gitignore files name, too")]
-LimitArgument = Annotated[int | None, Field(ge=1, description="how many at most")]
-CursorArgument = Annotated[str | None, Field(description="goes on after an answer that was cut")]
+LastLines = Annotated[int | None, Field(ge=1, description="how many last lines")]
+Encoding = Annotated[str | None, Field(description="charset, e.g. cp1252; else the file's")]
+IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
+Patterns = Annotated[list[str], Field(description="globs to leave out, e.g. node_modules")]
+IncludeIgnored = Annotated[bool, Field(description="also what .gitignore files name")]
+LimitArgument = Annotated[int | None, Field(ge=1)]
+CursorArgument = Annotated[str | None, Field(description="from an answer that was cut")]
 
 
 class EditOperation(BaseModel):
@@ -31,7 +32,7 @@ class EditOperation(BaseModel):
 
     oldText: Annotated[str, Field(min_length=1, description="exact, but for white space at line ends")]  # noqa: N815
     newText: Annotated[str, Field(description="what to put in its place")]  # noqa: N815
-    count: Annotated[int, Field(ge=0, description="how many places hold it, all of which are replaced; 0: any")] = 1
+    count: Annotated[int, Field(ge=0, description="places that hold it, all replaced; 0: any")] = 1
 
 
 class FileToEdit(BaseModel):

@@ -14,10 +14,11 @@ from ..edit.replacements import Edit
 from ..errors import FilesError
 from ..files import Files
 from ..names import unbroken
+from ..read.charsets import UTF8
 from ..read.pages import fit, json_size
 from ..settings import Settings
 from . import consent
-from .arguments import Ctx, EditOperation, FileToEdit, IfMatch, PathArgument, read_budget
+from .arguments import Ctx, EditOperation, Encoding, FileToEdit, IfMatch, PathArgument, read_budget
 from .views import EDIT_APP, show_edit
 
 tools = Features[Files]()
@@ -35,19 +36,26 @@ def read_only(settings: Settings) -> str | None:
 
 @tools.tool(title="Write file", unavailable=read_only)
 async def write_file(
-    ctx: Ctx, path: PathArgument, content: str, mode: write.Mode = "overwrite", if_match: IfMatch = None
+    ctx: Ctx,
+    path: PathArgument,
+    content: str,
+    mode: write.Mode = "overwrite",
+    if_match: IfMatch = None,
+    encoding: Encoding = None,
 ) -> str:
-    """Write a text file in one step, never half of it: over what is there, as a new file only, or at its end."""
+    """Write a text file in one step, over what is there, as a new file only, or at its end. Charset and CRLF stay."""
     place = ctx.state.place(path)
     how: consent.Writing = content, mode, if_match
     if ctx.settings.confirm:
         how = await consent.to_write(ctx, place, how)
     protected = ctx.settings.replace_protected
     async with ctx.turn(brief=True):
-        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, *how, protected)
+        text, mode, etag = how
+        options = write.How(etag, protected, encoding)
+        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, text, mode, options)
     ctx.state.wrote(place)
     did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{did} {quoted(path)}: {written.size:,} bytes, etag {written.etag}{_lost(written.lost)}"
+    return f"{did} {quoted(path)}: {_facts(written)}"
 
 
 @tools.tool(title="Edit file", unavailable=read_only, app=EDIT_APP)
@@ -55,12 +63,13 @@ async def edit_file(
     ctx: Ctx,
     path: PathArgument | None = None,
     edits: Annotated[list[EditOperation], Field(min_length=1, description="made one upon the other")] | None = None,
-    dryRun: Annotated[bool, Field(description="show the changes without making them")] = False,  # noqa: N803
+    dryRun: Annotated[bool, Field(description="only show the changes")] = False,  # noqa: N803
     if_match: IfMatch = None,
     files: Annotated[
         list[FileToEdit], Field(min_length=1, max_length=100, description="instead of path, edits and if_match")
     ]
     | None = None,
+    encoding: Encoding = None,
 ) -> str:
     """Replace passages of text files, each named by its old text: all edits are made, or none. Gives a diff."""
     if path is not None and edits is not None and files is None:
@@ -70,7 +79,7 @@ async def edit_file(
     wanted: list[edit.FileEdits] = []
     for file in files:
         plain = [Edit(one.oldText, one.newText, one.count) for one in file.edits]
-        wanted.append(edit.FileEdits(ctx.state.place(file.path), plain, file.if_match))
+        wanted.append(edit.FileEdits(ctx.state.place(file.path), plain, file.if_match, encoding))
     if ctx.settings.confirm and not dryRun:
         wanted = await consent.to_edit(ctx, wanted)
     options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled
@@ -79,8 +88,7 @@ async def edit_file(
     ctx.state.wrote(*(one.place for one in wanted))
     show_edit(ctx, [one.path for one in files], edited, applied=not dryRun)
     parts = [
-        f"{quoted(file.path)}: {one.size:,} bytes, etag {one.etag}{_lost(one.lost)}\n"
-        f"{unbroken(one.diff) or 'no change'}"
+        f"{quoted(file.path)}: {_facts(one)}\n{unbroken(one.diff) or 'no change'}"
         for file, one in zip(files, edited, strict=True)
     ]
     text, budget = "\n".join(parts), read_budget(ctx) - _NOTE
@@ -131,7 +139,7 @@ async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
 async def delete_file(
     ctx: Ctx,
     path: PathArgument,
-    recursive: Annotated[bool, Field(description="with all that a directory holds")] = False,
+    recursive: bool = False,
 ) -> str:
     """Delete a file, a link itself, or a directory, for good. A directory that is not empty needs recursive."""
     place = ctx.state.place(path)
@@ -141,6 +149,12 @@ async def delete_file(
         count = await to_thread.run_sync(delete.delete, ctx.state.beneath, place, *options)
     ctx.state.wrote(place)
     return f"Deleted {quoted(path)}: {_entries(count)}"
+
+
+def _facts(file: write.Written | edit.EditResult) -> str:
+    """What is to be known of a file that was written."""
+    charset = "" if file.charset == UTF8.name else f", charset {file.charset}"
+    return f"{file.size:,} bytes, etag {file.etag}{charset}{_lost(file.lost)}"
 
 
 def _lost(lost: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from ..read.summaries import many_text, notes_of, text_of
 from .arguments import (
     Ctx,
     CursorArgument,
+    Encoding,
     FirstLine,
     FirstLines,
     LastLines,
@@ -24,6 +25,8 @@ from .reports import report_cut
 
 tools = Features[Files]()
 
+Count = Annotated[int | None, Field(ge=1)]
+
 
 @tools.tool(title="Read text file", read_only=True)
 async def read_text_file(
@@ -33,17 +36,19 @@ async def read_text_file(
     tail: LastLines = None,
     offset: FirstLine = None,
     cursor: CursorArgument = None,
+    encoding: Encoding = None,
 ) -> Text:
     """Read a text file, or some lines of it. A text that was cut has in its last line the cursor to go on with."""
     files = ctx.state
-    read = await files.read_text(files.place(path), read_budget(ctx), ctx.turn, Part(head, tail, offset, cursor))
+    part = Part(head, tail, offset, cursor, encoding)
+    read = await files.read_text(files.place(path), read_budget(ctx), ctx.turn, part)
     if read.truncated:
         await report_cut(ctx, path, read)
     return Text(text_of(read), notes_of(read))
 
 
 @tools.tool(title="Read file (old name)", read_only=True)
-async def read_file(ctx: Ctx, path: PathArgument, head: FirstLines = None, tail: LastLines = None) -> Text:
+async def read_file(ctx: Ctx, path: str, head: Count = None, tail: Count = None) -> Text:
     """The old name of read_text_file."""
     return await read_text_file(ctx, path, head, tail)
 

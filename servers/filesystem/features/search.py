@@ -26,7 +26,7 @@ from .views import FILES_APP, cursor_before, show_listing, show_tree
 
 tools = Features[Files]()
 
-HiddenToo = Annotated[bool, Field(description="search hidden files and what .gitignore files name, too")]
+HiddenToo = Annotated[bool, Field(description="also hidden and ignored files")]
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ async def list_directory_with_sizes(
     limit: LimitArgument = None,
     cursor: CursorArgument = None,
 ) -> str:
-    """List what is in a directory, with the size of each file, sorted by name or by size."""
+    """List what is in a directory, with the size of each file."""
     place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), cursor_before(ctx)
     async with ctx.turn(brief=True):
         found = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, sortBy == "size")
@@ -104,16 +104,14 @@ async def search_files(
 async def search_content(
     ctx: Ctx,
     path: PathArgument,
-    pattern: Annotated[str, Field(description="regular expression in the syntax of RE2")],
+    pattern: Annotated[str, Field(description="RE2 regular expression")],
     literal: Annotated[bool, Field(description="take the pattern as plain text")] = False,
     ignoreCase: bool = False,  # noqa: N803 - as its fellows
     multiline: Annotated[bool, Field(description="let matches go over line ends")] = False,
     glob: Annotated[str, Field(description="which files, e.g. *.py or src/**/*.ts")] = "*",
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; as its fellows
     includeIgnored: HiddenToo = False,  # noqa: N803 - as its fellows
-    output: Annotated[
-        Output, Field(description="the lines, or only which files, or how many lines of each")
-    ] = "matches",
+    output: Output = "matches",
     context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0,
     limit: LimitArgument = 250,
     cursor: CursorArgument = None,

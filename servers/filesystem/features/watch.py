@@ -19,7 +19,7 @@ async def changes(
     ctx: Ctx,
     cursor: Annotated[str | None, Field(description="from the call before; without it you get one")] = None,
     path: PathArgument | None = None,
-    pattern: Annotated[str | None, Field(description="glob as in search_files, e.g. *.py")] = None,
+    pattern: Annotated[str | None, Field(description="glob, e.g. *.py")] = None,
     wait: Annotated[float, Field(ge=0, le=30, description="seconds to wait for a change")] = 0,
 ) -> str:
     """Tell which files were created, modified or deleted since the call that gave the cursor."""

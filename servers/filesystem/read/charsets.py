@@ -1,24 +1,27 @@
 """In which charset a text is written, so that it is shown as it was meant and written back byte for byte.
 
-UTF-8 comes first. UTF-16 and UTF-32 show themselves by a byte order mark, or by their NULs; any other charset is
-recognised by charset-normalizer, and only where the bytes are not UTF-8. A guess may name a sister of the charset
-that was meant, but never one that loses a byte: what can't be turned back into the very same bytes is not text.
+UTF-8 comes first. UTF-16 and UTF-32 show themselves by a byte order mark, or by where their NULs are; any other
+charset is the most likely one (`servers.common.charsets`), and only where the bytes are not UTF-8. A guess may name a
+sister of the charset that was meant, but never one that loses a byte: what can't be turned back into the very same
+bytes is not text. What is written where a sister has other bytes for it is refused until the charset is given.
 """
 
 import codecs
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
+from servers.common.charsets import likely_charsets, rivals
 from servers.filesystem.errors import FilesError
-
-if TYPE_CHECKING:
-    from charset_normalizer import CharsetMatches
+from shared.text import quoted
 
 
 class Charset(NamedTuple):
-    """The name of a codec, and the byte order mark that stands before the text."""
+    """The name of a codec, the byte order mark that stands before the text, and whether the caller named it."""
 
     name: str
     mark: bytes = b""
+    given: bool = False
 
 
 UTF8 = Charset("utf-8")
@@ -29,30 +32,31 @@ _MARKED = (  # UTF-32 first: its mark begins as that of UTF-16
     Charset("utf-16-le", codecs.BOM_UTF16_LE),
     Charset("utf-16-be", codecs.BOM_UTF16_BE),
 )
-_WIDE = ["utf_16_le", "utf_16_be", "utf_32_le", "utf_32_be"]
-_WESTERN = "cp1252"
-# What files are really written in (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and
-# Mac OS. The fewer there are, the surer the choice.
-_LEGACY = [
-    *("cp1250", "cp1251", _WESTERN, "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
-    *("iso8859_2", "iso8859_5", "iso8859_7", "koi8_r", "koi8_u", "cp437", "cp850", "cp855", "cp866"),
-    *("mac_roman", "mac_cyrillic"),
-    *("cp932", "euc_jp", "cp949", "big5", "gb18030"),
-]
+_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 _CONTROLS = bytes({*range(32)} - {*b"\b\t\n\f\r\x1a\x1b"})
-_SAMPLE = 32_768
-_BEFORE = 1_024
+_PROBE = "aZ09 \t\n+~{}<&\\"
+"""What a charset has to write as ASCII does, since lines are counted and parts are read by their bytes."""
+_NOT_OF_FILES = ("iso2022", "raw-unicode-escape", "raw_unicode_escape", "idna", "punycode", "mbcs", "oem")
+_HIGH = re.compile(rb"[\x80-\xff]")
+_SAMPLE = 65_536
+_EVIDENCE = 4_000
+"""Bytes of lines that tell a charset."""
+_WIDE_SAMPLE = 2_048
 
 
-def decode(data: bytes, written: str, offset: int = 0) -> tuple[str, Charset]:
-    """`data`, which starts at `offset` of the file, as text without its byte order mark, and its charset.
+def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = None) -> tuple[str, Charset]:
+    """`data`, which starts at `offset` of the file, as text without its byte order mark, and its charset: that of
+    `encoding` where one is given.
 
-    Raises FilesError `not_text`.
+    Raises FilesError `not_text`, or `bad_encoding`.
     """
-    text = plain(data)
+    text = plain(data) if encoding is None else None
     if text is not None:
         return text, UTF8
-    charset = (None if offset else marked(data)) or charset_of(data, written, offset, whole=True)
+    if encoding is not None:
+        charset = named(encoding, written, b"" if offset else data)
+    else:
+        charset = (None if offset else marked(data)) or charset_of(data, written, offset, whole=True)
     return decode_part(data[len(charset.mark) :], charset, written, offset + len(charset.mark))
 
 
@@ -79,7 +83,7 @@ def decode_part(
         text = decoder.decode(data, whole)
     except UnicodeDecodeError as error:
         if charset != UTF8:
-            raise not_text(written, offset + error.start) from None
+            raise not_text(written, offset + error.start, charset) from None
         return decode_part(data, charset_of(data, written, offset, whole), written, offset, whole)
     nul = text.find("\0")
     if nul >= 0:
@@ -97,7 +101,69 @@ def encode(text: str, charset: Charset, written: str) -> bytes:
         if charset.name.startswith("utf"):  # JSON can spell half a surrogate pair
             raise FilesError("bad_edit", written, "the new text holds characters that are no Unicode") from None
         reason = f"the file is {charset.name}, which has no {text[error.start : error.end][:10]!r}"
-        raise FilesError("bad_edit", written, reason, "Write it with characters of that charset.") from None
+        advice = "Use characters of that charset, or give encoding where the file is in another one."
+        raise FilesError("bad_edit", written, reason, advice) from None
+
+
+def require_sure(charset: Charset, text: str, data: bytes, seen: str, written: str) -> None:
+    """Raise FilesError `unsure_charset` where the guess that `data` is in `charset` is too weak to write `text`.
+
+    So it is where another charset is likely as well, and has other bytes for a character not `seen` in the file.
+    """
+    if charset.given or charset.name.startswith("utf"):
+        return
+    fresh = [one for one in sorted(set(text)) if not one.isascii() and one not in seen]
+    if not fresh:
+        return
+    first = _HIGH.search(data)
+    likely = likely_charsets(_evidence(data, first.start())) if first is not None else []
+    for other in [likely[0].codec, *rivals(likely)] if likely else []:
+        character = _written_otherwise(fresh, charset.name, other)
+        if character is not None and _reads(data, other):
+            reason = f"it may be {charset.name} or {other}, which have different bytes for {character!r}"
+            raise FilesError("unsure_charset", written, reason, "Give encoding.")
+
+
+def _written_otherwise(characters: Iterable[str], name: str, other: str) -> str | None:
+    """The first of the characters for which both charsets have bytes that differ."""
+    for one in characters:
+        try:
+            if one.encode(other) != one.encode(name):
+                return one
+        except UnicodeEncodeError:
+            continue
+    return None
+
+
+def _reads(data: bytes, name: str) -> bool:
+    try:
+        data.decode(name)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) -> Charset:
+    """The charset that a caller names, of a file that begins with `start`.
+
+    A `fresh` file has a byte order mark where the name says so. Raises FilesError `bad_encoding`.
+    """
+    label = encoding.strip().lower().replace("_", "-")
+    if label in ("utf-8-sig", "utf-16", "utf-32"):
+        mark = next(one for one in _MARKED if one.name == {"utf-8-sig": "utf-8"}.get(label, f"{label}-le"))
+        there = marked(start)
+        if there is not None and there.name[:6] == mark.name[:6]:
+            mark = there
+        return mark._replace(mark=mark.mark if fresh or there is mark else b"", given=True)
+    try:
+        name = codecs.lookup(label).name
+        if not name.startswith(_NOT_OF_FILES) and (name in _WIDE or _PROBE.encode(name) == _PROBE.encode()):
+            there = marked(start)
+            return Charset(name, there.mark if there is not None and there.name == name else b"", True)
+    except (LookupError, UnicodeError, ValueError):
+        pass
+    reason = f"there is no charset {quoted(encoding[:40])} here"
+    raise FilesError("bad_encoding", written, reason, "Give one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030.")
 
 
 def marked(start: bytes) -> Charset | None:
@@ -119,10 +185,9 @@ def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) 
             at = error.start
         else:
             return UTF8
-    if nul < 0 and not data[:at].isascii():
-        # Nobody writes UTF-8 by accident, so this one is damaged.
+    if nul < 0 and not data[:at].isascii() and _is_damaged(data[: at + _EVIDENCE]):
         raise not_text(written, offset + at)
-    name = _wide(data[:_SAMPLE]) if nul >= 0 else _legacy(data, at)
+    name = _wide(data[:_WIDE_SAMPLE]) if nul >= 0 else _legacy(data, at)
     if name is None:
         raise not_text(written, offset + at)
     return Charset(name)
@@ -134,43 +199,66 @@ def is_wide(charset: Charset) -> bool:
 
 
 def is_known(name: str) -> bool:
-    """Whether this is the name of a charset that a text can be found to be in."""
-    return name == UTF8.name or name.replace("-", "_") in (*_WIDE, *_LEGACY)
+    """Whether this is the name of a charset that a text can be in."""
+    try:
+        return named(name, "").name == name
+    except FilesError:
+        return False
 
 
-def not_text(written: str, offset: int) -> FilesError:
-    """The error for what no charset explains, first of all the byte at `offset`."""
+def not_text(written: str, offset: int, charset: Charset | None = None) -> FilesError:
+    """The error for what no charset explains, or not the one that was given, first of all the byte at `offset`."""
+    if charset is not None and charset.given:
+        return FilesError("not_text", written, f"is not {charset.name} (byte {offset})", "Leave encoding out.")
     return FilesError("not_text", written, f"is not text (byte {offset})", "Use read_media_file for binary files.")
 
 
+def _is_damaged(data: bytes) -> bool:
+    """Whether as many characters are UTF-8 as not, which no other charset gives by accident."""
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    return sum(not one.isascii() for one in text) - broken >= broken
+
+
 def _wide(sample: bytes) -> str | None:
-    best = _matches(sample, _WIDE).best()
-    # Numbers of a binary file can look like Chinese, but a text has spaces or line ends.
-    return _codec(best.encoding) if best is not None and not {" ", "\n"}.isdisjoint(str(best)) else None
+    """The form of UTF-16 or UTF-32 in which a sample is text: with characters that can be shown, most of all ASCII.
+
+    Numbers of a binary file can look like Chinese, but a text has spaces or line ends.
+    """
+    best, most = None, 0
+    for name in _WIDE:
+        try:
+            text = codecs.getincrementaldecoder(name)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        ascii_only = text.encode("ascii", "ignore")
+        if len(ascii_only) > most and not {32, 10}.isdisjoint(ascii_only) and _is_shown(text):
+            best, most = name, len(ascii_only)
+    return best
+
+
+def _is_shown(text: str) -> bool:
+    return all(one.isprintable() for one in text.split())
 
 
 def _legacy(data: bytes, at: int) -> str | None:
-    # Around the first byte that is no UTF-8, and of whole lines where they are not too long.
-    start = data.rfind(b"\n", max(at - _BEFORE, 0), at) + 1 or at
-    sample = data[start : start + _SAMPLE]
-    if len(sample) == _SAMPLE:
-        sample = sample[: sample.rfind(b"\n") + 1] or sample
+    sample = _evidence(data, at)
     if len(sample.translate(None, _CONTROLS)) < len(sample):
         return None
-    found = _matches(sample, _LEGACY)
-    best = found.best()
-    if best is None:
-        return _codec(_WESTERN)
-    # A few letters with accents look the same to many charsets: then it is the one most files are in.
-    even = [one for one in found if (one.chaos, one.coherence) == (best.chaos, best.coherence)]
-    return _codec(_WESTERN if any(_WESTERN in one.could_be_from_charset for one in even) else best.encoding)
+    likely = likely_charsets(sample)
+    return likely[0].codec if likely else None
 
 
-def _matches(sample: bytes, candidates: list[str]) -> "CharsetMatches":
-    from charset_normalizer import from_bytes
-
-    return from_bytes(sample, cp_isolation=candidates)
-
-
-def _codec(name: str) -> str:
-    return codecs.lookup(name).name
+def _evidence(data: bytes, at: int) -> bytes:
+    """The lines with other bytes than ASCII, of which the first is at `at`: of the start of the file, where a read
+    looks as well as an edit, or else from there on."""
+    start = 0 if at < _SAMPLE else data.rfind(b"\n", at - _EVIDENCE, at) + 1 or at
+    lines: list[bytes] = []
+    size = 0
+    for line in data[start : start + _SAMPLE].splitlines(keepends=True):
+        if not line.isascii():
+            lines.append(line[: _EVIDENCE - size])
+            size += len(lines[-1])
+            if size >= _EVIDENCE:
+                break
+    return b"".join(lines)

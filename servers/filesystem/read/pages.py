@@ -21,6 +21,7 @@ from servers.filesystem.read.charsets import (
     decode_part,
     is_wide,
     marked,
+    named,
     plain,
 )
 from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_possible
@@ -56,7 +57,7 @@ def read_text(
 ) -> TextRead:
     """A part of the text at `place`, `budget` bytes of JSON at most; `check` is called now and then, and may raise.
 
-    Raises FilesError `not_text`, `bad_range`, or `changed` for a cursor of a file that is another by now.
+    Raises FilesError `not_text`, `bad_range`, `bad_encoding`, or `changed` for a cursor of a file changed since.
     """
     require_possible(part, place.written)
     with beneath.open_file(place) as handle:
@@ -79,7 +80,10 @@ def _text_of(source: Source, written: str, budget: int, part: Part, check: Calla
         cursor = cursor_of(part.cursor, etag, written)
         return _page(source, written, budget, cursor, Charset(cursor.charset))
     start = source.read(0, _SAMPLE)
-    charset = marked(start) or charset_of(start, written, whole=len(start) < _SAMPLE)
+    if part.encoding is not None:
+        charset = named(part.encoding, written, start)
+    else:
+        charset = marked(start) or charset_of(start, written, whole=len(start) < _SAMPLE)
     if part.tail is not None:
         return _last(source, written, budget, part.tail, charset)
     position = len(charset.mark)

@@ -1,7 +1,7 @@
 """Finding lines by what they say (see `files` for their order, `matcher` for the pattern).
 
 Every line told was read through a handle opened beneath the root. As with most search tools, binary files are passed
-over: those with a NUL at their start.
+over: those with a NUL at their start that are no UTF-16 or UTF-32.
 """
 
 import os
@@ -17,6 +17,7 @@ from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
+from servers.filesystem.read.charsets import UTF8
 from servers.filesystem.search.files import Control, Scope, Walk
 from servers.filesystem.search.lines import NO_HITS, Hit, Reader
 from servers.filesystem.search.matcher import Query, compiled
@@ -48,9 +49,11 @@ class LineMatch(TypedDict):
 
 
 class FileMatches(TypedDict):
-    """A file that holds matches: its path relative to the start as told in a result, and what was asked for."""
+    """A file that holds matches: its path relative to the start as told in a result, its charset unless it is UTF-8,
+    and what was asked for."""
 
     path: str
+    charset: NotRequired[str]
     count: NotRequired[int]
     matches: NotRequired[list[LineMatch]]
 
@@ -146,13 +149,14 @@ class _Run:
         self, handle: Handle, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
         """Search one file, after the line that was told last; where it stops there again, that line."""
-        hits = self._reader.hits(handle)
-        if hits is None:
+        searched = self._reader.hits(handle)
+        if searched is None:
             self._skipped += 1
             return None
         self._searched += 1
-        if hits is NO_HITS:
+        if searched is NO_HITS:
             return None
+        hits = searched.hits
         if after is not None and after.parts == path:
             hits = (hit for hit in hits if hit.number > after.number)
         hit = next(hits, None)
@@ -160,6 +164,8 @@ class _Run:
             self._stopped = self._control.ended()
             return None
         file = FileMatches(path=told(displayed("/".join(path)), partial(uri, path)))
+        if searched.charset != UTF8.name:
+            file["charset"] = searched.charset
         if self._wanted.output == "matches":
             return self._tell_lines(file, path, chain([hit], hits))
         if self._wanted.output == "counts":

@@ -3,20 +3,25 @@
 A file is read in blocks and searched a block at a time: the engine goes over the whole block, and only where it found
 something the line around it is looked for. A block ends with a line, and the lines that may be wanted as context go
 with it. A line that is longer than a block is searched in parts. With `multiline` the whole file is one block.
+
+A file in another charset than UTF-8, which shows itself as it does to a read, is searched as UTF-8.
 """
 
+import codecs
 import os
 import re
-from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
+from servers.filesystem.errors import FilesError
+from servers.filesystem.read.charsets import UTF8, Charset, charset_of, marked
 from servers.filesystem.search.files import Control
 from servers.filesystem.search.matcher import Matcher
 from shared.program.files.entries import Handle
 
 BLOCK = 1 << 20
-"""Bytes that are read at once; a block with a NUL at the start of a file makes it binary."""
+"""Bytes that are read at once; those at the start of a file tell its charset, or that it is binary."""
 MAX_WHOLE = 16 << 20
 """Bytes of the largest file that is searched as a whole."""
 MAX_SHOWN = 500
@@ -67,7 +72,14 @@ class _Block(NamedTuple):
     end: int
 
 
-NO_HITS: Iterator[Hit] = iter(())
+class Searched(NamedTuple):
+    """The matches in a file, one a line, and the charset it is in."""
+
+    hits: Iterator[Hit]
+    charset: str = UTF8.name
+
+
+NO_HITS = Searched(iter(()))
 """What most files have."""
 
 
@@ -82,8 +94,8 @@ class Reader:
         self._context = context
         self._control = control
 
-    def hits(self, handle: Handle) -> Iterator[Hit] | None:
-        """The matches in a file, one a line; None where it is binary, or too large to be searched as a whole.
+    def hits(self, handle: Handle) -> Searched | None:
+        """The matches in a file; None where it is binary, or too large to be searched as a whole.
 
         Raises OSError, also from the iterator.
         """
@@ -93,18 +105,27 @@ class Reader:
             return None
         wanted = size + 1 if size < self._most else self._most
         data = os.read(descriptor, wanted)
-        if b"\0" in data:
-            return None
         complete = self._whole or len(data) < wanted
-        data = data.removeprefix(BOM_UTF8)
+        charset = UTF8
+        read: Callable[[], bytes] = partial(os.read, descriptor, BLOCK)
+        if b"\0" in data or not data.isascii():
+            known = _charset_of(data, complete)
+            if known is None:
+                return None
+            charset = known
+            data = data[len(charset.mark) :]
+            if charset.name != UTF8.name:
+                data, read = _in_utf_8(data, charset, read)
         if not complete:
-            return self._in_blocks(descriptor, data)
+            return Searched(self._in_blocks(read, data), charset.name)
         # Most files are small and hold no match: those take no more than this.
-        return _hits(_Block(data, 0, len(data)), 1, self._matcher) if self._search(data) else NO_HITS
+        if not self._search(data):
+            return NO_HITS
+        return Searched(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset.name)
 
-    def _in_blocks(self, descriptor: int, data: bytes) -> Iterator[Hit]:
+    def _in_blocks(self, read: Callable[[], bytes], data: bytes) -> Iterator[Hit]:
         number, told = 1, 0
-        for block in _blocks(descriptor, data, self._context):
+        for block in _blocks(read, data, self._context):
             for hit in _hits(block, number, self._matcher):
                 # Of a line longer than a block, the parts may match one by one.
                 if hit.number > told:
@@ -115,7 +136,29 @@ class Reader:
             number += block.data.count(b"\n", block.start, block.end)
 
 
-def _blocks(descriptor: int, data: bytes, context: int) -> Iterator[_Block]:
+def _charset_of(data: bytes, complete: bool) -> Charset | None:
+    """The charset of a file by its start; None where it is binary. What is no text and has no NULs is searched as it
+    is."""
+    try:
+        return marked(data) or charset_of(data, "", whole=complete)
+    except FilesError:
+        return None if b"\0" in data else UTF8
+
+
+def _in_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
+    """The start of a text in a charset, and what reads the rest, in UTF-8."""
+    decoder = codecs.getincrementaldecoder(charset.name)("replace")
+
+    def read_on() -> bytes:
+        while more := read():
+            if text := decoder.decode(more):
+                return text.encode()
+        return decoder.decode(b"", True).encode()
+
+    return decoder.decode(data).encode(), read_on
+
+
+def _blocks(read: Callable[[], bytes], data: bytes, context: int) -> Iterator[_Block]:
     start = 0
     while True:
         whole = last = data.rfind(b"\n", start) + 1
@@ -125,7 +168,7 @@ def _blocks(descriptor: int, data: bytes, context: int) -> Iterator[_Block]:
         keep = start_of_lines(data, end, context)
         if end - keep > BLOCK:
             keep = end
-        more = os.read(descriptor, BLOCK)
+        more = read()
         if not more:
             yield _Block(data, start, len(data))
             return

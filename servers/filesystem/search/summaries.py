@@ -13,6 +13,8 @@ from .listing import FileInfo, Listing
 from .tree import Tree, TreeNode
 
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
+_NAMED = 3
+"""Files of a charset that are named."""
 _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 
 
@@ -68,6 +70,10 @@ def content_text(found: ContentFound) -> str:
     """One line a match, as `path:line: text`; context as `path-line- text`; without matches, one line a file."""
     lines = [line for file in found["files"] for line in _file_lines(file)]
     notes = _notes(found)
+    for charset in sorted({file["charset"] for file in found["files"] if "charset" in file}):
+        paths = [file["path"] for file in found["files"] if file.get("charset") == charset]
+        more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
+        notes += f"\n[charset {charset}: {', '.join(paths[:_NAMED])}{more}]"
     if found["skipped"]:
         notes += f"\n[{found['skipped']} files passed over: binary or too large]"
     return _lines(lines or [f"No matches found in {found['searched']:,} files"], notes.strip())

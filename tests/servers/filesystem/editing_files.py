@@ -7,9 +7,9 @@ from servers.filesystem.edit.replacements import Edit
 from shared.coded_errors import PathError
 
 
-def edit_file(files, place, edits, etag=None, **more):
+def edit_file(files, place, edits, etag=None, encoding=None, **more):
     """Old and new texts as pairs; the result of the one file."""
-    return edit_files(files, [FileEdits(place, [Edit(*edit) for edit in edits], etag)], **more)[0]
+    return edit_files(files, [FileEdits(place, [Edit(*edit) for edit in edits], etag, encoding)], **more)[0]
 
 
 def code(call, *arguments, **more):

@@ -20,7 +20,7 @@ from servers.filesystem.edit.delete import Bounds, delete
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.move import copy, move
 from servers.filesystem.edit.replacements import Edit
-from servers.filesystem.edit.write import create_directory, write_file
+from servers.filesystem.edit.write import How, create_directory, write_file
 from servers.filesystem.errors import FilesError, explained
 from servers.filesystem.read.binary import read_bytes
 from servers.filesystem.read.pages import read_text
@@ -149,7 +149,7 @@ UNCHANGED = [
     (act(write_file, "file/", ""), f"bad_path: file/: {SLASH}"),
     (act(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
     (
-        act(write_file, "new", "", etag="0"),
+        act(write_file, "new", "", how=How(etag="0")),
         "changed: new: was deleted by someone else meanwhile. List its directory.",
     ),
     (act(write_file, "link", ""), f"not_found: link: {DANGLING}"),
@@ -208,7 +208,7 @@ def test_edits_that_do_not_fit(files, at, tree):
 def test_what_someone_else_has_changed_and_what_may_only_be_read(files, at, tree, tmp_path, root):
     etag = write_file(files, at("file"), "one").etag
     reason = f"was changed by someone else meanwhile; its etag is {etag} now. Read it again."
-    assert refusal(write_file, files, at("file"), "", etag="0") == f"changed: file: {reason}"
+    assert refusal(write_file, files, at("file"), "", how=How(etag="0")) == f"changed: file: {reason}"
     roots = Roots([tmp_path, root], [False, True])
     suggestion = "The operator can allow it with --allow-write, or --root DIR:rw."
     expected = f"read_only: {tmp_path}/new: is in a directory that may only be read. {suggestion}"

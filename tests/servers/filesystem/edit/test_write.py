@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from servers.filesystem.edit.write import create_directory, write_file
+from servers.filesystem.edit.write import How, create_directory, write_file
 from servers.filesystem.errors import FilesError
 from tests.servers.filesystem.conftest import by_path, swapping
 from tests.servers.filesystem.editing_files import code, theirs_added
@@ -62,7 +62,7 @@ def test_protected_files_are_changed_where_the_operator_allows_it(root, write, e
     (root / "other").hardlink_to(root / "file")
     edit("file", ("old", "new"), protected=True)
     assert [(root / name).read_text() for name in ("file", "other")] == ["new", "old"]
-    write("other", "newer", "overwrite", None, True)
+    write("other", "newer", how=How(protected=True))
     assert [(root / name).read_text() for name in ("file", "other")] == ["new", "newer"]
     assert (root / "file").stat().st_mode & 0o777 == 0o444
 
@@ -93,6 +93,63 @@ def test_what_is_added_has_the_charset_and_the_line_ends_of_the_file(root, write
     write("latin", "été\n", "append")
     assert (root / "wide").read_bytes() == "\ufeffa\r\nb\r\n".encode("utf-16-le")
     assert (root / "latin").read_bytes() == "très fermé, à côté\nété\n".encode("latin-1")
+
+
+def test_f1_finnish_is_added_to_finnish(root, write):
+    text = "Tämä on pitkä rivi, jossa on monta sanaa.\n" * 30
+    (root / "file").write_bytes(text.encode("cp1252"))
+    written = write("file", "Hyvää\n", "append")
+    assert (root / "file").read_bytes() == f"{text}Hyvää\n".encode("cp1252")
+    assert written.charset == "cp1252"
+
+
+OVERWRITTEN = [
+    ("a\r\n".encode("utf-8-sig"), "b\nc\n", "b\r\nc\r\n".encode("utf-8-sig")),
+    ("\ufeffa\r\n".encode("utf-16-le"), "b\n", "\ufeffb\r\n".encode("utf-16-le")),
+    ("\ufeffa\n".encode("utf-16-be"), "ü\n", "\ufeffü\n".encode("utf-16-be")),
+    ("très fermé, à côté\n".encode("cp1252"), "été\n", "été\n".encode("cp1252")),
+    (b"a\r\nb\r\n", "c\r\nd\n", b"c\r\nd\r\n"),
+    (b"a\nb\n", "c\r\nd\r\n", b"c\r\nd\r\n"),
+    (b"", "é\n", "é\n".encode()),
+    (b"abc", "é\n", "é\n".encode()),
+    (b"\x00\xff\x01", "é\n", "é\n".encode()),
+    ("a\r\n".encode("utf-8-sig") * 30_000, "b\n", "b\r\n".encode("utf-8-sig")),
+]
+
+
+@pytest.mark.parametrize(("before", "text", "after"), OVERWRITTEN)
+def test_what_is_overwritten_keeps_charset_mark_and_line_ends(root, write, before, text, after):
+    (root / "file").write_bytes(before)
+    write("file", text)
+    assert (root / "file").read_bytes() == after
+
+
+def test_a_charset_that_is_given_is_the_one_of_the_new_file(root, write):
+    for encoding, data in (
+        ("utf-8", "été\r\n".encode()),
+        ("utf-8-sig", "été\r\n".encode("utf-8-sig")),
+        ("utf-16", "\ufeffété\r\n".encode("utf-16-le")),
+        ("iso8859-15", "été\r\n".encode("iso8859-15")),
+    ):
+        (root / "file").write_bytes("très fermé, à côté\r\n".encode("cp1252"))
+        write("file", "été\n", how=How(encoding=encoding))
+        assert (root / "file").read_bytes() == data
+    write("new", "été\n", "create", how=How(encoding="cp1252"))
+    assert (root / "new").read_bytes() == "été\n".encode("cp1252")
+    (root / "file").write_bytes(b"caf\xe9\n")
+    write("file", "5 €\n", "append", how=How(encoding="iso8859-15"))
+    assert (root / "file").read_bytes() == "café\n5 €\n".encode("iso8859-15")
+
+
+def test_f1_what_another_charset_writes_otherwise_is_not_written(root, write, edit):
+    (root / "file").write_bytes(b"caf\xe9\n")
+    assert code(write, "file", "5 €\n", "append") == code(write, "file", "5 €\n") == "unsure_charset"
+    assert code(edit, "file", ("caf", "5 € caf")) == "unsure_charset"
+    assert code(write, "file", "中\n") == code(write, "file", "中\n", "append") == "bad_edit"
+    assert code(write, "file", "x", how=How(encoding="no such")) == "bad_encoding"
+    assert (root / "file").read_bytes() == b"caf\xe9\n"
+    edit("file", ("caf", "5 € caf"), encoding="cp1252")
+    assert (root / "file").read_bytes() == "5 € café\n".encode("cp1252")
 
 
 def test_adding_to_what_is_no_text_or_too_large_is_refused(root, write):

@@ -53,6 +53,28 @@ async def test_the_modes_of_writing(tmp_path: Path) -> None:
         assert (await peer.error("write_file", path="a", content="", mode="create")).startswith("already_exists: a: ")
 
 
+async def test_every_answer_about_a_text_that_is_not_utf_8_says_which_charset(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes("Le café est fermé à midi.\n".encode("cp1252"))
+    async with inside(tmp_path, "--allow-write") as peer:
+        said = [
+            await peer.text("read_text_file", path="a"),
+            await peer.text("edit_file", path="a", edits=edits("midi", "l’été"), encoding="cp1252"),
+            await peer.text("write_file", path="a", content="café\n", mode="append"),
+            await peer.text("search_content", path=".", pattern="café"),
+        ]
+        assert all("charset cp1252" in one for one in said), said
+        error = await peer.error("write_file", path="a", content="5\n中")
+        assert error.startswith("bad_edit: a: the file is cp1252, which has no '中'. ")
+        assert "charset" not in await peer.text("write_file", path="a", content="中", encoding="utf-8")
+        (tmp_path / "a").write_bytes(b"caf\xe9\n")
+        error = await peer.error("edit_file", path="a", edits=edits("caf", "5 € caf"))
+        assert error.startswith("unsure_charset: a: it may be cp1252 or ")
+        assert error.endswith(" which have different bytes for '€'. Give encoding.")
+        assert await peer.text("read_text_file", path="a", encoding="iso8859-2") == "café\n\n[charset iso8859-2]"
+        error = await peer.error("read_text_file", path="a", encoding="klingon")
+        assert error.startswith("bad_encoding: a: there is no charset klingon here. ")
+
+
 async def test_several_files_are_edited_or_none(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text(f"{name}{name}\n")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.charsets import UTF8, Charset, charset_of, decode, encode
+from servers.filesystem.read.charsets import UTF8, Charset, charset_of, decode, encode, named, require_sure
 
 POLISH = "Zażółć gęślą jaźń, proszę państwa.\n"
 RUSSIAN = "Привет, как дела? Сегодня хорошая погода.\n"
@@ -22,6 +22,89 @@ def refusal(data, offset=0):
 def test_utf_8_comes_first():
     for text in ("", "abc", "één\n", "😀", "日本語"):
         assert decode(text.encode(), "file") == (text, UTF8)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("café\n", "café ñ", "# ñ\nx = 'é'\n", "20 °C", "price 5€\n", "¿Qué?", "½ l", "été"),
+        *("Le café est fermé à midi.\nIl n’y a personne\n", "ação não é\n", "Größe\n", "naïve “quotes” – dash\n"),
+        *("Hyvää päivää\nTämä on pitkä rivi\n" * 3, "tämä\n" * 30),
+    ],
+)
+def test_a_text_with_little_evidence_is_cp1252(text):
+    assert decode(text.encode("cp1252"), "file") == (text, Charset("cp1252"))
+
+
+def test_other_scripts_are_recognised_from_few_words():
+    texts = {
+        "cp1251": "Привет, как дела?",
+        "cp1253": "Καλημέρα, τι κάνεις;",
+        "cp932": "これは日本語です",
+        "cp1250": POLISH,
+    }
+    assert {codec: decode(text.encode(codec), "file")[0] for codec, text in texts.items()} == texts
+
+
+def test_a_charset_that_is_given_is_used_with_the_mark_that_is_there():
+    for encoding, data, charset in (
+        ("cp1250", "żaba".encode("cp1250"), Charset("cp1250", b"", True)),
+        ("Windows-1250", "żaba".encode("cp1250"), Charset("cp1250", b"", True)),
+        ("utf-16", "żaba".encode("utf-16-le"), Charset("utf-16-le", b"", True)),
+        ("UTF_16", "żaba".encode("utf-16"), Charset("utf-16-le", b"\xff\xfe", True)),
+        ("utf-8", "żaba".encode("utf-8-sig"), Charset("utf-8", b"\xef\xbb\xbf", True)),
+        ("utf-8-sig", "żaba".encode(), Charset("utf-8", b"", True)),
+    ):
+        assert decode(data, "file", encoding=encoding) == ("żaba", charset)
+
+
+def test_a_text_that_is_not_in_the_charset_that_was_given_is_refused():
+    for encoding, data, reason in (
+        ("utf-8", b"caf\xe9", "is not utf-8 (byte 3)"),
+        ("cp932", b"a\x81", "is not cp932 (byte 1)"),
+        ("ascii", b"\xe9", "is not ascii (byte 0)"),
+    ):
+        with pytest.raises(FilesError) as caught:
+            decode(data, "file", encoding=encoding)
+        assert (caught.value.code, caught.value.reason) == ("not_text", reason)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["", "none", "cp037", "utf-7", "hz", "iso2022_jp", "rot13", "base64", "idna", "a\0", "unicode_escape"]
+)
+def test_what_is_no_charset_of_files_is_refused(encoding):
+    with pytest.raises(FilesError, match="there is no charset") as caught:
+        named(encoding, "file")
+    assert caught.value.code == "bad_encoding"
+
+
+UNSURE = [
+    ("cp1252", "café", "5 €"),  # 0x80 in cp1252, 0xA4 in iso8859-15
+    ("cp1251", "привет", "Я"),  # not the same in mac-cyrillic
+]
+SURE = [
+    ("cp1252", "café – “5 €”", "7 €"),  # seen there
+    ("cp1252", "café fermé – “l’été à côté, là-bas” où", "7 €"),  # only its sisters have the dash, and the same euro
+    ("cp1252", "café", "plain"),
+    ("cp1251", "Привет, как дела? Это хорошая погода.", "Пока"),
+]
+
+
+@pytest.mark.parametrize(("codec", "text", "new"), UNSURE)
+def test_what_another_likely_charset_writes_otherwise_is_refused(codec, text, new):
+    data = text.encode(codec)
+    assert decode(data, "file") == (text, Charset(codec))
+    with pytest.raises(FilesError, match="which have different bytes for") as caught:
+        require_sure(Charset(codec), new, data, text, "file")
+    assert caught.value.code == "unsure_charset"
+    require_sure(Charset(codec, given=True), new, data, text, "file")
+
+
+@pytest.mark.parametrize(("codec", "text", "new"), SURE)
+def test_what_all_likely_charsets_write_alike_is_written(codec, text, new):
+    data = text.encode(codec)
+    assert decode(data, "file") == (text, Charset(codec))
+    require_sure(Charset(codec), new, data, text, "file")
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
@@ -56,7 +139,7 @@ def test_f1_bytes_of_latin_1_come_back_as_they_were():
 
 NO_TEXTS = [
     *[(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 8), (b"ab\0c", 2), (b"\xef\xbb\xbfx\xff", 4), (b"\xff\xfea\0x", 4)],
-    *[("naïve ".encode() + b"caf\xe9 ", 10), (b"\xff\x01", 0)],
+    *[("naïve ".encode() + b"caf\xe9 ", 10), (b"\xff\x01", 0), (bytes(range(256)) * 8, 0)],
 ]
 
 
@@ -65,6 +148,23 @@ def test_what_is_no_text_names_the_byte():
         assert refusal(data) == f"is not text (byte {byte})"
         if byte <= 3:
             assert refusal(data, 1_000) == f"is not text (byte {1_000 + byte})"
+
+
+def test_numbers_are_no_wide_text():
+    numbers = b"".join(number.to_bytes(4, "little") for number in range(0, 90_000, 700))
+    assert refusal(b"\1\2\3\4" + numbers).startswith("is not text")
+
+
+def test_f1_bytes_that_happen_to_be_utf_8_do_not_hide_a_charset():
+    text = "┬ыхтьср: Вот строка, в которой много русских букв, и ещё одна.\n"
+    data = text.encode("cp866")
+    assert decode(data, "file")[0] == text
+
+
+def test_f23_utf_16_of_other_scripts_is_recognised_without_a_mark():
+    for text in (JAPANESE, RUSSIAN, "中文 文本\n", "a 😀\n"):
+        for codec in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
+            assert decode(text.encode(codec), "file") == (text, Charset(codec))
 
 
 def test_a_part_may_end_within_a_character_and_a_mark_counts_only_at_the_start_of_the_file():

@@ -136,6 +136,40 @@ def test_one_file_can_be_searched(root, search):
     assert found(search("x", start="link")) == [("link", 1, "x")]
 
 
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be", "utf-32", "utf-8-sig", "cp1252"])
+def test_what_a_read_reads_is_searched(root, search, codec):
+    text = "Le café est fermé à midi.\nIl n’y a personne à côté.\nEnfin\n"
+    write(root, a_txt=text.encode(codec), b_txt="x = 1\n")
+    result = search("n.y a .* côté", context=1)
+    assert found(result) == [("a.txt", 2, "Il n’y a personne à côté.")]
+    assert result["files"][0]["matches"][0]["after"] == ["Enfin"]
+    assert result["skipped"] == 0
+    assert found(search("CAFÉ", ignore_case=True)) == [("a.txt", 1, "Le café est fermé à midi.")]
+    note = [line for line in content_text(result).split("\n") if line.startswith("[")]
+    name = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(codec, codec)
+    assert note == ([f"[charset {name}: a.txt]"] if codec != "utf-8-sig" else [])
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "cp932", "cp1252"])
+def test_a_large_file_in_another_charset_is_searched_to_its_end(root, search, codec):
+    text = {"cp932": "これは日本語のテキストです。\n", "cp1252": "Le café est fermé à midi, été.\n"}.get(
+        codec, "a ☃ and more\n"
+    )
+    write(root, a_txt=(text * 60_000 + "the end\n" + text).encode(codec))
+    assert found(search("the end")) == [("a.txt", 60_001, "the end")]
+    assert search(text[:3].strip(), literal=True, output="counts")["files"][0]["count"] == 60_001
+
+
+def test_a_file_that_is_no_text_and_has_no_nul_is_searched_as_it_is(root, search):
+    write(root, a_txt="naïve\n".encode() + b"caf\xe9\nplain\n")
+    assert [number for _, number, _ in found(search("plain"))] == [3]
+
+
+def test_few_files_of_a_charset_are_named(root, search):
+    write(root, **{f"{name}_txt": "été à côté\n".encode("utf-16") for name in "abcde"})
+    assert content_text(search("côté")).endswith("[charset utf-16-le: a.txt, b.txt, c.txt and 2 more]")
+
+
 def test_binary_hidden_and_ignored_files_are_passed_over(root, search):
     write(root, a="x\n", b="x\n\0", _c="x\n", _d__e="x\n", f_log="x\n", g="x")
     (root / ".gitignore").write_text("*.log\n")

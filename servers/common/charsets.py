@@ -1,0 +1,142 @@
+"""The likely charsets of a text that is neither Unicode nor marked, the most likely first.
+
+chardet compares pairs of bytes with those of the languages of each charset. Of a short text it knows little, so what
+a reader sees at once counts besides: letters of two scripts in one word, a capital or a symbol within a word. Where
+few words have other letters than ASCII's and cp1252 reads them without such a fault, it is cp1252, as most files are.
+"""
+
+import codecs
+import re
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+_WESTERN = "cp1252"
+# What files are really written in (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and
+# Mac OS, by chardet's name for each, or for what holds it. The fewer there are, the surer the choice.
+_SINGLE = (
+    *("cp1250", "cp1251", _WESTERN, "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
+    *("iso8859-2", "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-9", "iso8859-13", "iso8859-15"),
+    *("koi8-r", "koi8-u", "cp437", "cp775", "cp850", "cp852", "cp866", "mac-roman", "mac-cyrillic"),
+)
+_EAST_ASIAN = {
+    "cp932": "cp932",
+    "euc_jis_2004": "euc_jp",
+    "cp949": "cp949",
+    "big5hkscs": "big5hkscs",
+    "gb18030": "gb18030",
+}
+_FEW = 2
+"""Different words, or in more than `_MORE` words different letters, that tell no language."""
+_MORE = 6
+_LEAST = 0.002
+"""The confidence that counts for a charset of which chardet knows no language that fits."""
+_FAULTY = 0.0001
+"""What is left of the confidence where every character that is not ASCII is out of place."""
+_RIVAL = 0.3
+"""The part of the first one's likelihood from which on another one may be meant as well."""
+
+# Both are over the classes of `_classes`. A word with a letter that is not ASCII, or with a sign that may be one:
+_WORD = re.compile(rb"[aA]*[lL][aAlL]*|[aA]+[ps]")
+# And what is out of place: what no byte stands for, a symbol within a word, two scripts in a word, a capital
+# behind a small letter and a small accented one within capitals, two symbols, three accented letters, and a letter of
+# another script by itself.
+_FAULT = re.compile(
+    rb"!|[aAlLxX][sp](?=[aAlLxX])|(?<=[aA])[xX]|[xX](?=[aA])|(?<=[al])L|(?<=x)X|(?<=[AL]{2})l|(?<=[AL])[lm](?=[AL])"
+    rb"|s(?=s)|[lL]{3}|(?<![xXmaA])[xX](?![xXm])"
+)
+_RUN = re.compile(r"[^\x00-\x7f]+")
+_LONGEST_LOAN = 2
+_JOINERS = "’·´–—"
+"""Characters that stand within words."""
+
+
+class Likely(NamedTuple):
+    """A charset by the name of its codec, and how likely it is beside the others."""
+
+    codec: str
+    likelihood: float
+
+
+def likely_charsets(sample: bytes) -> list[Likely]:
+    """The charsets that `sample` may be in, best first; empty where none reads it.
+
+    The sample has other bytes than ASCII. A few thousand bytes of lines that do are enough, and take milliseconds.
+    """
+    from chardet import detect_all
+
+    found = detect_all(sample, ignore_threshold=True, include_encodings=(*_SINGLE, *_EAST_ASIAN), compat_names=False)
+    confidence = {one["encoding"]: one["confidence"] + _LEAST for one in found}
+    others = len(sample) - len(sample.translate(None, _HIGH))
+    likely: list[Likely] = []
+    best = 0.0
+    western = None
+    for name in sorted((*_SINGLE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _LEAST)):
+        # Faults only take away from it.
+        most = confidence.get(name, _LEAST)
+        if most < best * _RIVAL**2 and name != _WESTERN:
+            continue
+        codec = _EAST_ASIAN.get(name, name)
+        try:
+            # A sample may end within a character.
+            text = codecs.getincrementaldecoder(codec)().decode(sample)
+        except UnicodeDecodeError:
+            continue
+        faults = _loans(text) if name in _EAST_ASIAN else len(_FAULT.findall(sample.translate(_classes(codec))))
+        likely.append(Likely(codec, most * _FAULTY ** (faults / others)))
+        best = max(best, likely[-1].likelihood)
+        if name == _WESTERN and not faults:
+            western = likely[-1]
+    likely.sort(key=lambda one: -one.likelihood)
+    words = {sample[slice(*word.span())] for word in _WORD.finditer(sample.translate(_classes(_WESTERN)))}
+    letters = set(sample.translate(None, _ASCII))
+    if western is not None and (len(words) <= _FEW or (len(letters) <= _FEW and len(words) > _MORE)):
+        likely.remove(western)
+        # By little evidence: more are its rivals than are those of others.
+        likely.insert(0, Likely(_WESTERN, best * _RIVAL))
+    return likely
+
+
+def rivals(likely: list[Likely]) -> list[str]:
+    """The codecs that are nearly as likely as the first one."""
+    return [one.codec for one in likely[1:] if one.likelihood >= likely[0].likelihood * _RIVAL]
+
+
+_ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))
+
+
+@cache
+def _classes(codec: str) -> bytes:
+    """What kind of character each byte stands for, as a table for `bytes.translate`.
+
+    `a` and `A` are letters of ASCII, `l` and `L` other Latin ones, `x` and `X` those of other scripts, `m` marks, `p`
+    punctuation, `j` what joins parts of a word, `s` symbols, `!` nothing.
+    """
+    return "".join(_class(bytes([byte]).decode(codec, "replace")) for byte in range(256)).encode()
+
+
+def _class(character: str) -> str:
+    category = unicodedata.category(character)
+    if character.isascii():
+        return "aA"[category == "Lu"] if category[0] == "L" else " "
+    if character in _JOINERS:
+        return "j"
+    if category in ("Ll", "Lu", "Lo") and character not in "ªºµ":
+        kind = "l" if unicodedata.name(character).startswith("LATIN") else "x"
+        return kind.upper() if category == "Lu" else kind
+    if category[0] == "M":
+        return "m"
+    if category[0] in "PZL" or character in "€£°§±×®©½¼¾²³¹":
+        return "p"
+    return "!" if category == "Cc" or character == "\ufffd" else "s"
+
+
+def _loans(text: str) -> int:
+    """How many short runs stand within words of ASCII, or hold what no text has."""
+    count = 0
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        if end - start <= _LONGEST_LOAN and text[start - 1 : start].isalpha() and text[end : end + 1].isalpha():
+            count += 1
+        count += sum(unicodedata.category(character) == "Co" for character in run[0])
+    return count
