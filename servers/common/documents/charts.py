@@ -14,12 +14,8 @@ _LABELS, _VALUES = ("cat", "xVal"), ("val", "yVal")
 
 def write_chart(root: Element) -> str:
     """Return the title of a chart, and a table with a column for each series and a row for each category."""
-    title = next(root.iter(f"{_C}title"), None)
-    words = (
-        text_of(title)
-        if title is not None and not next(title.iterancestors(f"{_C}valAx", f"{_C}catAx"), None)
-        else ""
-    )
+    title = root.find(f"{_C}chart/{_C}title")
+    words = "" if title is None else text_of(title)
     series = list(root.iter(f"{_C}ser"))
     labels: dict[int, str] = {}
     for one in series:

@@ -29,7 +29,7 @@ _CREATED = f"{_URN % 'meta'}creation-date"
 _AUTHOR = f"{_URN % 'meta'}initial-creator"
 _MATH = "{http://www.w3.org/1998/Math/MathML}math"
 _MANIFEST = "META-INF/manifest.xml"
-_BEYOND = "The document has more cells, columns or levels than are read of one; the rest is left out."
+_BEYOND = "The document has more cells, columns or levels than are read of one; the rest is left out. Ask for one sheet by its name as section."
 
 
 def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None = None) -> Document:

@@ -112,9 +112,8 @@ class _Slide:
         for run in paragraph:
             if run.tag == f"{_A}br":
                 parts.append("<br>")
-            elif formula := next(run.iter(_MATH), None) if run.tag != f"{_A}r" else None:
-                parts.append(f"<math>{escape(tex_of(formula))}</math>")
-            elif text := "".join(text.text or "" for text in run.findall(f"{_A}t")):
+            parts += (f"<math>{escape(tex_of(formula))}</math>" for formula in run.iter(_MATH))
+            if text := "".join(text.text or "" for text in run.findall(f"{_A}t")):
                 parts.append(self._run(run, escape(text)))
         return "".join(parts).strip()
 

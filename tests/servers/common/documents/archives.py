@@ -104,7 +104,8 @@ def opened(form: str, body: str, styles: str = "", **parts: str) -> bytes:
         f"<office:body><office:{form}>{body}</office:{form}></office:body></office:document-content>"
     )
     media_type = f"application/vnd.oasis.opendocument.{form}"
-    return archive({"mimetype": media_type, "content.xml": content, **parts}, "mimetype")
+    manifest = {"META-INF/manifest.xml": "<manifest/>"}
+    return archive({"mimetype": media_type, "content.xml": content, **manifest, **parts}, "mimetype")
 
 
 def book(chapters: dict[str, str], metadata: str = "", **parts: str) -> bytes:

@@ -9,6 +9,7 @@ COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def test_documents_are_known_by_their_parts():
+    assert document_kind(archive({"content.xml": "", "META-INF/manifest.xml": "", "mimetype": ""})) is not None
     files = [word("<w:p/>"), written(one_sheet(["a"])), slides(shape("a")), opened("text", ""), book({})]
     assert [kind[0] for file in files if (kind := document_kind(file))] == [
         *("word", "sheets", "slides", "opendocument", "epub")
