@@ -14,7 +14,7 @@ from servers.common.documents.document import Document, DocumentError, Facts, na
 from servers.common.documents.package import Package, facts_of, text_of
 from servers.common.documents.page_ranges import choose_pages
 
-MAX_CELLS = 20_000
+MAX_CELLS = 30_000
 """Cells that are read of all tables."""
 MAX_COLUMNS = 200
 _DEEPEST = 100
@@ -29,7 +29,10 @@ _CREATED = f"{_URN % 'meta'}creation-date"
 _AUTHOR = f"{_URN % 'meta'}initial-creator"
 _MATH = "{http://www.w3.org/1998/Math/MathML}math"
 _MANIFEST = "META-INF/manifest.xml"
-_BEYOND = "The document has more cells, columns or levels than are read of one; the rest is left out. Ask for one sheet by its name as section."
+_BEYOND = (
+    "The document has more cells, columns or levels than are read of one; the rest is left out."
+    " Ask for one sheet by its name as section."
+)
 
 
 def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None = None) -> Document:

@@ -106,7 +106,8 @@ class Pdf:
 def clean_texts(texts: list[str]) -> list[str]:
     """Return the texts of pages with their ligatures resolved and words that a line end breaks put together.
 
-    A hyphen at a line end stays where the same word has it within a line; a word goes on in lower case.
+    A hyphen at a line end stays where the same word has it within a line; a word goes on in lower case, or in
+    capitals alone.
     """
     texts = [text.translate(_LIGATURES) for text in texts]
     words = Counter(word for text in texts for word in _WORDS.findall(text))
@@ -114,7 +115,8 @@ def clean_texts(texts: list[str]) -> list[str]:
     def join(match: re.Match[str]) -> str:
         first, hyphen, second, after = match.groups()
         compound = f"{first}-{second}"
-        if not second[0].islower() and hyphen != "\u00ad":
+        goes_on = second[0].islower() or (first.isupper() and second.isupper())
+        if not goes_on and hyphen != "\u00ad":
             return match[0]
         keeps = hyphen != "\u00ad" and words[compound] > words[first + second]
         return f"{compound if keeps else first + second}{after}\n"

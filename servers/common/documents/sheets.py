@@ -15,7 +15,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 from servers.common.documents.document import Document, DocumentError, name_left_out
 from servers.common.documents.package import Package
 
-MAX_CELLS = 20_000
+MAX_CELLS = 30_000
 """Cells with a value that are read of a workbook."""
 MAX_ROWS = 200_000
 MAX_COLUMNS = 200

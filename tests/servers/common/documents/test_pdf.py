@@ -70,6 +70,7 @@ def test_a_damaged_pdf_says_so():
         ("an exam-\nple, and more", "an example,\nand more"),
         ("soft\u00ad\nware runs", "software\nruns"),
         ("a well-\nknown name, as well-known as any", "a well-known\nname, as well-known as any"),
+        ("EVALUA-\nTION of it", "EVALUATION\nof it"),
         ("the Franco-\nPrussian war", "the Franco-\nPrussian war"),
         ("1-\n2 and a -\nb", "1-\n2 and a -\nb"),
     ],
