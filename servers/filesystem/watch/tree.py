@@ -37,6 +37,7 @@ IGNORED = frozenset(
 """Names of directories that are left out."""
 
 _DIRECTORY = 0
+"""The mark of all directories: what changes in one is told of by itself."""
 
 Parts = tuple[str, ...]
 
@@ -241,4 +242,5 @@ class Tree:
 def _mark(found: os.stat_result) -> int:
     if stat.S_ISDIR(found.st_mode):
         return _DIRECTORY
+    # 0 is that of directories, and a hash may be 0 as well.
     return hash((found.st_ino, found.st_size, found.st_mtime_ns, stat.S_IFMT(found.st_mode))) or 1

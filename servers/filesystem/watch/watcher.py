@@ -178,6 +178,7 @@ class Watcher:
             if not self._which(remote=True):
                 self._remote_wanted = anyio.Event()
                 self.on_polling(self.degraded)
+            # A slow file system is at most a tenth of the time at work for us.
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
 
     def _which(self, remote: bool) -> list[Watched]:

@@ -89,6 +89,7 @@ class Connection(aiosqlite.Connection):
         loop = asyncio.get_running_loop()
         try:
             with anyio.fail_after(seconds + _GRACE):
+                # aiosqlite has no public way to do work of one's own in its thread.
                 result: T = await self._execute(self._do, work, deadline, loop)  # type: ignore[no-untyped-call]
         except TimeoutError:
             raise deadline.reason().at(deadline.where) from None
