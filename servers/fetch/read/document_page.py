@@ -3,18 +3,23 @@
 from collections.abc import Callable
 from functools import partial
 
+from lxml.etree import Element
+from lxml.html import HtmlElement
+
 from servers.common.documents.document import Document
 from servers.common.documents.kinds import DocumentKind
 from servers.fetch.read.html.hidden import remove_hidden
 from servers.fetch.read.html.links import list_links
 from servers.fetch.read.html.sections import find_section
-from servers.fetch.read.html.tree import HEADINGS, flatten, parse, squeeze
+from servers.fetch.read.html.tree import HEADINGS, flatten, length, parse, squeeze
 from servers.fetch.read.html.writer import write
 from servers.fetch.read.page import Found, Page, Source, describe
 
 _CUT = "The document has too many elements or levels of them; what comes after is left out."
 _MOST_HEADINGS = 500
 _MOST_CHARACTERS = 5_000_000
+_LONGEST_CELL = 1_000
+"""Characters that a cell of a sheet may have: the writer takes a table with longer ones for the layout of a page."""
 
 
 def document_reader(kind: DocumentKind) -> Callable[[Source], Page]:
@@ -43,6 +48,8 @@ def document_reader(kind: DocumentKind) -> Callable[[Source], Page]:
 def _read(read: Callable[[Source], Document], source: Source) -> Page:
     document = read(source)
     root, whole = parse(document.html)
+    if "sheets" in document.counts:
+        _put_long_cells_below(root)
     removed = remove_hidden(root)
     flatten(root)
     facts = document.facts
@@ -65,3 +72,15 @@ def _read(read: Callable[[Source], Document], source: Source) -> Page:
             text = text[:_MOST_CHARACTERS]
             notes.append(f"Only the first {_MOST_CHARACTERS:,} characters are given.")
     return Page(text, source.kind.name, found=found, removed=removed, notes=tuple(notes))
+
+
+def _put_long_cells_below(root: HtmlElement) -> None:
+    """Has the text of each long cell stand below its table, under a number that stands in the cell."""
+    for table in root.iter("table"):
+        cells = [cell for cell in table.iter("td", "th") if length(cell) > _LONGEST_CELL]
+        for number, cell in reversed(list(enumerate(cells, 1))):
+            text = Element("div")
+            text.text = f"({number}) {cell.text or ''}"
+            text[:] = list(cell)
+            cell.text = f"({number})"
+            table.addnext(text)

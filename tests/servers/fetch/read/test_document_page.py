@@ -64,6 +64,15 @@ def test_a_sheet_is_a_section():
     assert read("opendocument", opened("text", "<text:p>Hello</text:p>")).text == "Hello"
 
 
+def test_a_long_cell_of_a_sheet_stands_below_its_table():
+    long = [f"{letter} " * 1_100 for letter in "xy"]
+    text = read("sheets", written(one_sheet(["Name", "Story"], ["Ann", long[0]], ["Bob", long[1]]))).text
+    assert text == (
+        "## Data\n\n| Name | Story |\n| --- | --- |\n| Ann | (1) |\n| Bob | (2) |\n\n"
+        f"(1) {long[0].strip()}\n\n(2) {long[1].strip()}"
+    )
+
+
 def test_slides_are_pages():
     assert read("slides", slides(shape("one"), shape("two")), pages="2").text == "## Slide 2\n\ntwo"
 
