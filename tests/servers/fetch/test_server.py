@@ -242,6 +242,10 @@ PAGES = {
     "the type": (answer("x", content_type=f"text/{TOKEN}"), {}),
     "the way": (redirect(f'/{TOKEN}?"{SEPARATOR}{ORDER}'), {}),
     "the text": (answer(FORGED, content_type=TEXT), {}),
+    "the Markdown that a page names": (
+        html(f"<link rel=alternate type=text/markdown href='/{TOKEN}?\u2028{ORDER}'>", "<p>x"),
+        {},
+    ),
 }
 
 

@@ -7,9 +7,13 @@ from pathlib import Path
 import anyio
 import pytest
 
+from servers.fetch.server import app
+from servers.fetch.settings import Settings
+from shared.stores.memory import Stores
 from tests.servers.fetch.serving import COMMAND, asked_over_http, client_at_url, open_session, served
 from tests.servers.fetch.sites import Route, Site, answer, opened_site
 from tests.servers.peers import Peer
+from tests.shared.server.peer import talking
 from tests.wire import STATELESS, Wire, listening, with_envelope
 
 ERAS = ["2025-11-25", STATELESS]
@@ -74,6 +78,32 @@ async def test_what_is_no_page_is_not_subscribed_to() -> None:
     async with served() as peer:
         for uri in ("file:///etc/passwd", "http://169.254.169.254/", "https://user@site.example/"):
             assert (await peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
+
+
+@pytest.mark.slow
+async def test_replicas_tell_each_of_their_clients_once() -> None:
+    stores = Stores()
+    settings = Settings(allow_private=["127.0.0.1:*"], poll=1)
+    async with (
+        opened_site({"/": page("old")}) as site,
+        app.open(settings, stores=stores) as one,
+        app.open(settings, stores=stores) as other,
+        talking(one) as here,
+        talking(other) as there,
+    ):
+        peers = (here, there)
+        for peer in peers:
+            assert (await peer.request("resources/subscribe", {"uri": site.url()}))["result"] == {}
+        site.routes["/"] = page("new")
+        for peer in peers:
+            with anyio.fail_after(30):
+                assert (await peer.receive())["params"] == {"uri": site.url()}
+        asked = len(site.asked)
+        # Long enough for each to look twice more.
+        for peer in peers:
+            with anyio.move_on_after(2.5):
+                raise AssertionError(await peer.receive())
+        assert len(site.asked) > asked
 
 
 def memory_of(pid: int) -> int:
