@@ -30,7 +30,7 @@ LINES = re.compile(
     "|".join(
         (
             rf"{URL} \(\d+; (?:no content type|\"[!#-~]{{1,260}}\"), (?:[a-z0-9_-]+, )?[\d,]+ bytes\)",
-            r"fetched [-0-9: ]+UTC(?:, from the cache)?",
+            r"fetched [-0-9: ]+UTC(?:, from the cache)?(?:, version [0-9a-f]{8})?",
             rf'redirected to "{URL}"(?:, then "{URL}")*',
             r"note: [ -~]+",
             r"characters \d+ to \d+[ -~]{1,60}",
