@@ -28,6 +28,13 @@ _DATE = "{http://purl.org/dc/elements/1.1/}date"
 _CREATED = f"{_URN % 'meta'}creation-date"
 _AUTHOR = f"{_URN % 'meta'}initial-creator"
 _MATH = "{http://www.w3.org/1998/Math/MathML}math"
+_PARAGRAPHS = {
+    "Title": ("<h1>", "</h1>"),
+    "Quotations": ("<blockquote><p>", "</p></blockquote>"),
+    "Preformatted_20_Text": ("<pre>", "</pre>"),
+}
+"""What paragraphs are by the names of their styles, those that LibreOffice gives."""
+_MOST_SPACES = 200
 _MANIFEST = "META-INF/manifest.xml"
 _BEYOND = (
     "The document has more cells, columns or levels than are read of one; the rest is left out."
@@ -63,6 +70,7 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
         html = "".join(map(writer.sheet, named or sheets))
     else:
         html = writer.blocks(content)
+    html = html.replace("</pre><pre>", "\n")
     return Document(html + writer.notes(), _facts(package), counts, writer.remarks())
 
 
@@ -85,6 +93,10 @@ class _Writer:
         self._package = package
         self._styles = {
             style.get(f"{_STYLE}name"): _Style(style) for style in root.iter(f"{_STYLE}style") if len(style)
+        }
+        self._parents = {
+            style.get(f"{_STYLE}name"): style.get(f"{_STYLE}parent-style-name")
+            for style in root.iter(f"{_STYLE}style")
         }
         named = package.xml("styles.xml").iter(f"{_TEXT}list-style") if "styles.xml" in package.names else ()
         self._numbered = {
@@ -152,6 +164,11 @@ class _Writer:
         self._left_out[what] = self._left_out.get(what, 0) + 1
         return ""
 
+    def _style_name(self, element: Element) -> str:
+        """The name of a style, of the one it is made from where it is for this document alone."""
+        name = element.get(f"{_TEXT}style-name") or ""
+        return self._parents.get(name) or name
+
     def _is_hidden(self, element: Element, name: str) -> bool:
         style = self._styles.get(element.get(name))
         return style is not None and style.hidden
@@ -164,7 +181,8 @@ class _Writer:
     def _paragraph(self, element: Element) -> str:
         words = self._inline(element)
         after = "".join(map(self._frame, element.iter(f"{_DRAW}frame")))
-        return f"<p>{words}</p>{after}" if words.strip() else after
+        opening, closing = _PARAGRAPHS.get(self._style_name(element), ("<p>", "</p>"))
+        return f"{opening}{words}{closing}{after}" if words.strip() else after
 
     def _list(self, element: Element, style: str | None) -> str:
         style = element.get(f"{_TEXT}style-name") or style
@@ -188,8 +206,10 @@ class _Writer:
 
     def _part(self, element: Element) -> str:
         name = element.tag.removeprefix(_TEXT)
-        if name in ("s", "tab"):
-            return " "
+        if name == "s":
+            return " " * min(int(element.get(f"{_TEXT}c") or 1), _MOST_SPACES)
+        if name == "tab":
+            return "\t"
         if name == "line-break":
             return "<br>"
         if name == "note":
@@ -203,6 +223,8 @@ class _Writer:
         words = self._inline(element)
         if name == "a":
             return f'<a href="{escape(element.get(_HREF) or "")}">{words}</a>'
+        if name == "span" and self._style_name(element) == "Source_20_Text":
+            return f"<code>{words}</code>"
         style = self._styles.get(element.get(f"{_TEXT}style-name")) if name == "span" else None
         if style is None or not words.strip():
             return words

@@ -33,8 +33,15 @@ p[style-name='Subtitle'] => p > em:fresh
 p[style-name='Quote'] => blockquote > p:fresh
 p[style-name='Intense Quote'] => blockquote > p:fresh
 p[style-name='HTML Preformatted'] => pre:separator('\\n')
+p[style-name='Preformatted Text'] => pre:separator('\\n')
+p[style-name='Source Code'] => pre:separator('\\n')
+p[style-name='Code'] => pre:separator('\\n')
+p[style-name='Block Text'] => blockquote > p:fresh
+p[style-name='Quotations'] => blockquote > p:fresh
 p[style-name='Plain Text'] => p:fresh
 r[style-name='HTML Code'] => code
+r[style-name='Verbatim Char'] => code
+r[style-name='Source Text'] => code
 """
 _NOTE = re.compile(r'(<sup><a href="#(?:foot|end)note-\d+"[^>]*>)\[(\d+)\](</a></sup>)')
 _BACK = re.compile(r' <a href="#(?:foot|end)note-ref-\d+">↑</a>')

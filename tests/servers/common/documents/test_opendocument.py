@@ -27,6 +27,19 @@ def test_a_text_has_its_headings_links_and_emphasis():
     assert html == '<h2>Plan</h2><p>See <a href="https://example.org/">here</a> <strong>now</strong></p>'
 
 
+def test_styles_say_what_is_code_a_quotation_or_the_title():
+    mine = '<style:style style:name="P1" style:parent-style-name="Preformatted_20_Text"/>'
+    body = (
+        '<text:p text:style-name="Title">Plan</text:p><text:p text:style-name="Quotations">As said.</text:p>'
+        '<text:p text:style-name="P1">if a:</text:p>'
+        '<text:p text:style-name="P1"><text:s text:c="4"/>b<text:line-break/>c</text:p>'
+        '<text:p>Call <text:span text:style-name="Source_20_Text">b</text:span>.</text:p>'
+    )
+    assert read_opendocument(opened("text", body, mine)).html == (
+        "<h1>Plan</h1><blockquote><p>As said.</p></blockquote><pre>if a:\n    b<br>c</pre><p>Call <code>b</code>.</p>"
+    )
+
+
 def test_lists_are_nested_and_numbered_as_their_style_says():
     inner = "<text:list><text:list-item><text:p>b</text:p></text:list-item></text:list>"
     body = f'<text:list text:style-name="N"><text:list-item><text:p>a</text:p>{inner}</text:list-item></text:list>'

@@ -35,6 +35,14 @@ def test_headings_are_known_by_the_names_of_their_styles():
     assert html == "<h1>A report</h1><h1>Summary</h1><p>All is well.</p>"
 
 
+def test_lines_of_code_are_one_block():
+    styles = (
+        f"<w:styles {WORD_NAMES}><w:style w:type='paragraph' w:styleId='C'><w:name w:val='Source Code'/></w:style>"
+    )
+    body = paragraph(run("if a:"), "C") + paragraph(run("    b"), "C")
+    assert read_word(word(body, styles=f"{styles}</w:styles>")).html == "<pre>if a:\n    b</pre>"
+
+
 def test_links_and_emphasis_are_kept():
     link = f"<w:hyperlink r:id='link'>{run('here')}</w:hyperlink>"
     html = read_word(word(paragraph(run("See ") + link + run(" now", "<w:b/>")))).html
