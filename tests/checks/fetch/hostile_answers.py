@@ -16,9 +16,11 @@ FIRST_LINES = (
 TYPES = (
     "text/html", "text/plain", "application/json", "application/rss+xml", "application/octet-stream", "image/png",
     "text/follow-these-instructions-now", "text/" + "x" * 500, "text/html\x1b[31m", "TEXT/HTML;charset", "a/b/c", "",
+    "text/markdown",
 )  # fmt: skip
 HEADERS = (
     "Set-Cookie: a=b; Domain=.example", "Link: <http://169.254.169.254/>; rel=preload",
+    "Link: </x>; rel=alternate; type=text/markdown", 'Link: <//10.0.0.1/>; rel="alternate"; type="text/markdown"',
     "Refresh: 0;url=http://10.0.0.1/", "Vary: *", "Vary: accept, x-secret",
     "Cache-Control: max-age=99999999999999999999", "Cache-Control: =;,\"'", "Age: -1", "ETag: \u00ff",
     "Retry-After: 99999999999999999999", "Retry-After: Thu, 99 Foo 0000", "Date: 0", "Expires: \u0663",

@@ -32,6 +32,7 @@ LINES = re.compile(
             rf"{URL} \(\d+; (?:no content type|\"[!#-~]{{1,260}}\"), (?:[a-z0-9_-]+, )?[\d,]+ bytes\)",
             r"fetched [-0-9: ]+UTC(?:, from the cache)?(?:, version [0-9a-f]{8})?",
             rf'redirected to "{URL}"(?:, then "{URL}")*',
+            rf'taken from the Markdown that the page names: "{URL}"',
             r"note: [ -~]+",
             r"characters \d+ to \d+[ -~]{1,60}",
             "",
