@@ -112,6 +112,7 @@ class Client(TypedCalls, Entered):
         answers: Mapping[str, Handler] = self._handlers.answers
         handlers = {method: self._asking_first(method, handler) for method, handler in answers.items()}
         if self._options.tasks and self._options.relay is None:
+            # Not for a relay: whom it stands for decides about tasks by itself.
             handlers = self._own_tasks.handlers(handlers)
         return Connection(transport, session, handlers, self._hear, self._options.relay)
 
@@ -253,6 +254,7 @@ class Client(TypedCalls, Entered):
         """
         if not self.stateless and not self.server.can("logging"):
             raise McpError("the server does not declare that it sends log messages")
+        # Also for the connection that is opened after this one.
         self._options = self._link.options = replace(self._options, log_level=level)
         self._link.connection.session.log_level(level)
         if not self.stateless:

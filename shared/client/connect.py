@@ -111,6 +111,7 @@ async def connect_http(
         except PeerError as refusal:
             # Whether a server that refuses what opens a session may be one of HTTP+SSE.
             shakes_hands = not options.accepted()[0].stateless
+            # 2025-11-25 names 400, 404 and 405; older texts any 4xx, and older servers answer so.
             if not (shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _LET_IN_OR_BUSY):
                 raise
             older = partial(open_sse, url, fixed, lent, auth)
@@ -183,6 +184,7 @@ async def _older(
         try:
             transport = await stack.enter_async_context(start(seconds=FALLBACK_SECONDS))
         except PeerError as error:
+            # There is a stream, and it is closed to us: that is what the user has to hear.
             raise error if error.code in _LET_IN_OR_BUSY else refusal from None
         except (ConnectionError, TimeoutError):
             raise refusal from None

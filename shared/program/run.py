@@ -102,6 +102,7 @@ def run_app(
     if has_workers(options):
         from .workers import supervise
 
+        # The parent opens nothing: each worker reads the options again, and opens what it needs.
         return supervise(program, options, exposed)
     try:
         token = token_of(options)
@@ -263,6 +264,7 @@ def count(telemetry: Any, running: Run[Any], server: str) -> None:
 
 async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+        # What waits for a signal or for time would keep the program when its client has gone.
         stack.callback(tasks.cancel_scope.cancel)
         name = what.app.implementation.name
         rules = keeping_to(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)

@@ -115,6 +115,7 @@ class Identity:
         for path, span in self.spans.items():
             if span is not EVERYWHERE and not span.has(version, principal):
                 told = _without(told, path)
+        # An empty map says nothing, and old clients need not see it.
         return told if told.get("extensions", True) else _without(told, ("extensions",))
 
 
@@ -173,6 +174,7 @@ class Peer:
 
     def can(self, *path: str) -> bool:
         """Whether it declared this capability, e.g. `can("sampling", "tools")`."""
+        # An empty object declares it: `{}` is how most capabilities are written.
         return declared(self.capabilities, path) is not None
 
     def wants_log(self, level: str) -> bool:

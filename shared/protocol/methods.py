@@ -90,6 +90,7 @@ def row_for(methods: MethodTable, name: str, peer: Peer) -> Method | None:
     if found is not None:
         return found
     others = methods.get((OTHERWISE, peer.version))
+    # What the protocol has taken out of a version stays out: nobody may bring `ping` back by passing it on.
     if others is None or name in PROTOCOLS_OWN:
         return None
     return replace(others, name=name, handler=OTHERWISE)

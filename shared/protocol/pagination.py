@@ -21,6 +21,7 @@ def page(
     """
     start = position_of(cursor, name=name, signer=signer)
     end = start + size
+    # A full last page has no cursor: a client that followed one would get an empty page.
     following = cursor_at(end, name=name, signer=signer) if end < len(items) else None
     return items[start:end], following
 

@@ -31,7 +31,9 @@ class Signer:
 
     def verify(self, purpose: str, text: str) -> Any:
         """The value in `text`. Raises InvalidParams for whatever `sign` did not make for this purpose."""
+        # Whatever a client sends may come here, half a surrogate pair too.
         payload, _, tag = text.encode("utf-8", "replace").partition(b".")
+        # In constant time, and before anything of the payload is read.
         if not hmac.compare_digest(self._tag(purpose, payload).encode(), tag):
             raise InvalidParams(f"this {purpose.partition(':')[0]} was not issued here or has been changed")
         # More padding than it needs does no harm.

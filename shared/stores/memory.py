@@ -95,8 +95,10 @@ class Stores:
         session = self.sessions[id]
         session.holders = tuple(holder for holder in session.holders if holder != number)
         if session.watched is not None:
+            # Not forgotten: the client has subscribed, and another replica is to tell it.
             session.watched = {uri: _NOBODY if at == number else at for uri, at in session.watched.items()}
         if not session.holders:
+            # One queue for all: the sessions of one server may be idle equally long.
             self.orphans.seconds = session.record.idle_seconds
             self.orphans.start(id)
 
@@ -167,8 +169,10 @@ class MemorySessions:
         """The session of that id, for a request of `principal`; None where there is none of his. With it, whether the
         requests `ids` are served here from now on."""
         session = self._sessions.get(id)
+        # Somebody else's is told of like one that never was: an id that was guessed or seen is worth nothing.
         if session is None or _key(session.record.principal) != _key(principal):
             return None
+        # It is in use: whoever said before that it lapsed has to say it again.
         session.lapsed = ()
         if self._number not in session.holders:
             session.holders = (*session.holders, self._number) if session.holders else self._alone
@@ -176,6 +180,7 @@ class MemorySessions:
         claims, is_free = session.claims, True
         if claims is None:
             session.claims = dict.fromkeys(ids, self._number) if ids else None
+        # All of them or none: a batch is served as a whole.
         elif is_free := claims.keys().isdisjoint(ids):
             claims.update(dict.fromkeys(ids, self._number))
         return session.record, is_free
@@ -200,6 +205,7 @@ class MemorySessions:
         if session is not None:
             merged = merge(session.record.snapshot, before, after)
             session.record = replace(session.record, snapshot=merged)
+            # Also to who says so, where the merged session is another one than it thinks.
             self._stores.tell(session, News(id, snapshot=merged), self._number if merged is after else None)
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
@@ -230,6 +236,7 @@ class MemorySessions:
         session = self._sessions.get(id)
         if session is not None:
             session.lapsed = (*session.lapsed, self._number)
+        # Each replica sees its own requests alone: only where none was asked is the session idle.
         if session is None or set(session.holders) <= set(session.lapsed):
             self.delete(id)
             return True
@@ -271,6 +278,7 @@ class MemoryBus:
     def put(self, news: News) -> None:
         """Keeps `news` until this replica takes them, in a turn of the loop of its own."""
         self._inbox.append(news)
+        # In a turn of its own, as over Redis: whoever tells must not find itself inside of who hears.
         asyncio.get_running_loop().call_soon(self._hand_on)
 
     async def deliver(self, replica: int, news: News) -> bool:

@@ -132,6 +132,7 @@ class MemoryStream:
             self.reader.cut()
         if self.name:
             self._events.log.unread.stop(self)
+        # Without an id the client wants what nobody has taken; what was given up in the meantime is gone.
         self._sent = max(self._sent, self._dropped) if after is None else after
         self._behind = sum(map(len, islice(self._kept, self._sent - self._dropped, None)))
         self.reader = reader
@@ -140,6 +141,7 @@ class MemoryStream:
         """`reader` reads no more. A stream whose client can't come back is lost."""
         if self.reader is reader:
             self.reader = None
+            # Its client has seen no event, so it has no id to come back with.
             if self.ids and not self.name:
                 self.is_lost = True
                 self.forget()
@@ -197,6 +199,7 @@ class MemoryStream:
     def expire(self) -> bool:
         """Gives up what was kept long enough; whether that is the whole stream, which nobody finds then. What was
         never sent to anybody stays, for the next one who reads."""
+        # The session's own stream has no end, so it loses what was sent and stays.
         if self.ids or self.is_over:
             self.forget()
             self._events.drop(self)

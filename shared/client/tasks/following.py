@@ -105,6 +105,7 @@ async def look(way: Way, id: str) -> TaskState:
     try:
         state = read_state("tasks/get", await way.ask("tasks/get", {"taskId": id}))
     except PeerError as error:
+        # -32602 is what both forms have servers answer to an id that they don't know.
         if error.code != InvalidParams.code:
             raise
         raise TaskLost(f"the server has no such task any more: {error.message}") from error

@@ -90,6 +90,8 @@ class HostedCall:
 
     def __init__(self, tasks: Tasks, context: Context[Any], form: Form, seconds: float) -> None:
         """The task is kept for so many `seconds`."""
+        # Where nobody is authenticated, whoever knows the id may have the task: 192 random bits (SEP-2663,
+        # Security).
         self.id = secrets.token_hex(24)
         now = time.time()
         self._tasks = tasks
@@ -149,6 +151,7 @@ class HostedCall:
             return
         self._known, self.is_detached, self._becoming, self._timer = task, True, None, None
         self.tool = str(getattr(call.params, "name", ""))
+        # Before its peer hears of it: it may cancel it with the next message.
         self._unhear = tasks.store.hear(self.id, self._heard)
         tasks.at_work[self.id] = self
         link.session.finish(call, self._form.created(task))
@@ -193,6 +196,7 @@ class HostedCall:
         requests = requests_of({fresh: questions[key] for fresh, key in keys.items()}, self._context.peer)
         try:
             await self._change(lambda task, now: states.asked(task, requests, now))
+            # Answers may come in part, in several requests (SEP-2663, tasks/update).
             while not requests.keys() <= self._known.answers.keys():
                 await self._moved.wait()  # where it is cancelled or gone the call is given up
             answers = self._known.answers
@@ -260,6 +264,7 @@ class HostedCall:
         """The task is so now, or gone. What was read before something newer is no news."""
         if task is None:
             self.give_up()
+        # Reads overtake each other: an older one must not undo what is known.
         elif task.revision > self._known.revision:
             before, self._known = self._known, task
             if task.status != before.status:

@@ -99,6 +99,7 @@ class Tasks:
         """The task of that id and form, for `peer`. Raises InvalidParams where there is none of its own, and
         InsufficientScope where its token would not allow the call."""
         task = await self.store.get(id)
+        # One answer for all three: nobody learns that somebody else has such a task.
         if task is None or task.form != form or task.principal != principal_of(peer):
             raise InvalidParams("there is no such task; it may have expired")
         if not may_see(task, peer):
@@ -109,6 +110,7 @@ class Tasks:
         """Has the task become what `change` makes of it and of the time; what it is then. None where it is gone.
         Raises OverflowError where there is no room for its result."""
         while (before := await self.store.get(id)) is not None:
+            # Compare and set: another request may have changed it since it was read; then it is changed anew.
             after = change(before, time.time())
             if after is before or await self.store.replace(before, after):
                 return after
@@ -166,6 +168,7 @@ async def living(running: Run[Any], *, support: Support | None = None) -> AsyncI
     store = own if replica is None else replica.tasks(running.server.task_limits)
     assert store is not None
     tasks = Tasks(running, store, support)
+    # Before the connections close: why its tasks end is still told.
     running.hooks.stoppers.append(tasks.stop)
     if replica is not None:
         replica.watch(tasks)

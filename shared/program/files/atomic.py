@@ -70,6 +70,7 @@ def put_in_place(
             give_name(fresh, entry)
         else:
             (put or rename)(fresh, entry)
+    # Last: a name that is durable before its bytes could lead to an empty file after a crash.
     sync_directory(entry)
     return landed(fresh, entry)
 
@@ -164,6 +165,7 @@ def give_name(old: Entry, new: Entry) -> None:
     """
     try:
         link(old, new)
+    # A hard link never replaces, which a rename would: two who make one name at once can't both succeed.
     except FileExistsError:
         raise
     except (OSError, NotImplementedError):
@@ -172,6 +174,7 @@ def give_name(old: Entry, new: Entry) -> None:
     try:
         unlink(old)
     except OSError:
+        # One file under two names would be changed by whoever edits the other.
         unlink(new)
         raise
 

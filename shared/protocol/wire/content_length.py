@@ -96,6 +96,7 @@ def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, byte
     while True:
         if (blank := _BLANK.match(buffer)) is not None:
             del buffer[: blank.end()]
+        # Told at once: the next line end may never come.
         if buffer and not _BEGINNING.match(buffer):
             return Misframed("a message must begin with a Content-Length header, as the first one did", is_rest=True)
         if (end := _BLANK_LINE.search(buffer, 0, MAX_HEADER)) is not None:
@@ -135,6 +136,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
             break
         if is_oversized:
             excess = max(0, there - 2 * EDGE)
+            # From the middle: both ends may show the id.
             del buffer[EDGE : EDGE + excess]
             length, there = length - excess, there - excess
             if not is_told and (told := _told_early(buffer, limit)) is not None:

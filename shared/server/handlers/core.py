@@ -100,6 +100,7 @@ async def subscribe(running: Run[Any], context: Context[Any], params: UriParams)
         return {}
     if len(subscriptions.subscribed) >= running.calls.limits.subscriptions:
         raise InvalidParams(f"there are {running.calls.limits.subscriptions} subscriptions, the most there may be")
+    # The server's own code may take a while to begin it, and the client may have unsubscribed by then.
     with subscriptions.coming(params.uri) as still_wanted:
         key = await running.changes.hold(context, params.uri, context.link.client)
         unheld = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
@@ -130,6 +131,8 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
     try:
         for uri in dict.fromkeys(wanted.resource_subscriptions):
             with suppress(ResourceNotFound):
+                # What is not served is left out of the acknowledgement, and refuses nothing else (2026-07-28,
+                # Subscriptions).
                 uris[uri] = await running.changes.hold(context, uri, context.link.client)
         asked = {
             "tools": wanted.tools_list_changed,
@@ -162,6 +165,7 @@ async def _until_closing(context: Context[Any], follows: Sequence[Follow]) -> No
 
 
 def _tools(running: Run[Any]) -> dict[str, Any] | None:
+    # Declared where there are any: hosts ask for a list that is declared, and for an empty one in vain.
     return {"listChanged": True} if len(running.features.tools) else None
 
 

@@ -62,6 +62,7 @@ class Dispatch:
         one of them lets no call bypass it."""
         features = self._run.features
         row = next((row for row in features.methods if row.handler == _CALL), None)
+        # Somebody else answers the calls, as a gateway does: nothing is known of its tools.
         if row is None or features.handlers[_CALL] is not call_tool:
             return None
         passes: list[Passes] = []
@@ -103,6 +104,7 @@ async def call_tool(running: Run[Any], context: Context[Any], params: CallToolPa
     tools = running.features.tools
     tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
     arguments = tool.function.bind(params.arguments, context)
+    # Nearly always: without a collector a span would be a context manager for nothing.
     if spans.tracer is None:
         value = await tool.function.call(**arguments)
     else:

@@ -83,6 +83,7 @@ class RedisLog(StreamContext):
     def keep(self) -> None:
         """What is served or read here lasts."""
         names = [word for events in self._sessions.values() for name in events.lasting for word in (events.id, name)]
+        # In pieces: a script holds up all other clients of Redis while it runs.
         for start in range(0, len(names), 2 * _MANY):
             self.link.tell("keep_streams", *names[start : start + 2 * _MANY])
 
@@ -121,6 +122,7 @@ class RedisEvents:
 
     @property
     def _own_name(self) -> str:
+        # A name that every replica can make, and that does not give the id of the session away in event ids.
         return sha256(self.id.encode()).hexdigest()[:16]
 
     async def find(self, name: str | None = None) -> RedisStream | None:

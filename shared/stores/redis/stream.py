@@ -121,6 +121,7 @@ class RedisStream:
 
     def crowds(self, message: bytes) -> bool:
         """Whether `message` is too much on top of what its reader, or Redis, has not taken yet."""
+        # Nobody reads it yet, so nobody is slow: the POST that brought the request is about to.
         behind = 0 if self._is_here and self.reader is None else self._behind + self._elsewhere
         return bool(behind) and behind + len(message) > self._events.log.limits.stream_bytes
 
@@ -204,6 +205,7 @@ class RedisStream:
 
     async def _wait(self) -> None:
         if self._settling is not None:
+            # Several wait for it: one that gives up must not cancel it for the others.
             await asyncio.shield(self._settling)
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
@@ -215,6 +217,7 @@ class RedisStream:
         if self._is_here:
             return
         self._events.log.unread.stop(self)
+        # What comes before Redis has noted the new reader is for the one before, and comes again with its reply.
         self._fresh, self._behind, self._got = [], 0, _UNKNOWN
         self._begin_to_settle()
         self._events.log.link.tell(
@@ -242,6 +245,7 @@ class RedisStream:
         """Redis has given this message that number; what was told before is not told again."""
         if self.reader is None or number != self._got + 1:
             return
+        # The reply and the inbox may both bring a message; the number tells that it came already.
         self._got = number
         self._fresh.append(message)
         self._behind += len(message)
@@ -273,6 +277,7 @@ class RedisStream:
         self._behind -= size
         if fresh and self._is_own:
             self._events.log.link.tell("sent", self._events.id, self.name, self._taken)
+        # Whoever serves it elsewhere holds back what is too much for this reader.
         elif fresh and self.owner is not None:
             self._events.log.link.tell("took", self._events.id, self.name, size)
         if self.reader is not None:
@@ -322,6 +327,7 @@ class RedisStream:
         ids = b"\n".join(json_of(one) for one in self.ids)
         events.log.link.tell("show", events.id, self.name, ids)
         was_over, self.is_over = self.is_over, False
+        # Until now it was in memory alone: most streams end so, and Redis never hears of them.
         for number, message in enumerate(waiting, 1):
             self._append(message, "answer" if was_over and number == len(waiting) else "")
         self._has_ended = was_over
