@@ -26,6 +26,7 @@ async def background() -> AsyncIterator[TaskGroup]:
     except BaseExceptionGroup as group:
         if len(group.exceptions) > 1:
             raise
+        # `from` its own cause: to raise it anew would make the group its context, which nobody wants to read.
         only = group.exceptions[0]
         raise only from only.__cause__
 
@@ -119,6 +120,7 @@ class Signal:
     async def wait(self) -> None:
         """Waits for the next `wake`."""
         future = asyncio.get_running_loop().create_future()
+        # A tuple: empty it takes no memory of its own, and hardly ever do several wait.
         self._waiting = (*self._waiting, future)
         try:
             await future
@@ -186,6 +188,7 @@ class ExpiryQueue(dict[Any, float]):
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
+        # The first that is not over ends it, as all after it come later.
         over = takewhile(lambda item: item[1] <= now, self.items())
         for key, _ in list(islice(over, AT_ONCE)):
             if self.pop(key, None) is not None:  # what expired just now may have stopped others

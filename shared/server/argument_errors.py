@@ -57,6 +57,7 @@ def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], l
 def _members(node: Schema, tried: str) -> list[Schema]:
     """The member of a union that is called `tried`; all of them where they have no such names."""
     members: list[Schema] = node.get("anyOf") or node.get("oneOf") or []
+    # pydantic names a member by its discriminator, or by its class.
     reference = node.get("discriminator", {}).get("mapping", {}).get(tried, f"#/$defs/{tried}")
     return [one for one in members if one.get("$ref") == reference] or members
 

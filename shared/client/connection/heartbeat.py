@@ -15,6 +15,7 @@ async def watch_over(connection: Connection, seconds: float | None) -> None:
     answered in as long, is lost; None asks for nothing."""
     while not connection.gone.is_set():
         silent = anyio.current_time() - connection.heard
+        # While an answer is due its own time limit sees to it, and a server that works may be too busy for pings.
         if seconds is None or silent < seconds or connection.busy or not connection.subscriptions:
             # Until silence has lasted that long; where nobody cares about it yet, once more so long.
             left = None if seconds is None else seconds - silent if silent < seconds else seconds

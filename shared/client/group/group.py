@@ -189,6 +189,7 @@ class ClientGroup(Entered):
         except ValueError as error:
             raise UnknownServer(str(error)) from None
         member = self._member(server)
+        # Nearly every name: only what was too long for hosts has to be looked up in the list.
         if not may_be_shortened(rest):
             return member, rest
         own = own_name(name, member.names.get(kind.capability, ()))
@@ -223,6 +224,7 @@ class ClientGroup(Entered):
         failures: dict[str, Exception] = {}
 
         async def ask(name: str, member: Member) -> None:
+            # Said beforehand: when the time is up nothing of this runs any more.
             failures[name] = TimeoutError(f"{name} has not told its {kind.what} in {seconds:g} s")
             with anyio.move_on_after(seconds):
                 try:

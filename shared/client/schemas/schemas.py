@@ -62,7 +62,9 @@ class CheckedSchema:
 
     def _compiled(self, schema: dict[str, Any], form: bool) -> tuple[_Engine, Any]:
         reason = ""
+        # The cheapest that takes its patterns: what looks around backtracks, and may take time without end.
         for engine in _ENGINES if self._cost.patterns else _ENGINES[:1]:
+            # Offline: a `$ref` to a URL would have us fetch what a stranger names (2026-07-28 forbids it).
             options = {"validate_formats": form, "mask": "the value" if form else None, "offline": True}
             try:
                 patterns = self._patterns(engine)
@@ -90,6 +92,7 @@ class CheckedSchema:
         if is_large or (is_searched and cost * searched > self._engine.searched):
             raise UnusableSchema("it would take too long")
         try:
+            # First without saying why: most values fit, and an explanation takes more time and memory.
             if self._validator.is_valid(value):
                 return None
             if cost * size.count <= MAX_EXPLAINED:

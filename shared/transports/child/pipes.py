@@ -41,6 +41,7 @@ class PipeReader(asyncio.Protocol):
         """Called by the event loop."""
         self._chunks.append(data)
         self._held += len(data)
+        # Then the pipe fills, and the child waits: it can't have us hold more than this.
         if self._held > HELD and self._pipe is not None:
             self._pipe.pause_reading()
         self._woken.wake()
@@ -93,6 +94,7 @@ class Child(asyncio.SubprocessProtocol):
         """Starts `command` in a session of its own, with pipes for its standard streams, of which stderr is ours
         without `has_stderr`. Raises OSError when it can't be started."""
         stderr = subprocess.PIPE if has_stderr else None
+        # In a session of its own: Ctrl-C in a terminal is for the client, which then ends its servers in order.
         started = asyncio.get_running_loop().subprocess_exec(
             cls, *command, stderr=stderr, env=env, cwd=cwd, start_new_session=True
         )

@@ -92,6 +92,7 @@ class ProcessStream:
                 with anyio.move_on_after(PATIENCE):
                     await self._process.wait()
                     break
+            # Also where it ended by itself: what it has started may still be there, with our pipes open.
             if os.name == "posix":
                 _signal(self._process, _KILL)
             self._process.close()
@@ -125,6 +126,7 @@ async def start_process(
 
     Raises OSError when the command can't be started.
     """
+    # `env` is all of it: a secret of ours must not come along because somebody set one variable.
     environment = inherited_environment() if env is None else env
     # Cancelled half-way, asyncio would leave the pipes open. It takes milliseconds.
     with anyio.CancelScope(shield=True):
