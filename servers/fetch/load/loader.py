@@ -15,6 +15,7 @@ from servers.fetch.load.decoding import ACCEPT_ENCODING
 from servers.fetch.load.excerpt import excerpt
 from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
 from servers.fetch.load.headers import HostHeader, headers_for, product_token
+from servers.fetch.load.refresh import refresh_target
 from servers.fetch.load.robots import MOST, Robots
 from servers.fetch.load.shared_cache import SharedCache
 from servers.fetch.load.throttling import Pauses, Share, Slots
@@ -125,10 +126,13 @@ class Loader:
     async def _follow(self, redirects: Redirects, request: _Request) -> Loaded:
         while True:
             page, from_cache = await self._page(redirects, request)
-            if page.status not in REDIRECTS:
+            media_type, charset = _content_type(page.headers)
+            if page.status in REDIRECTS:
+                redirects.step(page.headers.get("location"))
+            elif target := refresh_target(str(redirects.url), media_type, page.headers, page.body):
+                redirects.step(target)
+            else:
                 break
-            redirects.step(page.headers.get("location"))
-        media_type, charset = _content_type(page.headers)
         return Loaded(
             url=str(redirects.url),
             redirects=tuple(redirects.passed),

@@ -1,0 +1,62 @@
+"""Where a page sends a browser on at once: by `<meta http-equiv="refresh">` or the header of that name.
+
+The steps are those of the standard (https://html.spec.whatwg.org/#shared-declarative-refresh-steps). What a page says
+in `noscript` is for browsers without scripts, and one that names itself only loads itself again: neither leads on.
+"""
+
+import re
+from collections.abc import Mapping
+from html import unescape
+from urllib.parse import urldefrag, urljoin
+
+from servers.fetch.read.charsets import start_of_text
+
+_SEARCHED = 16_384
+"""Bytes of a page in which it is looked for."""
+_PAGES = frozenset(("text/html", "application/xhtml+xml"))
+_NOT_READ = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<(noscript|script|style|template|textarea|title)\b.*?(?:</\1\s*>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
+_META = re.compile(rb"<meta\s[^>]*?http-equiv\s*=\s*[\"']?\s*refresh\b[^>]*", re.IGNORECASE)
+_BASE = re.compile(rb"<base\s[^>]*?href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", re.IGNORECASE)
+_CONTENT = re.compile(rb"\scontent\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", re.IGNORECASE)
+_REFRESH = re.compile(r"\s*(\d+|(?=\.))(?:\.[\d.]*)?\s*[;,\s]\s*(?:url\s*=\s*)?(.*)", re.IGNORECASE | re.DOTALL)
+
+
+def refresh_target(url: str, media_type: str, headers: Mapping[str, str], body: bytes) -> str | None:
+    """The URL that a page at `url` leads to at once; None where it stays, waits first, or names itself."""
+    target = _target(headers.get("refresh", ""), url)
+    if target is None:
+        target = _target_of_page(url, media_type, body)
+    return None if target is None or urldefrag(target).url == url else target
+
+
+def _target_of_page(url: str, media_type: str, body: bytes) -> str | None:
+    if media_type not in _PAGES or b"refresh" not in body[: 2 * _SEARCHED].replace(b"\0", b"").lower():
+        return None
+    start = _NOT_READ.sub(b" ", start_of_text(body, _SEARCHED))
+    base = _BASE.search(start)
+    beginning = urljoin(url, _text(base)) if base else url
+    for meta in _META.finditer(start):
+        if (content := _CONTENT.search(meta[0])) and (target := _target(_text(content), beginning)):
+            return target
+    return None
+
+
+def _text(match: re.Match[bytes]) -> str:
+    value = next((group for group in match.groups() if group is not None), b"")
+    return unescape(value.decode("utf-8", "replace"))
+
+
+def _target(content: str, base: str) -> str | None:
+    match = _REFRESH.fullmatch(content)
+    if match is None or int(match[1][:9] or 0) > 0:
+        return None
+    address = match[2].strip()
+    if address[:1] in ("'", '"'):
+        address = address[1:].partition(address[0])[0]
+    try:
+        return urljoin(base, address) if address else None
+    except ValueError:
+        return None
