@@ -8,8 +8,7 @@ charset in which any bytes are valid; and what is called UTF-8 and is none is lo
 
 import re
 
-from charset_normalizer import from_bytes
-
+from servers.fetch.read.charset_guesses import guess_codec
 from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_named, charset_of_codec, mark_of
 from servers.fetch.read.page import Page, Source, describe
 
@@ -20,24 +19,19 @@ _META = re.compile(rb"<meta[\s/][^>]*", re.IGNORECASE)
 _META_CHARSET = re.compile(rb"[\s/\"']charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
 _META_TYPE = re.compile(rb"http-equiv\s*=\s*[\"']?\s*content-type", re.IGNORECASE)
 _CONTENT_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
-_TAGS = re.compile(rb"<(?:script|style)\b.*?(?:</(?:script|style)|\Z)|<[^>]*>?", re.DOTALL | re.IGNORECASE)
-_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
-# Charsets that are detected: the fewer there are, the surer the choice.
-_DETECTED = [
-    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
-    *("iso8859_2", "iso8859_5", "iso8859_7", "koi8_r", "koi8_u", "cp866", "mac_cyrillic"),
-    *("cp932", "euc_jp", "cp949", "big5", "gb18030"),
-]
-_SEARCHED, _SAMPLE = 500_000, 8_192
+_ISO_2022_JP = charset_of_codec("iso2022_jp")
+_ESCAPES = re.compile(rb"\x1b\$[@B]")
+"""What begins two-byte characters in ISO-2022-JP, all of whose bytes are ASCII."""
 _MANY_BYTES = {"utf-16le", "utf-16be", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr", "iso-2022-jp"}
 # U+F780 to U+F7FF stand for the bytes of 0x80 to 0xFF.
 _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 
 
-def decode(body: bytes, declared: str | None, media_type: str) -> tuple[str, str]:
+def decode(body: bytes, declared: str | None, media_type: str, url: str = "") -> tuple[str, str]:
     """The text, and the name of its charset as the standard has it.
 
-    `declared` is what the Content-Type names. A byte that can't be read becomes U+FFFD.
+    `declared` is what the Content-Type names, and `url` evidence where nothing names a charset. A byte that can't be
+    read becomes U+FFFD.
     """
     mark = mark_of(body)
     if mark is not None:
@@ -49,6 +43,8 @@ def decode(body: bytes, declared: str | None, media_type: str) -> tuple[str, str
             return read, charset.name
         otherwise = _strict(body, UTF8)
         return (otherwise, UTF8.name) if otherwise is not None else _read(body, charset)
+    if charset is None and _ESCAPES.search(body) and (japanese := _strict(body, _ISO_2022_JP)) is not None:
+        return japanese, _ISO_2022_JP.name
     utf8 = _strict(body, UTF8)
     if utf8 is not None:
         # Pure ASCII is what most charsets have in common: then the page may have its word.
@@ -59,7 +55,7 @@ def decode(body: bytes, declared: str | None, media_type: str) -> tuple[str, str
         if text.count("\ufffd") <= beyond_ascii / 2:  # a damaged byte here and there
             return text, UTF8.name
         charset = None
-    return _read(body, charset or _detected(body))
+    return _read(body, charset or _detected(body, url))
 
 
 def _said(start: bytes, media_type: str) -> Charset | None:
@@ -94,27 +90,15 @@ def _read(body: bytes, charset: Charset) -> tuple[str, str]:
     return (text.translate(_USER_DEFINED) if charset.name == "x-user-defined" else text), charset.name
 
 
-def _detected(body: bytes) -> Charset:
-    """The charset that a sample is most likely in; the one of the western web where several are as likely."""
-    words = _TAGS.sub(b" ", body[:_SEARCHED])
-    found = _BEYOND_ASCII.search(words)
-    if found is None:
-        return WESTERN
-    first = found.start()
-    start = words.rfind(b"\n", max(first - 1_024, 0), first) + 1 or first
-    matches = from_bytes(words[start : start + _SAMPLE], cp_isolation=_DETECTED)
-    best = matches.best()
-    if best is None:
-        return WESTERN
-    even = [one for one in matches if (one.chaos, one.coherence) == (best.chaos, best.coherence)]
-    if any("cp1252" in one.could_be_from_charset for one in even):
-        return WESTERN
-    return charset_of_codec(best.encoding)
+def _detected(body: bytes, url: str) -> Charset:
+    """The charset that a page is most likely in; the one of the western web where nothing speaks for another."""
+    codec = guess_codec(body, url)
+    return WESTERN if codec is None else charset_of_codec(codec)
 
 
 def read_text(source: Source) -> Page:
     """The text, and nothing of it read or run: what an entity of XML stands for is not looked for."""
-    text, charset = decode(source.body, source.charset, source.kind.media_type)
+    text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
     if source.format == "metadata":
         facts = describe(kind="text", media_type=source.kind.media_type, charset=charset, characters=len(text))
         return Page(facts, "text", charset)

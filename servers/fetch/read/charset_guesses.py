@@ -1,0 +1,188 @@
+"""What charset a page is in that names none: by its bytes, with its language and its domain as further evidence.
+
+Browsers guess by the domain of the top level, and some by the letters (https://encoding.spec.whatwg.org, chardetng).
+So it is here. Charsets of the Latin script differ in a few letters, of which a language uses only its own: each pair
+of a language and a charset of its web is tried on the text, and the best explains most of its letters, as letters
+within words, and of its signs between them. For other scripts charset-normalizer compares the charsets, those of the
+page's language where that is known.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from charset_normalizer import from_bytes
+
+_SEARCHED, _SAMPLE = 500_000, 8_192
+_TAGS = re.compile(rb"<(?:script|style)\b.*?(?:</(?:script|style)|\Z)|<[^>]*>?", re.DOTALL | re.IGNORECASE)
+_HIGH = re.compile(rb"[\x80-\xff]+")
+_LANG = re.compile(rb"<html\b[^>]*?\s(?:xml:)?lang\s*=\s*[\"']?\s*([a-zA-Z]{2,3})\b", re.IGNORECASE)
+_LATIN_RUN = 1.8
+"""Bytes beyond ASCII in a row, on average, below which a text is of the Latin script."""
+_SURE = 0.5
+"""What a letter of the sample must add on average, for a guess among Latin charsets to be believed."""
+_PLAUSIBLE = 0.7
+"""The same for the charsets of a language that the page names."""
+_BY_LANGUAGE, _BY_DOMAIN = 0.3, 0.15
+"""What is added where the page names the language, or its domain is of a country that speaks it."""
+_DETECTED = (
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
+    *("iso8859_2", "iso8859_5", "iso8859_6", "iso8859_7", "koi8_r", "koi8_u", "cp866", "mac_cyrillic"),
+    *("cp932", "euc_jp", "cp949", "big5", "gb18030"),
+)
+"""Charsets that are looked for: the fewer there are, the surer the choice."""
+_WESTERN, _CENTRAL, _BALTIC = ("cp1252", "iso8859_15", "mac_roman"), ("cp1250", "iso8859_2"), ("cp1257",)
+_CYRILLIC = ("cp1251", "koi8_r", "iso8859_5", "cp866", "mac_cyrillic")
+
+
+class _Language(NamedTuple):
+    """The charsets of a language's web, and its letters beyond ASCII."""
+
+    codecs: tuple[str, ...]
+    letters: str
+
+
+_LATIN = {
+    "fr": _Language(_WESTERN, "àâæçéèêëîïôœùûüÿ"),
+    "de": _Language(_WESTERN, "äöüß"),
+    "es": _Language(_WESTERN, "áéíóúñü"),
+    "pt": _Language(_WESTERN, "áâãàçéêíóôõúü"),
+    "it": _Language(_WESTERN, "àèéìíîòóù"),
+    "nl": _Language(_WESTERN, "éëïóöüèêç"),
+    "sv": _Language(_WESTERN, "åäöé"),
+    "da": _Language(_WESTERN, "æøåé"),
+    "fi": _Language(_WESTERN, "äöåšž"),
+    "ca": _Language(_WESTERN, "àçèéíïòóúü"),
+    "pl": _Language(_CENTRAL, "ąćęłńóśźż"),
+    "cs": _Language(_CENTRAL, "áčďéěíňóřšťúůýž"),
+    "sk": _Language(_CENTRAL, "áäčďéíĺľňóôŕšťúýž"),
+    "hu": _Language(_CENTRAL, "áéíóöőúüű"),
+    "ro": _Language(_CENTRAL, "ăâîşţ"),
+    "hr": _Language(_CENTRAL, "čćđšž"),
+    "tr": _Language(("cp1254",), "çğıöşüi̇âîû"),
+    "is": _Language(_WESTERN, "áðéíóúýþæö"),
+    "lt": _Language(_BALTIC, "ąčęėįšųūž"),
+    "lv": _Language(_BALTIC, "āčēģīķļņšūž"),
+    "et": _Language((*_BALTIC, *_WESTERN), "äöõüšž"),
+}
+_OTHERS = {
+    **dict.fromkeys(("ru", "bg", "sr", "mk", "be"), _CYRILLIC),
+    "uk": ("cp1251", "koi8_u", "iso8859_5", "cp866"),
+    "el": ("cp1253", "iso8859_7"),
+    **dict.fromkeys(("he", "iw", "yi"), ("cp1255",)),
+    **dict.fromkeys(("ar", "fa", "ur"), ("cp1256", "iso8859_6")),
+    "th": ("cp874",),
+    "ja": ("cp932", "euc_jp"),
+    "zh": ("gb18030", "big5"),
+    "ko": ("cp949",),
+    "vi": ("cp1258",),
+}
+_SAME = {"no": "da", "nb": "da", "nn": "da", "sl": "hr", "bs": "hr", "gl": "pt", "az": "tr"}
+_DOMAINS: dict[str, str] = dict(
+    re.findall(
+        r"(\w+):(\w+)",
+        """
+    fr:fr de:de es:es pt:pt it:it nl:nl fi:fi pl:pl sk:sk hu:hu ro:ro hr:hr tr:tr is:is lt:lt lv:lv ru:ru bg:bg mk:mk
+    th:th at:de ch:de li:de be:nl br:pt mx:es ar:es cl:es co:es pe:es se:sv cz:cs dk:da no:da si:hr ba:hr ee:et cat:ca
+    gr:el cy:el il:he ua:uk by:be su:ru kz:ru rs:sr jp:ja cn:zh tw:zh hk:zh kr:ko vn:vi ir:fa sa:ar eg:ar ae:ar
+""",
+    )
+)
+"""The language of a domain of the top level, where nearly all pages in it have the same."""
+_SIGNS = frozenset("“”„‘’‚«»‹›–—…•€£§°©®™·¡¿\u00a0×½¼¾²³µ±ªº†")
+_WITHIN_WORDS = frozenset("’·\u00a0")
+_ALONE = frozenset("àáéèêóòåöíüëæøúùâôîìõã")
+"""Letters that are words by themselves in some language."""
+
+
+def guess_codec(body: bytes, url: str) -> str | None:
+    """The codec of Python that most likely reads a page, or None where nothing speaks for one.
+
+    The sample is taken where text beyond ASCII begins, outside of tags.
+    """
+    words = _TAGS.sub(b" ", body[:_SEARCHED])
+    first = _HIGH.search(words)
+    if first is None:
+        return None
+    start = words.rfind(b"\n", max(first.start() - 1_024, 0), first.start()) + 1 or first.start()
+    sample = words[start : start + _SAMPLE]
+    named, spoken = _language_of(body), _language_of_domain(url)
+    runs = _HIGH.findall(sample)
+    is_latin = sum(map(len, runs)) < _LATIN_RUN * len(runs) or named in _LATIN or spoken in _LATIN
+    if is_latin and named not in _OTHERS:
+        value, codec = max(_latin_guesses(sample, named, spoken), key=lambda guess: guess[0])
+        if value >= _SURE:
+            return codec
+    for language in (named, spoken):
+        likely = _compare(sample, _OTHERS.get(language, ()))
+        if likely is not None and _is_plausible(sample.decode(likely, "replace")):
+            return likely
+    return _compare(sample, _DETECTED)
+
+
+def _language_of(body: bytes) -> str:
+    match = _LANG.search(body[:4_096])
+    language = match[1].decode("ascii").lower() if match else ""
+    return _SAME.get(language, language)
+
+
+def _language_of_domain(url: str) -> str:
+    try:
+        domain = (urlsplit(url).hostname or "").rpartition(".")[2]
+    except ValueError:
+        return ""
+    return _DOMAINS.get(domain, "")
+
+
+def _latin_guesses(sample: bytes, named: str, spoken: str) -> Iterable[tuple[float, str]]:
+    """How well each charset of each language explains a sample, the more common ones first."""
+    texts: dict[str, str] = {}
+    for language, (codecs, letters) in _LATIN.items():
+        bonus = _BY_LANGUAGE * (language == named) + _BY_DOMAIN * (language == spoken)
+        for codec in codecs:
+            if codec not in texts:
+                texts[codec] = sample.decode(codec, "replace")
+            yield _explained(texts[codec], frozenset(letters)) + bonus, codec
+
+
+def _explained(text: str, letters: frozenset[str]) -> float:
+    """From -2 to 1: how much of what is beyond ASCII a language would write so, on average."""
+    total = count = 0.0
+    for place, sign in enumerate(text):
+        if sign < "\x80":
+            continue
+        count += 1
+        before, after = text[place - 1 : place], text[place + 1 : place + 2]
+        joined = before.isalpha(), after.isalpha()
+        if sign.isalpha() and sign not in "ªº":
+            if sign.isupper() and before.islower():
+                total -= 1
+            elif sign.lower() in letters:
+                total += any(joined) or sign in _ALONE
+            else:
+                total -= 0.3
+        elif sign in _SIGNS:
+            total += -1 if all(joined) and sign not in _WITHIN_WORDS else 1
+        else:
+            total -= 2 if sign == "\ufffd" else 1
+    return total / count if count else 0.0
+
+
+def _is_plausible(text: str) -> bool:
+    """Whether what is beyond ASCII in a text is letters and common signs."""
+    beyond = [sign for sign in text if sign >= "\x80"]
+    usual = sum(sign.isalpha() or sign in _SIGNS or (sign > "\u0300" and sign != "\ufffd") for sign in beyond)
+    return usual >= _PLAUSIBLE * len(beyond)
+
+
+def _compare(sample: bytes, codecs: tuple[str, ...]) -> str | None:
+    """The codec in which a sample is most like a text; the western one where it is as likely as any."""
+    if not codecs:
+        return None
+    matches = from_bytes(sample, cp_isolation=list(codecs))
+    best = matches.best()
+    if best is None:
+        return None
+    even = [match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence)]
+    return "cp1252" if any("cp1252" in match.could_be_from_charset for match in even) else best.encoding
