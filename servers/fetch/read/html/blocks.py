@@ -1,16 +1,12 @@
-"""What keeps its form: code, tables, and formulas.
-
-Pages write formulas as MathML, as TeX in a script, or as pictures, and some of them twice.
-"""
+"""What keeps its form: code and tables."""
 
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from lxml.etree import Element
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import HEADINGS, drop, length, squeeze
+from servers.fetch.read.html.tree import HEADINGS, length
 
 _NAMED = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight-text|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?![\w-])"
@@ -26,12 +22,9 @@ _LEVELS = 3
 """How far around a block its language may be named."""
 _MOST_COLUMNS = 200
 _LONGEST_CELL = 1_000
-"""Characters that a cell of a table of data may have."""
-_NOT_IN_CELLS = ("table", "pre", "form", *HEADINGS[:3])
-_SCRIPT = "math/tex"
-_DRAWN = re.compile(r"(?:^|\s)(?:katex-html|MathJax(?:_\w+)?)(?:\s|$)")
-_PICTURED = re.compile(r"(?:^|[\s_-])(?:math|tex|latex)(?:[\s_-]|$)")
-_TEX = "application/x-tex"
+"""Characters that a cell of a table of data may have; twice as many in one with headers."""
+_LAYOUT = ("table", "form")
+"""What cells of a table without headers hold where it is for layout."""
 
 
 # Code
@@ -80,15 +73,39 @@ def _collect(element: HtmlElement, parts: list[str]) -> None:
 
 
 def is_data(table: HtmlElement) -> bool:
-    """Whether a table holds data: more than one column, and short cells without headings or tables in them."""
-    if table.get("role") in ("presentation", "none") or next(table.iterdescendants(*_NOT_IN_CELLS), None) is not None:
+    """Whether a table holds data: more than one column and row, short cells, and no headings of a page in them.
+
+    With headers it may hold other tables and forms besides lists and code, which stand in cells of any table. A
+    listing with numbers of lines is no data.
+    """
+    if table.get("role") in ("presentation", "none"):
         return False
     rows = list(_rows(table))
-    if len(rows) < 2 and not any(cell.tag == "th" for row in rows for cell in row):
+    cells = [cell for row in rows for cell in _cells(row)]
+    headed = table.find("thead") is not None or any(cell.tag == "th" for cell in cells)
+    if (len(rows) < 2 and not headed) or max((len(_cells(row)) for row in rows), default=0) < 2:
         return False
-    return max((len(_cells(row)) for row in rows), default=0) > 1 and all(
-        length(cell) <= _LONGEST_CELL for row in rows for cell in _cells(row)
-    )
+    if not headed and next(table.iterdescendants(*_LAYOUT), None) is not None:
+        return False
+    if any(_is_for_layout(cell) for cell in cells):
+        return False
+    return all(length(cell) <= _LONGEST_CELL * (1 + headed) for cell in cells)
+
+
+def _is_for_layout(cell: HtmlElement) -> bool:
+    """Whether a cell holds a heading, tables in tables, or the numbers of lines."""
+    if cell.tag == "td" and next(cell.iterdescendants(*HEADINGS[:3]), None) is not None:
+        return True
+    inner = next(cell.iterdescendants("table"), None)
+    if inner is not None and next(inner.iterdescendants("table"), None) is not None:
+        return True
+    return not _GUTTERS.isdisjoint((cell.get("class") or "").split())
+
+
+def write_rows(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> str:
+    """The rows of a table within a cell, each a line; two columns are names and values."""
+    lines = [list(filter(None, line)) for line in _lines(table, write_cell)]
+    return "\n".join((": " if len(line) == 2 else ", ").join(line) for line in lines if line)
 
 
 def write_table(table: HtmlElement, write_cell: Callable[[HtmlElement], str], *, plain: bool) -> str:
@@ -143,76 +160,3 @@ def _has_head(table: HtmlElement) -> bool:
 def _span(cell: HtmlElement, name: str) -> int:
     text = (cell.get(name) or "").strip()
     return min(int(text), _MOST_COLUMNS) if text.isdecimal() and len(text) < 6 else 1
-
-
-# Formulas
-
-
-def show_formulas(root: HtmlElement) -> None:
-    """Put an element `math` in place of each script and each picture that is one, with its TeX as text."""
-    for script in list(root.iter("script")):
-        if (script.get("type") or "").partition(";")[0].strip() == _SCRIPT and script.text:
-            _put_tex(script, script.text)
-    for picture in list(root.iter("img")):
-        # A picture of MathML that stands beside it, hidden, says the same.
-        if picture.get("alt") and _PICTURED.search(picture.get("class") or ""):
-            _put_tex(picture, picture.get("alt"))
-
-
-def _put_tex(element: HtmlElement, tex: str) -> None:
-    parent = element.getparent()
-    if parent is None:
-        return
-    formula = Element("math", alttext=squeeze(tex))
-    formula.text, formula.tail = squeeze(tex), element.tail
-    parent.replace(element, formula)
-
-
-def drop_drawn_formulas(root: HtmlElement) -> None:
-    """Take out of a page what a program has drawn of formulas that stand beside it."""
-    if next(root.iter("math"), None) is None:
-        return
-    for element in list(root.iter("span", "div", "mjx-math")):
-        drawn = element.tag == "mjx-math" or _DRAWN.search(element.get("class") or "")
-        if drawn and next(element.iter("math"), None) is None:
-            parent = element.getparent()
-            if parent is not None and next(parent.iter("math"), None) is not None:
-                drop(element)
-
-
-def tex_of(formula: HtmlElement) -> str:
-    """The TeX of an element `math`: as the page gives it, or as its structure says."""
-    for annotation in formula.iter("annotation"):
-        if annotation.get("encoding") == _TEX and (tex := squeeze(annotation.text)):
-            return tex
-    return squeeze(formula.get("alttext")) or squeeze(_written(formula))
-
-
-def _written(element: HtmlElement) -> str:
-    if element.tag in ("annotation", "annotation-xml"):
-        return ""
-    parts = [_written(child) for child in element]
-    if element.tag in _STRUCTURES and len(parts) >= 2:
-        return _STRUCTURES[element.tag](parts)
-    if element.tag == "mtable":
-        return " \\\\ ".join(parts)
-    if element.tag in ("mtr", "mlabeledtr"):
-        return " & ".join(parts)
-    inside = " ".join(filter(None, (squeeze(element.text), *parts)))
-    return f"\\sqrt{{{inside}}}" if element.tag == "msqrt" else inside
-
-
-def _group(text: str) -> str:
-    return text if len(text) == 1 else f"{{{text}}}"
-
-
-_STRUCTURES: dict[str, Callable[[list[str]], str]] = {
-    "mfrac": lambda parts: f"\\frac{{{parts[0]}}}{{{parts[1]}}}",
-    "mroot": lambda parts: f"\\sqrt[{parts[1]}]{{{parts[0]}}}",
-    "msup": lambda parts: f"{parts[0]}^{_group(parts[1])}",
-    "mover": lambda parts: f"{parts[0]}^{_group(parts[1])}",
-    **dict.fromkeys(
-        ("msub", "munder", "msubsup", "munderover"),
-        lambda parts: f"{parts[0]}_{_group(parts[1])}" + "".join(f"^{_group(part)}" for part in parts[2:3]),
-    ),
-}

@@ -1,7 +1,8 @@
 """What an eye would not see, taken out of a page before it is read.
 
 A page may say to a program what it does not show to a person, and so instruct it. What was taken is counted; what no
-page shows, such as scripts, is not.
+page shows, such as scripts, is not. What a control of the page opens is shown (`panels`), and what it embeds is
+linked (`embedded`).
 
 Of styles, those of an element count, and the simple rules of the page's own sheets, which name one tag, class or id.
 Only what needs no layout is judged, and a sheet from elsewhere is not loaded. A rule for another medium than the
@@ -10,13 +11,15 @@ this takes 7, and 75 microseconds instead of 13 of a style.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from lxml.etree import iterwalk, strip_elements
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import drop, length, squeeze
+from servers.fetch.read.html.embedded import show_embedded
+from servers.fetch.read.html.panels import open_panels
+from servers.fetch.read.html.tree import drop, length, outermost, squeeze
 from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Removed
 
@@ -38,32 +41,32 @@ _FAR = r"-\d{4,}(?:\.\d+)?(?:px|r?em|pt|%)|-\d{3,}(?:r?em|v[wh])"
 _SUSPECT = re.compile(r"none|hidden|collapse|opacity|clip|-\d{3}|scale|transparent|rgba", re.IGNORECASE)
 """What stands in any style that hides, so that most need not be read."""
 _COLOUR = re.compile(r"(?<!-)color\s*:")
+_TAKEN_BACK = frozenset(("display", "visibility", "content-visibility", "opacity", "height", "max-height"))
+"""What hides a panel until its control has opened it."""
 _NOT_HIDING = frozenset(("html", "body", "main", "article"))
 """Elements that a rule of a sheet hides only until a script has run."""
 
 
 def remove_hidden(root: HtmlElement) -> Removed:
-    """Take out what attributes and styles hide, and invisible characters."""
-    rules = _rules_of(root)
+    """Take out what attributes and styles hide, and invisible characters; open panels, and link what is embedded."""
+    rules = sheet_rules(root)
+    show_embedded(root)
     strip_elements(root, *_MACHINERY, with_tail=False)
-    hidden = _outermost(root, lambda element: _is_hidden(element) or rules.hide(element))
+    opened = open_panels(
+        root,
+        lambda element: _is_hidden(element) or rules.hide(element),
+        lambda element: _is_hidden(element, opened=True) or rules.hide(element, opened=True),
+    )
+    hidden = outermost(root, lambda element: element not in opened and (_is_hidden(element) or rules.hide(element)))
     elements = sum(bool(length(element)) for element in hidden)
     for element in hidden:
         drop(element)
+    for element in opened:
+        for name in ("hidden", "style"):
+            element.attrib.pop(name, None)
     if any(_size(element) is False for element in root.xpath("//*[@style]")):
-        elements += sum(_silenced(element) for element in _outermost(root, lambda element: _size(element) is False))
+        elements += sum(_silenced(element) for element in outermost(root, lambda element: _size(element) is False))
     return Removed(elements, _remove_invisible(root))
-
-
-def _outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list[HtmlElement]:
-    """The elements that are chosen, but for those within another."""
-    found: list[HtmlElement] = []
-    walk = iterwalk(root, events=("start",))
-    for _, element in walk:
-        if chosen(element):
-            found.append(element)
-            walk.skip_subtree()
-    return found
 
 
 def _size(element: HtmlElement) -> bool | None:
@@ -89,13 +92,14 @@ def _silenced(element: HtmlElement) -> bool:
     return had
 
 
-def _is_hidden(element: HtmlElement) -> bool:
+def _is_hidden(element: HtmlElement, *, opened: bool = False) -> bool:
+    """Whether an element hides itself; also where a control has `opened` it."""
     if element.tag in ("html", "body", "head"):
         return False
-    if element.get("hidden") is not None:
+    if element.get("hidden") is not None and not opened:
         return True
     style = element.get("style")
-    return bool(style) and hides(style)
+    return bool(style) and hides(style, opened=opened)
 
 
 def _remove_invisible(root: HtmlElement) -> int:
@@ -119,27 +123,30 @@ def _remove_invisible(root: HtmlElement) -> int:
 # Which styles hide what they apply to
 
 
-class _Rules(NamedTuple):
-    """What the sheets of a page hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
+class Rules(NamedTuple):
+    """What sheets hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
 
     hidden: frozenset[str] = frozenset()
+    lasting: frozenset[str] = frozenset()
+    """Those of them that hide also what a control has opened."""
 
-    def hide(self, element: HtmlElement) -> bool:
-        """Whether a rule hides an element."""
+    def hide(self, element: HtmlElement, *, opened: bool = False) -> bool:
+        """Whether a rule hides an element; also where a control has `opened` it."""
         tag = element.tag
-        if not self.hidden or tag in _NOT_HIDING:
+        hidden = self.lasting if opened else self.hidden
+        if not hidden or tag in _NOT_HIDING:
             return False
-        if tag in self.hidden:
+        if tag in hidden:
             return True
         classes, own = element.get("class"), element.get("id")
         names = [f".{name}" for name in classes.split()] if classes else []
         names += [f"#{own}"] if own else []
-        return any(name in self.hidden or tag + name in self.hidden for name in names)
+        return any(name in hidden or tag + name in hidden for name in names)
 
 
-def _rules_of(root: HtmlElement) -> _Rules:
-    """The rules of a page's sheets that hide; a later rule that shows the same again takes one back."""
-    hidden: dict[str, bool] = {}
+def sheet_rules(root: HtmlElement) -> Rules:
+    """The rules of the sheets within an element that hide; a later rule that shows the same again takes one back."""
+    hidden: dict[str, bool | None] = {}
     left = _MOST_CHARACTERS
     for sheet in root.iter("style"):
         text = (sheet.text or "")[:left]
@@ -150,14 +157,18 @@ def _rules_of(root: HtmlElement) -> _Rules:
             if len(hidden) >= _MOST_RULES:
                 break
             _note(selector, declarations, hidden)
-    return _Rules(frozenset(name for name, hides_it in hidden.items() if hides_it))
+    names = [name for name, lasts in hidden.items() if lasts is not None]
+    return Rules(frozenset(names), frozenset(name for name in names if hidden[name]))
 
 
-def hides(style: str) -> bool:
-    """Whether declarations of CSS hide all that they apply to."""
+def hides(style: str, *, opened: bool = False) -> bool:
+    """Whether declarations of CSS hide all that they apply to; without those that a control which has `opened` it
+    takes back."""
     if not _SUSPECT.search(style) and not ("background" in (low := style.lower()) and _COLOUR.search(low)):
         return False
     said = _declared(style)
+    if opened:
+        said = {name: value for name, value in said.items() if name not in _TAKEN_BACK}
     if said.get("display") == "none" or said.get("visibility") in ("hidden", "collapse"):
         return True
     if re.fullmatch(_FAINT, said.get("opacity", "")) or said.get("content-visibility") == "hidden":
@@ -246,7 +257,8 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
                 skipped.pop()
 
 
-def _note(selectors: str, declarations: str, hidden: dict[str, bool]) -> None:
+def _note(selectors: str, declarations: str, hidden: dict[str, bool | None]) -> None:
+    """Note for each simple selector whether its rule hides: also what was opened (True), or until then (False)."""
     # Most rules have none that is simple, and their declarations need not be read.
     found = [simple for one in selectors.split(",") if (simple := _SIMPLE.fullmatch(one.strip())) and simple[0]]
     if not found:
@@ -256,5 +268,7 @@ def _note(selectors: str, declarations: str, hidden: dict[str, bool]) -> None:
         return
     for simple in found:
         name = (simple[1] or "").lower() + (simple[2] or "") + (simple[3] or "")
-        if hiding or name in hidden:
-            hidden[name] = hiding
+        if hiding:
+            hidden[name] = hides(declarations, opened=True)
+        elif name in hidden:
+            hidden[name] = None

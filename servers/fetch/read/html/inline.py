@@ -9,7 +9,10 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.blocks import tex_of
+from servers.fetch.read.html.embedded import EMBEDDED
+from servers.fetch.read.html.footnotes import NOTE
+from servers.fetch.read.html.formulas import split_tex, tex_of
+from servers.fetch.read.html.indices import write_script
 from servers.fetch.read.html.tree import names_in, squeeze
 from servers.fetch.read.html.urls import absolute_url, picture_url
 
@@ -23,6 +26,9 @@ _EMPHASIS = {
     **dict.fromkeys(("i", "em", "cite", "dfn"), "*"),
     **dict.fromkeys(("del", "s", "strike"), "~~"),
 }
+_SCRIPTS = {"sup": "^", "sub": "_"}
+_NEAR = 40
+"""Characters before an exponent or an index, and pieces of the line, in which its base is looked for."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _SILENT = names_in("""
     script style template noscript head title meta link svg object embed iframe canvas map area audio video
@@ -31,13 +37,21 @@ _SILENT = names_in("""
 
 
 def escape(text: str) -> str:
-    """A text in which nothing is markup, wherever it stands but at the beginning of a line."""
-    return _SPECIAL.sub(r"\\\g<0>", text)
+    """A text in which nothing is markup, wherever it stands but at the beginning of a line. TeX is left as it is."""
+    return split_tex(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part))
 
 
 def escape_label(text: str) -> str:
     """A text that may stand in the brackets of a link."""
     return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text)
+
+
+def code_span(code: str) -> str:
+    """Code that stands in a line; it is not empty."""
+    longest = max((len(run) for run in re.findall("`+", code)), default=0)
+    fence = "`" * (longest + 1)
+    room = " " if code[0] == "`" or code[-1] == "`" else ""
+    return f"{fence}{room}{code}{room}{fence}"
 
 
 class Inline:
@@ -66,9 +80,7 @@ class Inline:
         if tag in _SILENT:
             return ""
         if tag == "img":
-            return self.picture(element, "") if squeeze(element.get("alt")) else ""
-        if tag == "input":
-            return self._box(element)
+            return self._image(element)
         if tag in _CODE:
             return self._code(element)
         if tag == "math":
@@ -79,18 +91,33 @@ class Inline:
         inside = self.inside(element)
         if tag == "q":
             return f'"{inside}"'
+        if tag == "rt":
+            return f"({inside.strip()})" if inside.strip() else ""
         if self.plain:
             return inside
-        if tag == "sup" and re.fullmatch(r"[-+−–]?\d+", inside.strip()):
-            return f"^{inside.strip()}"
         return _around(inside, _EMPHASIS[tag]) if tag in _EMPHASIS else inside
 
     def inside(self, element: HtmlElement) -> str:
         """All that an element holds."""
         parts = [self.text(element.text)]
         for child in element:
-            parts += self.element(child), self.text(child.tail)
+            self.add(child, parts)
         return "".join(parts)
+
+    def add(self, child: HtmlElement, line: list[str]) -> None:
+        """Add an element and the text after it to a line."""
+        tail = self.text(child.tail)
+        if child.tag not in _SCRIPTS:
+            line += self.element(child), tail
+        elif note := child.get(NOTE):
+            line += f"[{note}]" if self.plain else f"[^{note}]", tail
+        else:
+            following = child.getnext()
+            after = tail
+            if not tail and following is not None and following.tag not in _SCRIPTS:
+                after = squeeze(following.text)
+            before = "".join(line[-_NEAR:])[-_NEAR:]
+            line += write_script(_SCRIPTS[child.tag], self.inside(child), before, after), tail
 
     def picture(self, image: HtmlElement, caption: str) -> str:
         """A picture: its caption, where it has one, stands as its title, or in place of a missing description."""
@@ -102,19 +129,21 @@ class Inline:
         quoted = re.sub(r'["\\]', r"\\\g<0>", caption)
         return f'![{alt}]({url} "{quoted}")' if described and caption not in ("", described) else f"![{alt}]({url})"
 
-    def _box(self, element: HtmlElement) -> str:
-        if element.get("type") != "checkbox" or next(element.iterancestors("li"), None) is None:
+    def _image(self, element: HtmlElement) -> str:
+        """A picture, or in its place a link to what is embedded there, or its description where it has no file."""
+        words = squeeze(element.get("alt"))
+        if not words:
             return ""
-        return "[x] " if element.get("checked") is not None else "[ ] "
+        if address := element.get(EMBEDDED):
+            url = absolute_url(self.base, address)
+            return self.text(words) if self.plain or self._linking or not url else f"[{escape_label(words)}]({url})"
+        return self.picture(element, "") or (
+            "" if self.plain or picture_url(self.base, element) else self.text(words)
+        )
 
     def _code(self, element: HtmlElement) -> str:
-        code = squeeze(element.text_content())
-        if self.plain or not code:
-            return code
-        longest = max((len(run) for run in re.findall("`+", code)), default=0)
-        fence = "`" * (longest + 1)
-        room = " " if code[0] == "`" or code[-1] == "`" else ""
-        return f"{fence}{room}{code}{room}{fence}"
+        code = squeeze(Inline(self.base, self.page, plain=True).inside(element))
+        return code if self.plain or not code else code_span(code)
 
     def _link(self, element: HtmlElement) -> str:
         within, self._linking = self._linking, True

@@ -5,6 +5,7 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement, tostring
 
+from servers.fetch.read.html.embedded import EMBEDDED, unfold_link
 from servers.fetch.read.html.inline import escape_label
 from servers.fetch.read.html.tree import names_in, squeeze
 from servers.fetch.read.html.urls import absolute_url, picture_url
@@ -27,8 +28,8 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
     """
     here = urldefrag(page).url
     words: dict[str, str] = {}
-    for link in (link for part in parts for link in part.iter("a", "area")):
-        url = absolute_url(base, link.get("href"))
+    for link in (link for part in parts for link in part.iter("a", "area", "img")):
+        url = absolute_url(base, link.get(EMBEDDED if link.tag == "img" else "href"))
         if url and urldefrag(url).url != here and not words.get(url):
             pictures = " ".join(image.get("alt") or "" for image in link.iter("img"))
             names = (link.text_content(), link.get("aria-label"), link.get("alt"), link.get("title"), pictures)
@@ -41,6 +42,8 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
 def clean_markup(part: HtmlElement, base: str) -> str:
     """HTML without styles, scripts and forms' inner workings, its links absolute. The tree is changed."""
     for element in list(part.iter()):
+        if element.get(EMBEDDED):
+            unfold_link(element)
         if element.tag in _SILENT and element is not part:
             element.drop_tree()
             continue

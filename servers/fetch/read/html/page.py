@@ -8,12 +8,15 @@ from lxml.etree import iterwalk
 from lxml.html import HtmlElement
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.html.blocks import drop_drawn_formulas, show_formulas
+from servers.fetch.read.html.aria import show_attributes
 from servers.fetch.read.html.content import main_content
+from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
+from servers.fetch.read.html.footnotes import mark_footnotes
+from servers.fetch.read.html.formulas import drop_drawn_formulas, show_formulas
 from servers.fetch.read.html.hidden import remove_hidden
 from servers.fetch.read.html.inline import escape
 from servers.fetch.read.html.links import clean_markup, list_links
-from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata
+from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata, refresh_note
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.html.tree import flatten, length, parse
 from servers.fetch.read.html.urls import base_url
@@ -37,7 +40,7 @@ _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
 
 def read_html_page(source: Source) -> Page:
     """The page as `read_html` gives it. Raises FetchError as that does."""
-    text, charset = decode(source.body, source.charset, source.kind.media_type)
+    text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
     return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
 
 
@@ -53,10 +56,12 @@ class _Seen(NamedTuple):
 
 def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     """What a page says, in one format; of a `section`, all of it. Raises FetchError."""
-    root, whole = parse(text)
+    root, whole = parse(expose_boundaries(text))
+    place_deferred(root)
     notes = [] if whole else [_CUT]
     notes += [_NEEDS_SCRIPTS] if _wants_scripts(root) else []
     base = base_url(root, url)
+    notes += refresh_note(root, base, url)
     if format == "json":
         blocks, failed = blocks_of(find_section(root, section) if section else [root])
         if not blocks:
@@ -69,6 +74,8 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     show_formulas(root)
     removed = remove_hidden(root)
     drop_drawn_formulas(root)
+    show_attributes(root)
+    mark_footnotes(root)
     flatten(root)
     page = _Seen(root, url, base, facts_of(root, base, things))
     parts = find_section(root, section) if section else None

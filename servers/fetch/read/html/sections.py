@@ -79,11 +79,13 @@ def _at(target: HtmlElement) -> list[HtmlElement]:
         return [target]
     if target.tag == "dt":
         return [target, *takewhile(lambda after: after.tag == "dd", target.itersiblings())]
-    if length(target) and target.tag in BLOCKS:
-        first = next((one for one in target.iter(*HEADINGS)), None)
+    first = next(target.iter(*HEADINGS), None)
+    if first is not None and length(first) == length(target):
         # Some generators wrap a heading alone and give the wrapper the name.
-        return [_under(first)] if first is not None and length(first) == length(target) else [target]
-    following = next((one for one in target.iter(*HEADINGS)), None) or next(iter(target.xpath(_NEXT_HEADINGS)), None)
+        return [_under(first)]
+    if length(target) and target.tag in BLOCKS:
+        return [target]
+    following = next(iter(target.xpath(_NEXT_HEADINGS)), None) if first is None else first
     block = next((one for one in target.iterancestors() if one.tag in BLOCKS), target)
     if length(block) and block.tag not in _CONTAINERS and (length(target) or following is None):
         return [block]

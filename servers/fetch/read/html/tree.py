@@ -9,7 +9,7 @@ neighbouring numbers, a span. Texts that no block parts are a line: they are rea
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import unescape
 from itertools import accumulate, islice
 
@@ -115,6 +115,17 @@ def drop(element: HtmlElement) -> None:
         parent.text = f"{parent.text or ''} {tail or ''}"
 
 
+def outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list[HtmlElement]:
+    """The elements that are chosen, but for those within another."""
+    elements: list[HtmlElement] = []
+    walk = etree.iterwalk(root, events=("start",))
+    for _, element in walk:
+        if chosen(element):
+            elements.append(element)
+            walk.skip_subtree()
+    return elements
+
+
 def squeeze(text: str | None) -> str:
     """A text on one line, with single spaces."""
     return _SPACE.sub(" ", text or "").strip()
@@ -123,6 +134,19 @@ def squeeze(text: str | None) -> str:
 def length(element: HtmlElement) -> int:
     """Characters of text in an element, not counting its white space."""
     return sum(len(part) for text in element.itertext() for part in text.split())
+
+
+def has_text(element: HtmlElement) -> bool:
+    """Whether there is text in an element, found without reading all of it."""
+    return any(not text.isspace() for text in element.itertext() if text)
+
+
+def is_alone(element: HtmlElement) -> bool:
+    """Whether an element is all that its parent holds."""
+    parent = element.getparent()
+    if parent is None or (parent.text and not parent.text.isspace()) or (element.tail and not element.tail.isspace()):
+        return False
+    return element.getprevious() is None and element.getnext() is None
 
 
 def _referred(found: re.Match[str]) -> str:

@@ -9,8 +9,10 @@ from collections.abc import Callable
 
 from lxml.html import HtmlElement, fragment_fromstring
 
-from servers.fetch.read.html.blocks import code_text, is_data, language, write_table
-from servers.fetch.read.html.inline import Inline
+from servers.fetch.read.html.blocks import code_text, is_data, language, write_rows, write_table
+from servers.fetch.read.html.embedded import EMBEDDED
+from servers.fetch.read.html.footnotes import NOTE
+from servers.fetch.read.html.inline import Inline, code_span
 from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeeze
 from shared.text import code_block
 
@@ -32,6 +34,7 @@ class _Writer:
         self.inline = inline
         self.plain = inline.plain
         self.around = _around_blocks(root)
+        self.in_cell = False
         self.writers: dict[str, Callable[[HtmlElement], list[str]]] = {
             **dict.fromkeys(HEADINGS, self._heading),
             **dict.fromkeys(_CODE, self._code),
@@ -43,7 +46,7 @@ class _Writer:
             "blockquote": self._quote,
             "dd": self._meaning,
             "figure": self._figure,
-            "hr": lambda _: [] if self.plain else ["---"],
+            "hr": lambda _: [] if self.plain or self.in_cell else ["---"],
             "li": lambda element: self._items([element], "ul", 1),
             "table": self._table,
         }
@@ -65,9 +68,9 @@ class _Writer:
                 self._end(line, made)
                 made += self._block(child)
                 line = []
+                line.append(self.inline.text(child.tail))
             else:
-                line.append(self.inline.element(child))
-            line.append(self.inline.text(child.tail))
+                self.inline.add(child, line)
         self._end(line, made)
         return made
 
@@ -78,18 +81,31 @@ class _Writer:
 
     def _block(self, element: HtmlElement) -> list[str]:
         tag = element.tag
+        if (note := element.get(NOTE)) and tag != "li":
+            return self._note(note, self._written(element))
+        return self._written(element)
+
+    def _written(self, element: HtmlElement) -> list[str]:
+        tag = element.tag
         if tag in self.writers:
             return self.writers[tag](element)
         if tag == "a":
-            # Where a link goes around blocks, such as a card, let it go around the first text in them.
+            # Where a link goes around blocks, such as a card, let it go around its heading, or the first text in it.
             href = element.get("href")
-            inner = next((one for one in element.iter() if squeeze(one.text)), None) if href else None
+            heading = next(element.iter(*HEADINGS), element) if href else element
+            inner = next((one for one in heading.iter() if squeeze(one.text)), None) if href else None
             if inner is not None:
                 link = fragment_fromstring("<a></a>")
                 link.set("href", href)
                 link.text, inner.text = inner.text, None
                 inner.insert(0, link)
         return self.blocks(element)
+
+    def _note(self, note: str, blocks: list[str]) -> list[str]:
+        """A footnote, by what marks it in the text."""
+        return (
+            [_before("\n\n".join(blocks), f"[{note}] " if self.plain else f"[^{note}]: ", "    ")] if blocks else []
+        )
 
     def _quote(self, element: HtmlElement) -> list[str]:
         blocks = self.blocks(element)
@@ -106,7 +122,8 @@ class _Writer:
 
     def _figure(self, element: HtmlElement) -> list[str]:
         """One picture with its caption, or blocks of any other kind."""
-        pictures, captions = list(element.iter("img")), list(element.iter("figcaption"))
+        pictures = [picture for picture in element.iter("img") if not picture.get(EMBEDDED)]
+        captions = list(element.iter("figcaption"))
         words = sum(length(caption) for caption in captions)
         one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= LONGEST_CAPTION
         caption = squeeze(captions[0].text_content()) if captions else ""
@@ -117,12 +134,16 @@ class _Writer:
         words = squeeze(" ".join(self.blocks(element)) if element in self.around else self.inline.inside(element))
         if not words:
             return []
-        return [words if self.plain else f"{'#' * int(element.tag[1])} {words}"]
+        if self.plain or self.in_cell:
+            return [words if self.plain or "*" in words else f"**{words}**"]
+        return [f"{'#' * int(element.tag[1])} {words}"]
 
     def _code(self, element: HtmlElement) -> list[str]:
         code = code_text(element)
         if not code.strip() or self.plain:
             return [code] if code.strip() else []
+        if self.in_cell:
+            return ["\n".join(code_span(line) for line in code.split("\n") if line.strip())]
         return [code_block(code, language(element))]
 
     def _items(self, children: list[HtmlElement], kind: str, number: int) -> list[str]:
@@ -135,7 +156,10 @@ class _Writer:
                 continue
             number = _number(child.get("value"), number)
             sign = f"{number}. " if kind == "ol" else "- "
-            if blocks := self.blocks(child):
+            blocks = self.blocks(child)
+            if (note := child.get(NOTE)) and blocks:
+                items += self._note(note, blocks)
+            elif blocks:
                 items.append(_before(_item(blocks), sign, " " * len(sign)))
                 number += 1
         return ["\n".join(items)] if items else []
@@ -145,11 +169,24 @@ class _Writer:
             return self.blocks(element)
         caption = element.find("caption")
         blocks = self.blocks(caption) if caption is not None else []
+        if self.in_cell:
+            return [*blocks, write_rows(element, lambda cell: squeeze(" ".join(self.blocks(cell))))]
         return [*blocks, write_table(element, self._cell, plain=self.plain)]
 
     def _cell(self, element: HtmlElement) -> str:
-        text = squeeze(" ".join(self.blocks(element)))
-        return text if self.plain else text.replace("|", "\\|")
+        """What a cell holds in one line; items, and lines of code, have a break between them."""
+        self.in_cell = True
+        blocks = [re.sub(r"  \n", " ", block) for block in self.blocks(element)]
+        self.in_cell = False
+        if self.plain:
+            return squeeze(" ".join(blocks))
+        text = ""
+        lines = False
+        for block in blocks:
+            text += ("<br>" if lines or "\n" in block else " ") if text else ""
+            lines = "\n" in block
+            text += "<br>".join(line.strip() for line in block.split("\n") if line.strip())
+        return text.replace("|", "\\|")
 
 
 def _around_blocks(root: HtmlElement) -> set[HtmlElement]:

@@ -144,6 +144,9 @@ def test_fragments_name_what_a_browser_would_show():
         ("<div><h2 id=a>A</h2></div><p>a<div><h2>B</h2></div><p>b", "#a", "## A\n\na"),
         ("<section id=a><h2>A</h2><p>a</section><p>b", "#a", "## A\n\na"),
         ("<p>x<p><a name=a></a><h2>A</h2><p>a", "#a", "## A\n\na"),
+        ("<p>x<span id=a><h2>A</h2></span><p>a<h2>B</h2><p>b", "#a", "## A\n\na"),
+        ("<div><span id=a><h2>A</h2></span><p>a<h2>B</h2><p>b</div>", "#a", "## A\n\na"),
+        ("<p>x<p><span id=a></span><h2>A</h2><p>a<h2>B</h2>", "#a", "## A\n\na"),
         ("<dl><dt id=a>f()<dd>does<dt>g()<dd>not</dl>", "#a", "**f()**\n\n: does"),
         ("<p>x<p id=ä>a", "#%C3%A4", "a"),
     ]
@@ -245,3 +248,10 @@ def test_where_no_content_was_found_the_element_called_main_is_shown():
     page = read(f"<body><nav>Home</nav><main><h1>Rain</h1><table>{rows}</table></main><footer>Imprint</footer>")
     assert "Station 89" in page.text
     assert "Imprint" not in page.text
+
+
+def test_a_page_that_a_browser_would_leave_after_a_while_says_where_to():
+    html = '<meta http-equiv=refresh content="5; url=/next"><p>You will be taken there.'
+    assert read(html).notes == ('A browser would go on from here to "https://example.com/next" after 5 s.',)
+    for content in ("300", "300; url=page.html", "x; url=/next", "5; url=javascript:alert(1)"):
+        assert not read(f'<meta http-equiv=refresh content="{content}"><p>Text.').notes

@@ -2,7 +2,10 @@
 
 import textwrap
 
+import pytest
+
 from servers.fetch.read.html.page import read_html
+from tests.servers.fetch.read.html.marked_pages import MILL, PAGES, WHEEL, MarkedPage
 
 URL = "https://example.com/docs/page.html"
 
@@ -165,3 +168,15 @@ def test_text_is_the_same_without_markup():
     body = """<h2>One</h2><p>A <b>bold</b> <a href=/x>link</a> *</p><ul><li>a<li>b</ul>
         <table><tr><th>k<th>v<tr><td>1<td>2</table><pre>x = 1</pre><blockquote>q</blockquote><img src=a alt=b>"""
     assert plain(body) == "One\n\nA bold link *\n\n- a\n- b\n\nk | v\n1 | 2\n\nx = 1\n\nq"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_says_is_in_its_markdown(page: MarkedPage) -> None:
+    body = page.html.replace("{MILL}", MILL).replace("{WHEEL}", WHEEL)
+    html = f"<html lang=en><head><title>x</title></head><body>{body}</body></html>"
+    text = read_html(html, "https://example.com/docs/page", "markdown", "body").text
+    place = 0
+    for piece in page.has:
+        assert piece in text[place:]
+        place = text.index(piece, place) + len(piece)
+    assert [piece for piece in page.lacks if piece in text] == []

@@ -1,0 +1,97 @@
+"""What attributes say in place of tags and texts: headings by role, boxes that are checked, and the alternatives of
+pictures in cells, where an empty cell would say the opposite of an icon.
+
+The tree is changed, so that the choice of content sees texts as a reader does.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from lxml.html import HtmlElement
+
+from servers.fetch.read.html.embedded import EMBEDDED
+from servers.fetch.read.html.tree import HEADINGS, has_text, squeeze
+
+_CHECKED = {"true": "[x] ", "false": "[ ] ", "mixed": "[ ] "}
+_LARGE = 100
+"""Pixels of a picture that is more than an icon."""
+_NEAR = 20
+"""Elements in which the text of a box is looked for."""
+_LONGEST_NAME = 40
+"""Characters of an icon's alternative."""
+
+
+def show_attributes(root: HtmlElement) -> None:
+    """Make text, or a tag, of what attributes say."""
+    for element in root.xpath("//*[@role='heading']"):
+        level = element.get("aria-level") or "2"
+        if element.tag not in HEADINGS and level in "123456" and has_text(element):
+            element.tag = f"h{level}"
+    _show_boxes(root)
+    for cell in list(root.iter("td", "th")):
+        if next(cell.iterdescendants("table"), None) is None:
+            _show_alternatives(cell)
+    for element in root.xpath("//*[@role='img'][@aria-label]"):
+        if element.tag not in ("img", "svg") and not has_text(element):
+            element.text = element.get("aria-label")
+
+
+def _show_boxes(root: HtmlElement) -> None:
+    """Put a mark before the text of each box in an item of a list, and of an item that is a box itself."""
+    for item in root.xpath("//li[@data-checked]"):
+        mark = _CHECKED.get(item.get("data-checked"))
+        first = next((element for element in islice(item.iter(), _NEAR) if squeeze(element.text)), None)
+        if mark and first is not None:
+            first.text = mark + first.text.lstrip()
+    for box in root.xpath("//li//input[@type='checkbox'] | //li//*[@role='checkbox']"):
+        if next(box.iterancestors("li")).get("data-checked") in _CHECKED or has_text(box):
+            continue
+        if box.tag == "input":
+            mark = "[x] " if box.get("checked") is not None else "[ ] "
+        else:
+            mark = _CHECKED.get(box.get("aria-checked") or "", "")
+        box.tag, box.text = "span", mark
+
+
+def _show_alternatives(cell: HtmlElement) -> None:
+    """Put words in place of the icons in a cell."""
+    for picture in list(cell.iter("svg")):
+        words = "" if picture.get("aria-hidden") == "true" else _name_of_drawing(picture)
+        picture.tag = "span"
+        for inner in list(picture):
+            picture.remove(inner)
+        picture.text = words
+    if has_text(cell):
+        return
+    for element, words in list(_alternatives(cell)):
+        if element.tag in ("img", "input", "i", "em", "b"):
+            element.tag = "span"
+        element.text = words
+
+
+def _name_of_drawing(picture: HtmlElement) -> str:
+    titles = (squeeze(title.text_content()) for title in picture.iter("title"))
+    return squeeze(picture.get("aria-label")) or next(filter(None, titles), "") or squeeze(picture.get("title"))
+
+
+def _alternatives(cell: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
+    """The elements of a cell without text that have a name, the innermost of each, and the names."""
+    for element in cell.iter():
+        if element.tag == "img" and not element.get(EMBEDDED):
+            words = squeeze(element.get("alt")) or squeeze(element.get("aria-label")) or squeeze(element.get("title"))
+            if words and _is_icon(element, words):
+                yield element, words
+        elif element.tag == "input":
+            if element.get("type") == "checkbox" and element.get("disabled") is not None:
+                yield element, "[x] " if element.get("checked") is not None else "[ ] "
+        elif not len(element) and (words := squeeze(element.get("aria-label")) or squeeze(element.get("title"))):
+            yield element, words
+
+
+def _is_icon(picture: HtmlElement, words: str) -> bool:
+    width = (picture.get("width") or "").strip().removesuffix("px")
+    return (
+        int(width) <= _LARGE
+        if width.isascii() and width.isdigit() and len(width) < 6
+        else len(words) <= _LONGEST_NAME
+    )

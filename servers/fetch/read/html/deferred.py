@@ -1,0 +1,181 @@
+"""Markup that a page sends late or apart, put where a browser would put it.
+
+A server that streams sends a place and what to show meanwhile, then the content in a hidden element, and a call of a
+short script that moves it: React as `$RC("B:0","S:0")` for a boundary and `$RS("S:1","P:1")` for a segment, or as
+templates with the same ids for its external runtime; Solid as `$df("0-0")`; Marko as `$af("0")`. No script is run
+here: the calls are read, and the same moves are made. React and Solid mark the end of what is shown meanwhile by a
+comment, which the parser would drop, so `expose_boundaries` turns these comments into empty templates first.
+
+A declarative shadow root (https://html.spec.whatwg.org/#attr-template-shadowrootmode) is shown in place of the
+children of its host, and they in its slots. Its style sheets apply to it alone.
+
+Angular and Qwik send their text in place, with comments around it. The slots of Astro's islands wait in templates for
+a framework to ask for them, and server islands for a request of their own: neither is shown.
+"""
+
+import re
+from collections.abc import Iterator
+
+from lxml.etree import SubElement, iterwalk, strip_elements
+from lxml.html import HtmlElement
+
+from servers.fetch.read.html.hidden import sheet_rules
+from servers.fetch.read.html.tree import drop
+
+_STREAMS = ("$RC(", "$RR(", "$RS(", "$df(", "data-rci", "data-rri", "data-rsi")
+"""What a page that streams has in its source."""
+_EDGES = re.compile(r"<!--(\$[?!~]?|/\$|pl-[\w-]{1,100})-->")
+_EDGE = "data-edge"
+_CALLS = re.compile(r"""\$(RC|RR|RS|df|af)\(\s*["']?([\w:.-]{1,100})["']?(?:\s*,\s*["']([\w:.-]{1,100})["'])?""")
+_MOST_CALLS = 2_000
+_MODES = ("open", "closed")
+
+
+def expose_boundaries(text: str) -> str:
+    """Turn the comments that end a boundary into templates, where a page streams."""
+    if not any(sign in text for sign in _STREAMS):
+        return text
+    return _EDGES.sub(rf'<template {_EDGE}="\1"></template>', text)
+
+
+def place_deferred(root: HtmlElement) -> None:
+    """Move streamed content and shadow roots to where a browser shows them. Scripts must still be in the tree."""
+    moves = list(_moves(root))[:_MOST_CALLS]
+    names = {name for move in moves for name in move[1:]}
+    targets: dict[str, HtmlElement] = {}
+    if names:
+        for element in root.iter():
+            if (name := element.get("id")) in names:
+                targets.setdefault(name, element)
+    for ends_at, place_name, content_name in moves:
+        place, content = targets.pop(place_name, None), targets.pop(content_name, None)
+        if place is None or content is None or content in place.iterancestors() or place in content.iterancestors():
+            continue
+        if ends_at is not None:
+            _drop_fallback(place, ends_at)
+        _replace(place, content)
+    _show_shadow_roots(root)
+
+
+_Move = tuple[str | None, str, str]
+"""The edge at which a fallback ends, where there is one, and the ids of the place and of the content."""
+
+
+def _moves(root: HtmlElement) -> Iterator[_Move]:
+    """What the scripts of a page move, in order."""
+    for element in root.iter("script", "template"):
+        if element.tag == "template":
+            moves = [_instructed(element)]
+        else:
+            moves = [_called(*call) for call in _CALLS.findall(element.text or "")]
+        yield from filter(None, moves)
+
+
+def _called(name: str, first: str, second: str) -> _Move | None:
+    if name == "df":
+        return f"pl-{first}", f"pl-{first}", first
+    if name == "af":
+        return None, f"afph{first}", f"af{first}"
+    if not second:
+        return None
+    return (None, second, first) if name == "RS" else ("/$", first, second)
+
+
+def _instructed(template: HtmlElement) -> _Move | None:
+    """The move that React's external runtime reads from a template."""
+    content, place, boundary = (template.get(name) or "" for name in ("data-sid", "data-pid", "data-bid"))
+    if not content:
+        return None
+    return (None, place, content) if template.get("data-rsi") is not None else ("/$", boundary, content)
+
+
+def _drop_fallback(place: HtmlElement, edge: str) -> None:
+    """Take out what follows a place up to the edge that closes it; without such an edge, to the end of its parent."""
+    place.tail = None
+    inner = 0
+    while (sibling := place.getnext()) is not None:
+        kind = sibling.get(_EDGE) or ""
+        if kind == edge and not inner:
+            return
+        inner += kind.startswith("$")
+        inner -= kind == "/$"
+        place.getparent().remove(sibling)
+
+
+def _replace(place: HtmlElement, content: HtmlElement) -> None:
+    """Put what `content` holds in place of an element."""
+    text, children = content.text, list(content)
+    drop(content)
+    parent = place.getparent()
+    before = place.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + (text or "")
+    else:
+        parent.text = (parent.text or "") + (text or "")
+    for child in children:
+        place.addprevious(child)
+    drop(place)
+
+
+def _show_shadow_roots(root: HtmlElement) -> None:
+    for template in list(root.iter("template")):
+        host = template.getparent()
+        if template.get("shadowrootmode") not in _MODES or host is None or _is_inert(template):
+            continue
+        rules = sheet_rules(template)
+        for element in template.iterdescendants():
+            if rules.hide(element):
+                element.set("hidden", "")
+        strip_elements(template, "style", with_tail=False)
+        _fill_slots(host, template)
+
+
+def _is_inert(template: HtmlElement) -> bool:
+    """Whether a template is part of another one that is not shown."""
+    return any(holder.get("shadowrootmode") not in _MODES for holder in template.iterancestors("template"))
+
+
+def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
+    """Make what a template holds the content of its host, with the host's children in the slots."""
+    words = host.text or ""
+    host.text = None
+    assigned: dict[str, list[HtmlElement]] = {}
+    for child in list(host):
+        name = child.get("slot") or ""
+        tail, child.tail = child.tail or "", None
+        if child is not template:
+            host.remove(child)
+            assigned.setdefault(name, []).append(child)
+        if unnamed := assigned.get(""):
+            unnamed[-1].tail = (unnamed[-1].tail or "") + tail
+        else:
+            words += tail
+    if words.strip():
+        assigned.setdefault("", [])
+    slots: dict[str, HtmlElement] = {}
+    for slot in _slots(template):
+        slots.setdefault(slot.get("name") or "", slot)
+    for name, children in assigned.items():
+        # What has no slot is not rendered: it is hidden text like any other.
+        target = slots.get(name)
+        if target is None:
+            target = SubElement(host, "div", hidden="")
+        for inner in list(target):
+            target.remove(inner)
+        target.text = None if name else words
+        target.extend(children)
+    for slot in _slots(template):
+        slot.tag = "span"
+    template.drop_tag()
+
+
+def _slots(template: HtmlElement) -> list[HtmlElement]:
+    """The slots of a shadow root, without those of the roots within it."""
+    slots: list[HtmlElement] = []
+    walk = iterwalk(template, events=("start",))
+    for _, element in walk:
+        if element.tag == "template" and element is not template:
+            walk.skip_subtree()
+        elif element.tag == "slot":
+            slots.append(element)
+    return slots

@@ -1,0 +1,115 @@
+"""What a page embeds: frames, videos, sounds and other files, each a link with its title; and pictures that stand in
+`noscript` for those that a script loads.
+
+A link to what is embedded is a picture (`img`) with the address in an attribute: it stays where pictures beside the
+content stay, and `inline` writes it as a link. Frames of a pixel, which count visits, go.
+"""
+
+import re
+
+from lxml.html import HtmlElement
+
+from servers.fetch.read.html.tree import drop, length, names_in, squeeze
+
+EMBEDDED = "data-embedded"
+"""The attribute with the address of what is embedded."""
+_KINDS = {
+    "iframe": "embedded page",
+    "video": "video",
+    "audio": "audio",
+    "object": "embedded file",
+    "embed": "embedded file",
+}
+_ADDRESSES = ("src", "data", "data-src", "data-lazy-src", "data-litespeed-src")
+_NOWHERE = ("about:", "javascript:", "data:", "blob:")
+_LONGEST_TITLE = 300
+_PIXEL = re.compile(r"(?:^|;)\s*(?:width|height)\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)", re.IGNORECASE)
+_FALLBACKS = names_in("object")
+
+
+def show_embedded(root: HtmlElement) -> None:
+    """Put a link in place of each frame, video, sound and object, and pictures in place of what a script loads."""
+    for element in list(root.iter("noscript")):
+        _show_pictures(element)
+    for element in list(root.iter("embed", "source", "track")):
+        _end(element)
+    for element in list(root.iter(*_KINDS)):
+        if element.getparent() is None or _is_pixel(element):
+            continue
+        address = _address(element)
+        if address:
+            _make_link(element, address)
+        elif element.tag in _FALLBACKS and not element.get("data"):
+            # An object that names nothing shows what it holds.
+            element.tag = "div"
+
+
+def unfold_link(element: HtmlElement) -> None:
+    """Make what stands for something embedded a link in the tree as well."""
+    address, words = element.get(EMBEDDED), element.get("alt")
+    element.attrib.clear()
+    element.tag, element.text = "a", words
+    element.set("href", address)
+
+
+def _end(element: HtmlElement) -> None:
+    """Move what the parser has put into an element that can hold nothing to the place after it."""
+    element.tail, element.text = (element.text or "") + (element.tail or ""), None
+    for child in reversed(element):
+        element.addnext(child)
+
+
+def _address(element: HtmlElement) -> str:
+    sources = [element.get(name) for name in _ADDRESSES]
+    sources += [source.get("src") for source in element.iter("source")]
+    sources += [part.get("value") for part in element.iter("param") if part.get("name") in ("movie", "src")]
+    addresses = (squeeze(source) for source in sources if source)
+    return next((address for address in addresses if not address.lower().startswith(_NOWHERE)), "")
+
+
+def _make_link(element: HtmlElement, address: str) -> None:
+    names = [element.get("title"), element.get("aria-label"), element.get("alt")]
+    if element.tag in _FALLBACKS and length(element) <= _LONGEST_TITLE:
+        names.append(element.text_content())
+    title = next(filter(None, map(squeeze, names)), _KINDS[element.tag])
+    for inner in list(element):
+        element.remove(inner)
+    element.text = None
+    element.tag = "img"
+    for name in (*_ADDRESSES, "srcset", "width", "height"):
+        element.attrib.pop(name, None)
+    element.set(EMBEDDED, address)
+    element.set("alt", title[:_LONGEST_TITLE])
+
+
+def _is_pixel(element: HtmlElement) -> bool:
+    sizes = (element.get("width"), element.get("height"))
+    return any((size or "").strip().removesuffix("px") in ("0", "1") for size in sizes) or bool(
+        _PIXEL.search(element.get("style") or "")
+    )
+
+
+def _show_pictures(element: HtmlElement) -> None:
+    """Put the picture of a `noscript` in place of the one before it, which a script would have loaded."""
+    pictures = list(element.iter("img"))
+    parent = element.getparent()
+    if parent is None or len(pictures) != 1 or length(element) or _is_pixel(pictures[0]):
+        return
+    picture = pictures[0]
+    before = element.getprevious()
+    lazy = next((image for image in before.iter("img")), None) if before is not None else None
+    if lazy is not None and not squeeze(before.tail):
+        if _shows(lazy, picture):
+            return
+        picture.set("alt", picture.get("alt") or lazy.get("alt") or "")
+        drop(lazy)
+    picture.tail = None
+    element.addprevious(picture)
+
+
+def _shows(image: HtmlElement, picture: HtmlElement) -> bool:
+    """Whether an image names a file itself, be it late."""
+    sources = [image.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
+    return any(source and not source.startswith("data:") for source in sources) and bool(
+        image.get("alt") or not picture.get("alt")
+    )

@@ -1,0 +1,186 @@
+"""Footnotes: the marks in a text, and the notes that they lead to.
+
+A mark is a raised number, letter or sign. Most are links to the note, which leads back; some are not linked, and the
+note begins with the same raised sign. Both ends are marked in the tree, and the writer makes `[^2]` and `[^2]: ...`
+of them. A raised number after the end of a sentence is a mark also where no note is found; after a unit or a variable
+it is an exponent.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from lxml.etree import Element
+from lxml.html import HtmlElement
+
+from servers.fetch.read.html.tree import BLOCKS, HEADINGS, drop, has_text, is_alone, length, names_in, squeeze
+
+NOTE = "data-note"
+"""The attribute with the label of a footnote, at its mark and at the note."""
+_LABEL = re.compile(
+    r"\d{1,4}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6}|[*\u2020\u2021\u00a7\u00b6]{1,3}|(?:note|nb|n)[ \u00a0]?\d{1,3}"
+)
+_BRACKETS = "[]()\u00a0 "
+_MEANT = re.compile(r"foot-?note|noteref|sdfootnote|endnote|reference", re.IGNORECASE)
+_BACK = re.compile(r"[\s\u21a9\ufe0e\ufe0f\u2191\u2912\u2934\u2303^\u21a5\u21b5\u2b06\u23ce()\[\].,;:]*")
+_LEADING = re.compile(r"[\s^\u2191]*")
+_HOLDERS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr", "td", "th", "ul", "ol", "dl"}
+"""What a note may be."""
+_LONGEST = 5_000
+"""Characters of a note."""
+_MOST = 5_000
+"""Marks of a page."""
+_WRAPPERS = names_in("sup span b i em small cite")
+_SENTENCE_END = re.compile(r"[.,;:!?\"\u201d\u2019\u00bb\u3002\u300d\u2026][*_`]*$")
+_WORD_END = re.compile(r"[^\W\d_]{3,}[)\"\u201d\u2019]?$|\)$")
+
+
+def mark_footnotes(root: HtmlElement) -> None:
+    """Mark the footnotes of a page, and what refers to them; links back go."""
+    links = (link for link in root.iter("a") if (link.get("href") or "").startswith("#") and _label(link))
+    if first := list(islice(links, _MOST)):
+        _mark_linked(root, first)
+    _mark_raised(root)
+
+
+def _label(element: HtmlElement) -> str:
+    """What a mark says, without its brackets; empty where it is no mark."""
+    # Most links are longer, and their texts need not be joined.
+    words = squeeze(element.text_content()).strip(_BRACKETS) if len(element) < 6 else ""
+    return words.replace(" ", "-") if _LABEL.fullmatch(words) else ""
+
+
+def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
+    names = {link.get("href")[1:] for link in links}
+    places: dict[str, tuple[int, HtmlElement]] = {}
+    order: dict[HtmlElement, int] = {}
+    candidates = set(links)
+    for number, element in enumerate(root.iter()):
+        if element in candidates:
+            order[element] = number
+        for name in (element.get("id"), element.get("name") if element.tag == "a" else None):
+            if name is not None and name in names:
+                places.setdefault(name, (number, element))
+    ends = {name: (number, _note_at(target)) for name, (number, target) in places.items()}
+    back = {
+        note: {link.get("href") or "" for link in note.iter("a")} for _, note in ends.values() if note is not None
+    }
+    notes: dict[HtmlElement, list[HtmlElement]] = {}
+    for link in links:
+        number, note = ends.get(link.get("href")[1:], (0, None))
+        if note is None or number < order[link] or note in link.iterancestors():
+            continue
+        if _is_raised(link) or any(f"#{name}" in back[note] for name in _names_around(link)):
+            notes.setdefault(note, []).append(link)
+    for note, marks in notes.items():
+        label = _label(marks[0])
+        _drop_links_back(note, {name for mark in marks for name in _names_around(mark)}, label)
+        if not has_text(note):
+            continue
+        note.set(NOTE, label)
+        for mark in marks:
+            _put_mark(mark, label)
+
+
+def _note_at(target: HtmlElement) -> HtmlElement | None:
+    """The block that an anchor names, or that it stands in."""
+    block = next((one for one in (target, *target.iterancestors()) if one.tag in BLOCKS), None)
+    if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _LONGEST:
+        return None
+    return block
+
+
+def _is_raised(link: HtmlElement) -> bool:
+    """Whether a link is raised, or called the mark of a footnote."""
+    if next(link.iterancestors("sup"), None) is not None or next(link.iter("sup"), None) is not None:
+        return True
+    said = " ".join(filter(None, map(link.get, ("class", "role", "epub:type", "rel"))))
+    return _MEANT.search(said) is not None
+
+
+def _names_around(mark: HtmlElement) -> Iterator[str]:
+    """The ids and names of a mark, of what it holds, and of what stands closely around it."""
+    around = [mark, *mark.iter(), *(holder for holder in list(mark.iterancestors())[:3] if holder.tag in _WRAPPERS)]
+    for element in around:
+        yield from filter(None, (element.get("id"), element.get("name")))
+
+
+def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
+    """Take out of a note what leads back to its marks, and the label before its text."""
+    for link in list(note.iter("a")):
+        words = squeeze(link.text_content())
+        to_mark = (link.get("href") or "").startswith("#") and link.get("href")[1:] in names
+        if to_mark and (len(words) <= 3 or _BACK.fullmatch(words) or words.strip(_BRACKETS + ".") == label):
+            holder = link
+            while holder.getparent() is not note and is_alone(holder) and holder.getparent().tag in _WRAPPERS:
+                holder = holder.getparent()
+            drop(holder)
+    for element in note.iter():
+        if element.tag == "sup" and _label(element) == label:
+            drop(element)
+            break
+        if squeeze(element.text):
+            words = element.text[_LEADING.match(element.text).end() :]  # type: ignore[union-attr]
+            start = re.match(rf"[\[(]?{re.escape(label)}[\]).:]+\s*", words)
+            element.text = words[start.end() :] if start else words
+            break
+
+
+def _put_mark(mark: HtmlElement, label: str) -> None:
+    """Put an element for the mark in place of its link, and of what raises it alone."""
+    while is_alone(mark) and mark.getparent().tag in _WRAPPERS:
+        mark = mark.getparent()
+    sign = Element("sup", {NOTE: label})
+    sign.text, sign.tail = label, mark.tail
+    if mark.get("id"):
+        sign.set("id", mark.get("id"))
+    before = mark.getprevious()
+    if before is not None and before.tail:
+        before.tail = before.tail.rstrip() or before.tail
+    mark.getparent().replace(mark, sign)
+
+
+# Marks that are no links
+
+
+def _mark_raised(root: HtmlElement) -> None:
+    raised = [
+        (sup, label) for sup in root.iter("sup") if not sup.get(NOTE) and not len(sup) and (label := _label(sup))
+    ]
+    if not raised:
+        return
+    notes: dict[str, tuple[HtmlElement, HtmlElement]] = {}
+    marks: list[tuple[HtmlElement, str]] = []
+    for sup, label in raised:
+        block = next((holder for holder in sup.iterancestors() if holder.tag in BLOCKS), None)
+        if block is not None and block.tag in _HOLDERS and _begins(block, sup) and squeeze(sup.tail):
+            notes[label] = block, sup
+        else:
+            marks.append((sup, label))
+    used: set[str] = set()
+    for sup, label in marks:
+        before = _text_before(sup)
+        ends = label.isdigit() and (_SENTENCE_END.search(before) or squeeze(sup.text).startswith("["))
+        if ends or (label in notes and _WORD_END.search(before)):
+            sup.set(NOTE, label)
+            used.add(label)
+    for label in used & notes.keys():
+        block, sup = notes[label]
+        block.set(NOTE, label)
+        drop(sup)
+
+
+def _begins(block: HtmlElement, sup: HtmlElement) -> bool:
+    """Whether a block begins with an element."""
+    while sup is not block:
+        if sup.getprevious() is not None or squeeze(sup.getparent().text):
+            return False
+        sup = sup.getparent()
+    return True
+
+
+def _text_before(element: HtmlElement) -> str:
+    """The end of the text just before an element in its line."""
+    before = element.getprevious()
+    text = element.getparent().text if before is None else before.tail or "".join(before.itertext())
+    return (text or "").rstrip("\u00a0")[-20:]

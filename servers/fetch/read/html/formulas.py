@@ -1,0 +1,131 @@
+r"""Formulas, in the ways that pages write them: as MathML, as TeX in a script or in the text, or as pictures; some
+twice.
+
+TeX in a text stands between signs that a script would look for: `$$`, `\(`, `\[`, `\begin`, and a single `$`
+where what follows looks like TeX and not like a price.
+"""
+
+import re
+from collections.abc import Callable
+
+from lxml.etree import Element
+from lxml.html import HtmlElement
+
+from servers.fetch.read.html.tree import drop, squeeze
+
+_SCRIPT = "math/tex"
+_DRAWN = re.compile(r"(?:^|\s)(?:katex-html|MathJax(?:_\w+)?)(?:\s|$)")
+_PICTURED = re.compile(r"(?:^|[\s_-])(?:math|tex|latex)(?:[\s_-]|$)")
+_TEX = "application/x-tex"
+_OPENING = re.compile(
+    r"(?<!\\)(?:\\(?P<bracket>[(\[])|\\begin\{(?P<name>\w{1,20}\*?)\})|(?<![\\\w$])\$\$?(?=[^\s$]|\s*\S)"
+)
+_LONGEST = 2_000
+"""Characters of TeX in a text."""
+_LIKE_TEX = re.compile(r"[\\^_{]")
+_MARKUP = re.compile(r"\][(\[:]|`|<[a-zA-Z/!?][^$]*[\"'>]|&#?\w+;")
+"""What would be markup within TeX: then the text is escaped like any other."""
+
+
+def split_tex(text: str, escape: Callable[[str], str]) -> str:
+    """A text whose TeX stays as it is, and all else of it escaped."""
+    if "$" not in text and "\\" not in text:
+        return escape(text)
+    parts: list[str] = []
+    done = place = 0
+    while opening := _OPENING.search(text, place):
+        place = opening.end()
+        closing = _closing(opening)
+        end = text.find(closing, place, place + _LONGEST)
+        if end > place and _is_tex(text[place:end], closing, text[end + len(closing) :][:1]):
+            place = end + len(closing)
+            parts += escape(text[done : opening.start()]), text[opening.start() : place]
+            done = place
+    return "".join((*parts, escape(text[done:])))
+
+
+def _closing(opening: re.Match[str]) -> str:
+    if opening["name"]:
+        return f"\\end{{{opening['name']}}}"
+    return {"(": "\\)", "[": "\\]"}.get(opening["bracket"], opening[0])
+
+
+def _is_tex(inside: str, closing: str, after: str) -> bool:
+    if _MARKUP.search(inside) or "$" in inside:
+        return False
+    return closing != "$" or bool(
+        _LIKE_TEX.search(inside) and not inside[0].isspace() and not inside[-1].isspace() and not after.isdigit()
+    )
+
+
+# Elements
+
+
+def show_formulas(root: HtmlElement) -> None:
+    """Put an element `math` in place of each script and each picture that is one, with its TeX as text."""
+    for script in list(root.iter("script")):
+        if (script.get("type") or "").partition(";")[0].strip() == _SCRIPT and script.text:
+            _put_tex(script, script.text)
+    for picture in list(root.iter("img")):
+        # A picture of MathML that stands beside it, hidden, says the same.
+        if picture.get("alt") and _PICTURED.search(picture.get("class") or ""):
+            _put_tex(picture, picture.get("alt"))
+
+
+def _put_tex(element: HtmlElement, tex: str) -> None:
+    parent = element.getparent()
+    if parent is None:
+        return
+    formula = Element("math", alttext=squeeze(tex))
+    formula.text, formula.tail = squeeze(tex), element.tail
+    parent.replace(element, formula)
+
+
+def drop_drawn_formulas(root: HtmlElement) -> None:
+    """Take out of a page what a program has drawn of formulas that stand beside it."""
+    if next(root.iter("math"), None) is None:
+        return
+    for element in list(root.iter("span", "div", "mjx-math")):
+        drawn = element.tag == "mjx-math" or _DRAWN.search(element.get("class") or "")
+        if drawn and next(element.iter("math"), None) is None:
+            parent = element.getparent()
+            if parent is not None and next(parent.iter("math"), None) is not None:
+                drop(element)
+
+
+def tex_of(formula: HtmlElement) -> str:
+    """The TeX of an element `math`: as the page gives it, or as its structure says."""
+    for annotation in formula.iter("annotation"):
+        if annotation.get("encoding") == _TEX and (tex := squeeze(annotation.text)):
+            return tex
+    return squeeze(formula.get("alttext")) or squeeze(_written(formula))
+
+
+def _written(element: HtmlElement) -> str:
+    if element.tag in ("annotation", "annotation-xml"):
+        return ""
+    parts = [_written(child) for child in element]
+    if element.tag in _STRUCTURES and len(parts) >= 2:
+        return _STRUCTURES[element.tag](parts)
+    if element.tag == "mtable":
+        return " \\\\ ".join(parts)
+    if element.tag in ("mtr", "mlabeledtr"):
+        return " & ".join(parts)
+    inside = " ".join(filter(None, (squeeze(element.text), *parts)))
+    return f"\\sqrt{{{inside}}}" if element.tag == "msqrt" else inside
+
+
+def _group(text: str) -> str:
+    return text if len(text) == 1 else f"{{{text}}}"
+
+
+_STRUCTURES: dict[str, Callable[[list[str]], str]] = {
+    "mfrac": lambda parts: f"\\frac{{{parts[0]}}}{{{parts[1]}}}",
+    "mroot": lambda parts: f"\\sqrt[{parts[1]}]{{{parts[0]}}}",
+    "msup": lambda parts: f"{parts[0]}^{_group(parts[1])}",
+    "mover": lambda parts: f"{parts[0]}^{_group(parts[1])}",
+    **dict.fromkeys(
+        ("msub", "munder", "msubsup", "munderover"),
+        lambda parts: f"{parts[0]}_{_group(parts[1])}" + "".join(f"^{_group(part)}" for part in parts[2:3]),
+    ),
+}

@@ -1,0 +1,81 @@
+"""Exponents and indices in a line of text: `2^n`, `e^(-x)`, `log_2 8`, `x_i^2`.
+
+Words stay as they were: ordinals (1st, XIXe, 1er), titles (Mme), marks (TM), and what has no letter or number before
+it, which is small print. So do chemical formulas, whose numbers are read without a sign: H2O, C6H12O6. A single
+letter counts as an element only where another follows or its gas has two atoms, so that P with an index stays P_2.
+"""
+
+import re
+
+_BARE = re.compile(r"[-+\u2212\u2013\u00b1]?\d+(?:[.,]\d+)?|[^\W\d_]+|[-+\u2212*\u2217\u2032\u2033\u221e]")
+"""What needs no brackets: a number, letters, or a sign."""
+_BASE = re.compile(r"([^\W_]+|[)\]}|])[*_`~]*$")
+_ORDINALS = re.compile(
+    r"(?:(?:\d|\b[IVXLCDM]+|\b[a-z]) (?:st|nd|rd|th)|(?:\d|\b[IVXLCDM]+)"
+    r" (?:er?|[eè]re|re|i?[eè]me|nde?|[eè]?re?s|[eè]mes|es|os|as)|(?<![\d.,])[1-9] [ao])$"
+)
+_TITLES = re.compile(
+    r"(?:M (?:me|mes|lle|lles|gr|rs?)|D (?:re?|rs|ra)|S (?:te?|ts)|P (?:r|rs)|[VM] (?:ve|e|es)|[nN] (?:os?)|C (?:ie)"
+    r"|B (?:d)|Ch (?:er)|St (?:e)|Mc (?:\w+))"
+)
+_MARKS = frozenset(
+    ("TM", "SM", "MD", "MC", "R", "\u2122", "\u2120", "\u00ae", "\u00a9", "\u00b0", "\u00ba", "\u00aa")
+)
+_ELEMENTS = (
+    "A[cglmrstu]|B[aehikr]?|C[adeflmnorsu]?|D[bsy]|E[rsu]|F[elmr]?|G[ade]|H[efgos]?|I[nr]?|K[r]?|L[airuv]|M[cdgnot]"
+    "|N[abdehiop]?|O[gs]?|P[abdmortu]?|R[abefghnu]|S[bcegimnr]?|T[abcehilms]|U|V|W|Xe|Y[b]?|Z[nr]"
+)
+_FORMULA = re.compile(rf"(?:[(\[]?(?:{_ELEMENTS})\d*[)\]]?\d*)+")
+_ELEMENT = re.compile(_ELEMENTS)
+_GASES = frozenset(("H2", "N2", "O2", "O3", "F2", "Cl2", "Br2", "I2", "S8", "P4"))
+_RUN = re.compile(r"[A-Za-z\d()\[\]]+$")
+_COUNT = re.compile(r"[1-9]\d{0,2}")
+
+
+def write_script(sign: str, words: str, before: str, after: str) -> str:
+    """Text that is raised (`^`) or lowered (`_`), by what stands before and after it in its line."""
+    inside = words.strip()
+    if not inside:
+        return words
+    if sign == "_" and _is_formula(inside, before, after):
+        return inside
+    base = _BASE.search(before)
+    if base is None:
+        # Of an isotope the number stands before the letter.
+        raised = sign == "^" and re.fullmatch(r"\d+", inside) and (after[:1].isalpha() or not (before or after))
+        return f"^{inside}" if raised else words
+    if _is_word(sign, inside, base[1], before):
+        return words
+    written = sign + (inside if _BARE.fullmatch(inside.replace("\\", "")) else f"({inside})")
+    apart = after[:1].isalnum() and not written.endswith(")")
+    return f"{written} " if apart else written
+
+
+def _is_word(sign: str, inside: str, base: str, before: str) -> bool:
+    """Whether raised or lowered text is read as a word, and not as an exponent or an index."""
+    if (
+        inside in _MARKS
+        or inside.startswith(("[", "\\[", "![", "("))
+        or re.search(r"[^\W\d]{2,}\s+[^\W\d]{2,}", inside)
+    ):
+        return True
+    if sign == "_":
+        return False
+    joined = f"{before.rstrip('*_`~')[-20:]} {inside}"
+    if _ORDINALS.search(joined) or _TITLES.fullmatch(f"{base} {inside}"):
+        return True
+    return inside.isalpha() and len(inside) > 2 and base.isalpha() and len(base) > 2
+
+
+def _is_formula(inside: str, before: str, after: str) -> bool:
+    """Whether an index counts the atoms of a chemical formula."""
+    run = _RUN.search(before)
+    if run is None or not _COUNT.fullmatch(inside):
+        return False
+    whole = run[0] + inside
+    if whole in _GASES:
+        return True
+    if not _FORMULA.fullmatch(whole) or inside == "1":
+        return False
+    further = re.match(r"[A-Z][a-z]?|[(\[]", after)
+    return len(_ELEMENT.findall(run[0])) > 1 or bool(further and (further[0] in "([" or _FORMULA.match(after)))

@@ -1,0 +1,176 @@
+"""Text that a control of the page opens: panels of tabs, answers of an accordion, what a button discloses.
+
+A panel is hidden until its control is used, and yet is content. It is shown where the control exists and is itself
+seen: by `aria-controls` and what scripts use in its place, by the place of a button just before what it discloses, or
+by the order of the tabs of a list. What a control opens over the page, as menus and dialogs, is no panel. A panel is
+opened only as a control would: text that lies off the screen, or has the colour of its background, stays hidden.
+
+The label of a tab is put at the beginning of its panel; a button that discloses what follows it becomes bold text.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from lxml.etree import Element, SubElement
+from lxml.html import HtmlElement
+
+from servers.fetch.read.html.tree import HEADINGS, drop, has_text, is_alone, length, names_in, outermost, squeeze
+
+_TARGETS = ("aria-controls", "data-bs-target", "data-target", "commandfor", "popovertarget")
+_TOGGLES = names_in("tab pill collapse")
+_CONTROLS = (
+    "//*[@aria-controls or @data-bs-target or @data-target or @commandfor or @popovertarget"
+    " or @data-toggle or @data-bs-toggle or @role='tab']"
+)
+_NO_PANELS = names_in("nav dialog menu select datalist")
+_NO_PANEL_ROLES = names_in("dialog alertdialog menu menubar listbox navigation search tooltip status alert log")
+_NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
+_FEW = 20
+"""Elements that a line with a button in it may have, and texts in which the label of a panel is looked for."""
+_LONGEST_LABEL = 200
+_LEVELS = 3
+"""How far around a list of tabs its panels are looked for."""
+
+Predicate = Callable[[HtmlElement], bool]
+
+
+def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate) -> set[HtmlElement]:
+    """Label the panels of a page, and return those that were hidden and are to be shown.
+
+    `stays_hidden` says whether an element would be hidden after a control had opened it.
+    """
+    controls = _controls(root)
+    opened: set[HtmlElement] = set()
+    hidden: set[HtmlElement] = set()
+    waiting = outermost(root, is_hidden)
+    while waiting:
+        hidden.update(waiting)
+        shown = [
+            panel
+            for panel in waiting
+            if any(_is_seen(control, hidden) for control in (*controls.get(panel, ()), *_control_before(panel)))
+            and _is_panel(panel)
+            and not stays_hidden(panel)
+        ]
+        hidden.difference_update(shown)
+        opened.update(shown)
+        waiting = [inner for panel in shown for child in panel for inner in outermost(child, is_hidden)]
+    for panel, openers in controls.items():
+        if _is_panel(panel) and _is_seen(panel, hidden):
+            _label(panel, [control for control in openers if _is_seen(control, hidden)])
+    for panel in opened:
+        for control in _control_before(panel):
+            _embolden(control)
+    return opened
+
+
+def _controls(root: HtmlElement) -> dict[HtmlElement, list[HtmlElement]]:
+    """The controls of each panel."""
+    named: dict[str, list[HtmlElement]] = {}
+    unnamed: dict[HtmlElement, list[HtmlElement]] = {}
+    for control in root.xpath(_CONTROLS):
+        if control.get("role") in _NO_CONTROL_ROLES or control.get("aria-haspopup") not in (None, "false"):
+            continue
+        names = list(_target_names(control))
+        for name in names:
+            named.setdefault(name, []).append(control)
+        if not names and control.get("role") == "tab":
+            tabs = next(control.iterancestors(), control)
+            tabs = next((one for one in control.iterancestors() if one.get("role") == "tablist"), tabs)
+            unnamed.setdefault(tabs, []).append(control)
+    panels: dict[HtmlElement, list[HtmlElement]] = {}
+    if named:
+        for panel in root.iter():
+            name = panel.get("id")
+            if name in named:
+                panels[panel] = [control for control in named.pop(name) if control is not panel]
+    for tabs, controls in unnamed.items():
+        for panel, control in zip(_panels_beside(tabs, len(controls)), controls, strict=False):
+            panels.setdefault(panel, [control])
+    return panels
+
+
+def _target_names(control: HtmlElement) -> Iterator[str]:
+    """The ids that a control names."""
+    for attribute in _TARGETS:
+        yield from (name.removeprefix("#") for name in (control.get(attribute) or "").split())
+    toggles = (control.get("data-bs-toggle") or control.get("data-toggle")) in _TOGGLES
+    link = control.get("href") or next((inner.get("href") or "" for inner in control.iter("a")), "")
+    if (toggles or control.get("role") == "tab") and link.startswith("#") and len(link) > 1:
+        yield link[1:]
+
+
+def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
+    """The panels of tabs that name none: as many as the tabs, in the nearest element around them that has so many."""
+    around = tabs
+    for _ in range(_LEVELS):
+        around = around.getparent()
+        if around is None:
+            break
+        panels = [panel for panel in around.iter() if panel.get("role") == "tabpanel"]
+        if panels:
+            return panels if len(panels) == count else []
+    return []
+
+
+def _is_panel(element: HtmlElement) -> bool:
+    return element.tag not in _NO_PANELS and element.get("role") not in _NO_PANEL_ROLES
+
+
+def _is_seen(element: HtmlElement, hidden: set[HtmlElement]) -> bool:
+    return element not in hidden and hidden.isdisjoint(element.iterancestors())
+
+
+def _control_before(panel: HtmlElement) -> list[HtmlElement]:
+    """The button just before a panel that names none: alone in its line, and said to expand something.
+
+    A panel that the browser itself opens where a search finds something in it needs no such attribute.
+    """
+    before = panel.getprevious()
+    if before is None or squeeze(before.tail):
+        return []
+    inner = list(islice(before.iter(), _FEW + 1))
+    if len(inner) > _FEW or not has_text(before):
+        return []
+    by_browser = (panel.get("hidden") or "").lower() == "until-found"
+    return [
+        button
+        for button in inner
+        if (button.get("aria-expanded") is not None or (by_browser and button.tag in ("button", "summary")))
+        and length(button) == length(before)
+    ][:1]
+
+
+def _label(panel: HtmlElement, controls: list[HtmlElement]) -> None:
+    """Put the words of a tab into its panel, or embolden the button before it."""
+    if not controls or not has_text(panel):
+        return
+    control = controls[0]
+    if control.get("role") != "tab" and (control.get("data-bs-toggle") or control.get("data-toggle")) == "collapse":
+        _embolden(control)
+    elif control.get("role") == "tab" or control.get("data-bs-toggle") or control.get("data-toggle"):
+        words = squeeze(control.text_content())[:_LONGEST_LABEL]
+        if not any(sign.isalpha() for sign in words) or panel in control.iterancestors():
+            return
+        drop(control)
+        texts = map(squeeze, islice(panel.itertext(), _FEW))
+        if next(filter(None, texts), "").casefold() != words.casefold():
+            label = Element("p")
+            SubElement(label, "b").text = words
+            label.tail, panel.text = panel.text, None
+            panel.insert(0, label)
+    elif _is_before(control, panel):
+        _embolden(control)
+
+
+def _is_before(control: HtmlElement, panel: HtmlElement) -> bool:
+    """Whether a panel follows its control, or what holds nothing but the control."""
+    while is_alone(control):
+        control = control.getparent()
+    return control.getnext() is panel
+
+
+def _embolden(control: HtmlElement) -> None:
+    """Make a button text: it says what the text after it is about."""
+    if control.tag == "button" and not any(holder.tag in HEADINGS for holder in control.iterancestors()):
+        control.tag = "b"

@@ -1,0 +1,57 @@
+"""What attributes say is text: alternatives in cells, boxes, headings by role."""
+
+from tests.servers.fetch.read.html.bodies import markdown
+
+
+def test_a_cell_with_an_icon_has_its_alternative():
+    for cell, text in [
+        ("<img alt=No>", "No"),
+        ("<img src=/n.png alt=No>", "No"),
+        ("<img src=/n.png title=No>", "No"),
+        ("<i class=x aria-label=No></i>", "No"),
+        ("<span title=No></span>", "No"),
+        ("<svg><title>No</title><path/></svg>", "No"),
+        ("<svg role=img aria-label=No></svg>", "No"),
+        ("<svg aria-hidden=true><title>x</title></svg>No", "No"),
+        ("<a href=/n><img src=/n.png alt=No></a>", "[No](https://example.com/n)"),
+        ("<input type=checkbox disabled checked>", "[x]"),
+        ("<input type=checkbox>", ""),
+        ("<img src=/p.png alt=Portrait width=300>", "![Portrait](https://example.com/p.png)"),
+        ("No <img src=/n.png alt=cross>", "No ![cross](https://example.com/n.png)"),
+    ]:
+        table = f"<table><tr><th>A<th>B<tr><td>1<td>{cell}</table>"
+        assert markdown(table) == f"| A | B |\n| --- | --- |\n| 1 | {text} |", cell
+
+
+def test_boxes_of_a_list():
+    for item in (
+        "<li><input type=checkbox checked> done",
+        "<li><label><input type=checkbox checked>done</label>",
+        "<li><p><input type=checkbox checked disabled> done</p>",
+        "<li data-checked=true><label><input type=checkbox></label><div><p>done</p></div>",
+        "<li><span role=checkbox aria-checked=true></span> done",
+    ):
+        assert markdown(f"<ul>{item}</ul>") == "- [x] done", item
+        item = item.replace("checked=true", "checked=false").replace(" checked", "")
+        if "aria-" not in item:
+            assert markdown(f"<ul>{item}</ul>") == "- [ ] done", item
+
+
+def test_a_heading_by_its_role_is_a_heading():
+    assert markdown("<div role=heading aria-level=3>H</div><p>t") == "### H\n\nt"
+    assert markdown("<div role=heading>H</div><p>t") == "## H\n\nt"
+
+
+def test_a_picture_by_its_role_has_its_label():
+    assert markdown("<p>Rated <span role=img aria-label='4 of 5'></span></p>") == "Rated 4 of 5"
+
+
+def test_ruby_has_its_brackets():
+    for html in ("<ruby>漢<rp>(</rp><rt>kan</rt><rp>)</rp></ruby>", "<ruby>漢<rt>kan</rt></ruby>"):
+        assert markdown(f"<p>{html}</p>") == "漢(kan)"
+
+
+def test_the_link_around_a_card_goes_around_its_heading():
+    assert markdown("<a href=/x><span>New</span><h3>Card</h3><p>text</p></a>") == (
+        "New\n\n### [Card](https://example.com/x)\n\ntext"
+    )

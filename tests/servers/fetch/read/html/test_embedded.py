@@ -1,0 +1,68 @@
+"""Frames, videos and files are links; pictures in `noscript` stand where a script would have put them."""
+
+from tests.servers.fetch.read.html.bodies import markdown, plain, read_body
+
+
+def test_what_is_embedded_is_a_link_with_its_title():
+    for html, link in [
+        ("<iframe src=https://e.org/a title='A b'></iframe>", "[A b](https://e.org/a)"),
+        ("<iframe src=about:blank data-src=/a aria-label=A></iframe>", "[A](https://example.com/a)"),
+        ("<iframe src=/a></iframe>", "[embedded page](https://example.com/a)"),
+        ("<video src=/a.mp4 title=A>Too old.</video>", "[A](https://example.com/a.mp4)"),
+        (
+            "<video><source src=/a.webm><source src=/a.mp4><track src=t></video>",
+            "[video](https://example.com/a.webm)",
+        ),
+        ("<audio src=/a.ogg></audio>", "[audio](https://example.com/a.ogg)"),
+        (
+            "<object data=/a.pdf><p>Plan of <a href=/a.pdf>A</a></p></object>",
+            "[Plan of A](https://example.com/a.pdf)",
+        ),
+        ("<object><param name=movie value=/a.swf></object>", "[embedded file](https://example.com/a.swf)"),
+        ("<embed src=/a.swf title=A>", "[A](https://example.com/a.swf)"),
+    ]:
+        assert markdown(f"<p>one</p>{html}<p>two</p>") == f"one\n\n{link}\n\ntwo", html
+
+
+def test_it_is_a_link_in_other_formats_too():
+    html = "<p>x <iframe src=/a title=A></iframe></p>"
+    assert read_body(html, format="links").text == "- [A](https://example.com/a)"
+    assert '<a href="https://example.com/a">A</a>' in read_body(html, format="html").text
+    assert plain(html) == "x A"
+
+
+def test_what_leads_nowhere_or_is_not_seen_goes():
+    for html in (
+        "<iframe></iframe>",
+        "<iframe src='javascript:alert(1)' title=A></iframe>",
+        "<iframe src=/a width=1 height=1 title=A></iframe>",
+        "<iframe src=/a style='width:0;height:0' title=A></iframe>",
+        "<iframe src=/a title=A hidden></iframe>",
+        "<video title=A></video>",
+    ):
+        assert markdown(f"<p>one</p>{html}") == "one", html
+
+
+def test_an_object_without_a_file_shows_what_it_holds():
+    assert markdown("<object><p>one</p></object>two") == "one\n\ntwo"
+
+
+def test_elements_that_can_hold_nothing_hold_nothing():
+    assert markdown("<embed src=/a title=A><p>one</p>two") == "[A](https://example.com/a)\n\none\n\ntwo"
+    picture = "<picture><source srcset=a.webp><source srcset=b.webp><img src=/a.png alt=A></picture>"
+    assert markdown(f"{picture}<p>one</p>") == "![A](https://example.com/a.png)\n\none"
+
+
+def test_the_picture_of_a_noscript_stands_with_its_caption():
+    noscript = "<noscript><img src=/a.jpg alt=A></noscript>"
+    picture = "![A](https://example.com/a.jpg)"
+    captioned = '![A](https://example.com/a.jpg "C")'
+    for html, text in [
+        (noscript, picture),
+        (f"<img src='data:image/gif;base64,R0'>{noscript}", picture),
+        (f"<img data-src=/a.jpg alt=A>{noscript}", picture),
+        (f"<figure><div>{noscript}</div><figcaption>C</figcaption></figure>", captioned),
+        ("<noscript>no <img src=/a.jpg alt=A></noscript>x", "x"),
+        ("<noscript><img src=/a.gif alt=A width=1></noscript>x", "x"),
+    ]:
+        assert markdown(html) == text, html

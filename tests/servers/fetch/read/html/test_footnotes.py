@@ -1,0 +1,45 @@
+"""Footnotes: marks and notes, as many programs write them."""
+
+from tests.servers.fetch.read.html.bodies import markdown, plain
+
+NOTED = "It fell.[^2]\n\n[^2]: In 1847."
+
+
+def test_a_mark_and_its_note():
+    for mark, note in [
+        ("<sup><a href=#n id=r>2</a></sup>", "<p id=n>In 1847. <a href=#r>↩</a>"),
+        ("<sup id=r><a href=#n>[2]</a></sup>", "<ol><li id=n><b><a href=#r>^</a></b> In 1847.</ol>"),
+        ("<a href=#n id=r class=footnote-ref><sup>2</sup></a>", "<div id=n><p>In 1847.<a href=#r>↩︎</a></div>"),
+        ("<a href=#n name=r>[2]</a>", "<p><a href=#r name=n>[2]</a> In 1847."),
+        ("<a href=#n role=doc-noteref>2</a>", "<aside id=n>2. In 1847.</aside>"),
+        ("<sup>2</sup>", "<p><sup>2</sup> In 1847."),
+        ("<sup>[2]</sup>", "<p><sup>[2]</sup> In 1847."),
+    ]:
+        assert markdown(f"<p>It fell.{mark}</p>{note}") == NOTED, mark
+
+
+def test_a_note_may_have_paragraphs_and_several_marks():
+    marks = "<p>a<sup><a href=#n id=r1>1</a></sup> b<sup><a href=#n id=r2>1</a></sup></p>"
+    note = "<ol><li id=n><p>One.</p><p>Two. <a href=#r1>↩</a> <a href=#r2>↩</a></p></ol>"
+    assert markdown(marks + note) == "a[^1] b[^1]\n\n[^1]: One.\n\n    Two."
+
+
+def test_text_without_markup_has_marks_in_brackets():
+    assert plain("<p>It fell.<sup><a href=#n>2</a></sup></p><p id=n>In 1847.") == "It fell.[2]\n\n[2] In 1847."
+
+
+def test_what_is_no_footnote_stays_what_it_is():
+    for html, text in [
+        ("<p>12 m<sup>2</sup></p><p><sup>2</sup> A note.</p>", "12 m^2\n\n2 A note."),
+        ("<p>Part <a href=#x>2</a></p><h2 id=x>Two</h2>", "Part 2\n\n## Two"),
+        ("<p>Part <a href=#x>2</a></p><p id=x>Two</p>", "Part 2\n\nTwo"),
+        ("<p id=x>Two</p><p>up<sup><a href=#x>a</a></sup></p>", "Two\n\nup^a"),
+        ("<p>It fell<sup><a href=https://e.org/>[2]</a></sup></p>", r"It fell[\[2\]](https://e.org/)"),
+    ]:
+        assert markdown(html) == text
+
+
+def test_a_raised_number_after_a_sentence_is_a_mark_also_without_a_note():
+    assert (
+        markdown("<p>It fell.<sup>3</sup> Then, <b>again.</b><sup>4</sup></p>") == "It fell.[^3] Then, **again.**[^4]"
+    )

@@ -1,0 +1,97 @@
+"""Formulas, in the ways that pages write them."""
+
+from servers.fetch.read.html.page import read_html
+from servers.fetch.read.page import Format
+
+WORDS = "<p>The quick brown fox jumps over the lazy dog, and the dog does not mind it at all.</p>" * 4
+KATEX = (
+    '<span class="katex"><span class="katex-mathml"><math><semantics><mrow><mi>x</mi></mrow>'
+    '<annotation encoding="application/x-tex">x^2</annotation></semantics></math></span>'
+    '<span class="katex-html" aria-hidden="true">x2</span></span>'
+)
+MATHJAX = (
+    '<mjx-container><mjx-math aria-hidden="true">x2</mjx-math><mjx-assistive-mml>'
+    "<math><msup><mi>x</mi><mn>2</mn></msup></math></mjx-assistive-mml></mjx-container>"
+)
+PICTURE = (
+    '<span style="display: none"><math><annotation encoding="application/x-tex">x^2</annotation></math></span>'
+    '<img class="mwe-math-fallback-image-inline" alt="x^2" src="x.svg">'
+)
+
+
+def read(html: str, format: Format = "markdown") -> str:
+    page = f"<title>F</title><body><article>{WORDS}{html}{WORDS}</article>"
+    return read_html(page, "https://example.com/", format, None).text
+
+
+def test_a_formula_is_in_its_sentence_once() -> None:
+    for formula in (
+        "<math alttext='x^2'><msup><mi>x</mi><mn>2</mn></msup></math>",
+        "<math><msup><mi>x</mi><mn>2</mn></msup></math>",
+        KATEX,
+        MATHJAX,
+        PICTURE,
+        "<script type='math/tex'>x^2</script>",
+        "<span class=MathJax_Preview>x2</span><span class=MathJax>x2</span><script type='math/tex'>x^2</script>",
+        "<img class=latex alt='x^2' src=x.png>",
+    ):
+        assert "Then $x^2$ grows." in read(f"<p>Then {formula} grows.</p>"), formula
+        assert "Then x^2 grows." in read(f"<p>Then {formula} grows.</p>", "text"), formula
+
+
+def test_a_formula_of_its_own_stays_between_paragraphs() -> None:
+    formulas = [
+        "<math display=block><mi>y</mi><mo>=</mo><mi>x</mi></math>",
+        "<script type='math/tex; mode=display'>y = x</script>",
+        "<p><span class=math><math display=block><mi>y</mi><mo>=</mo><mi>x</mi></math></span></p>",
+        "<table><tr><td></td><td><math><mi>y</mi><mo>=</mo><mi>x</mi></math></td><td>(1)</td></tr></table>",
+    ]
+    assert [formula for formula in formulas if "$y = x$" not in read(formula)] == []
+
+
+def test_mathml_without_an_alternative_is_written_by_its_structure() -> None:
+    for mathml, tex in [
+        ("<mfrac><mi>a</mi><mrow><mi>b</mi><mo>+</mo><mn>1</mn></mrow></mfrac>", r"\frac{a}{b + 1}"),
+        ("<msub><mi>x</mi><mi>i</mi></msub>", "x_i"),
+        ("<msubsup><mi>x</mi><mi>i</mi><mn>10</mn></msubsup>", "x_i^{10}"),
+        ("<munderover><mo>∑</mo><mn>0</mn><mi>n</mi></munderover><mi>k</mi>", "∑_0^n k"),
+        ("<msqrt><mi>p</mi></msqrt><mo>+</mo><mroot><mi>q</mi><mn>3</mn></mroot>", r"\sqrt{p} + \sqrt[3]{q}"),
+        (
+            "<mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>2</mn></mtd></mtr><mtr><mtd><mn>3</mn></mtd></mtr></mtable>",
+            r"1 & 2 \\ 3",
+        ),
+        ("<mi>cosh</mi><mfrac><mi>x</mi></mfrac>", "cosh x"),
+        ("<semantics><mi>x</mi><annotation encoding=text/plain>no</annotation></semantics>", "x"),
+    ]:
+        assert f"Then ${tex}$ grows." in read(f"<p>Then <math>{mathml}</math> grows.</p>")
+
+
+def test_a_hidden_formula_is_left_out() -> None:
+    assert "secret" not in read("<p>Then <span style='display:none'><math><mi>secret</mi></math></span> grows.</p>")
+
+
+def test_scripts_that_are_no_formulas_are_left_out() -> None:
+    assert "let" not in read("<p>Then <script type='text/x-mathjax-config'>let x</script> it grows.</p>")
+
+
+def test_tex_in_a_text_is_left_as_it_is() -> None:
+    for tex in (
+        "$$x*y*z$$",
+        r"\(a_1 * b_{2}\)",
+        r"\[\sum_i x_i * y_i\]",
+        "$v_1 * v_2$",
+        r"\begin{align*}a &= b * c\\ d &= e\end{align*}",
+    ):
+        assert f"Then {tex} grows." in read(f"<p>Then {tex.replace('&', '&amp;')} grows.</p>")
+
+
+def test_what_only_looks_like_tex_is_escaped() -> None:
+    for text, written in (
+        ("It costs $5, *now* $6.", r"It costs $5, \*now\* $6."),
+        ("$$[a](https://evil.example)$$", r"$$[a\](https://evil.example)$$"),
+        ("$$`x`$$", r"$$\`x\`$$"),
+        (r"\(never *closed*", r"\\(never \*closed\*"),
+        ("$x_1", "$x_1"),
+        ("US$10_000 and *more* US$20", r"US$10_000 and \*more\* US$20"),
+    ):
+        assert written in read(f"<p>{text}</p>"), text
