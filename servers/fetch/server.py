@@ -49,9 +49,10 @@ async def _open(opening: Opening) -> AsyncIterator[State]:
 
 
 def _hear(state: State, change: Change) -> Sequence[str]:
-    """Look at a page that has changed as another replica says: what it had from the site is there for all."""
-    state.watcher.look_now(change.uri or "")
-    return ()
+    """Tell of a page that has changed, as another replica says."""
+    uri = change.uri or ""
+    state.watcher.catch_up(uri)
+    return (uri,)
 
 
 @app.on_ready

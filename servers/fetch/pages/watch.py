@@ -62,12 +62,17 @@ class Pages(Protocol):
 class _Page:
     """A page that is watched."""
 
-    __slots__ = ("failures", "looked_at", "looks", "owner", "pause", "ready", "scope", "site", "version", "wanted")
+    __slots__ = (
+        *("failures", "is_told", "looked_at", "looks", "owner", "pause"),
+        *("ready", "scope", "site", "version", "wanted"),
+    )
 
     def __init__(self, site: str, owner: Hashable) -> None:
         self.site, self.owner = site, owner
         self.version: str | None = None
         self.looks = self.failures = 0
+        self.is_told = False
+        """Whether the difference that the next look sees was told of already."""
         self.pause = 0.0
         """Seconds until the next look."""
         self.looked_at: float | None = None
@@ -131,10 +136,14 @@ class Watcher:
         if page is not None:
             page.scope.cancel()
 
-    def look_now(self, url: str) -> None:
-        """Look at a page now, if it is watched: another replica has seen a change."""
+    def catch_up(self, url: str) -> None:
+        """Look now at a page of which another replica has told that it changed, and tell of nothing again.
+
+        Were it told of here, two replicas would go on for ever about a page that is another one each time.
+        """
         page = self._pages.get(url)
         if page is not None:
+            page.is_told = True
             page.wanted.set()
 
     async def _follow(self, url: str, page: _Page) -> None:
@@ -162,8 +171,8 @@ class Watcher:
             return
         finally:
             page.looked_at = time.time()
-        has_changed = not is_first and seen.version != page.version
-        page.version, page.failures = seen.version, 0
+        has_changed = not is_first and not page.is_told and seen.version != page.version
+        page.version, page.failures, page.is_told = seen.version, 0, False
         of_site = sum(one.site == page.site for one in self._pages.values())
         site_seconds = of_site * max(seen.crawl_delay, SITE_SECONDS)
         page.pause = min(max(seen.fresh_seconds or UNTOLD_SECONDS, site_seconds, self._floor), LONGEST_SECONDS)

@@ -6,9 +6,14 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from servers.fetch.server import app
+from servers.fetch.settings import Settings
+from shared.stores.memory import Stores
 from tests.servers.fetch.serving import served
 from tests.servers.fetch.sites import Site, answer, opened_site
 from tests.servers.peers import Peer
+from tests.shared.server.peer import talking
+from tests.wire import STATELESS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -115,3 +120,19 @@ async def test_only_the_first_piece_of_a_text_has_a_version(peer: Peer, site: Si
     url = site.url(added(site, PAGE))
     assert version_in(await peer.text("fetch", url=url, max_length=500))
     assert ", version " not in await peer.text("fetch", url=url, start_index=500)
+
+
+async def test_a_version_that_another_replica_gave_is_compared_with() -> None:
+    stores, settings = Stores(), Settings(allow_private=["127.0.0.1:*"])
+    async with (
+        opened_site({}) as site,
+        app.open(settings, stores=stores) as one,
+        app.open(settings, stores=stores) as other,
+        talking(one, STATELESS) as here,
+        talking(other, STATELESS) as there,
+    ):
+        path = added(site, PAGE)
+        first = (await here.call("fetch", url=site.url(path)))["result"]["_meta"]["version"]
+        changed(site, path, PAGE.replace("vinegar", "soap"))
+        told = await there.call("fetch", url=site.url(path), since=first)
+        assert "+ Crusts come off with soap." in told["result"]["content"][0]["text"]

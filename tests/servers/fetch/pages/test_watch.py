@@ -244,15 +244,19 @@ async def test_all_who_wait_for_a_first_look_hear_why_it_failed() -> None:
         assert codes == ["robots"] * 3
 
 
-async def test_a_change_that_another_replica_tells_of_is_looked_at_now() -> None:
+async def test_a_change_that_another_replica_tells_of_is_looked_at_now_and_not_told_again() -> None:
     async with watching({"/": page("old")}) as it:
         key = await it.watch()
         it.site.routes["/"] = page("new")
-        it.watcher.look_now("http://unknown.example/")
-        it.watcher.look_now(key)
+        it.watcher.catch_up("http://unknown.example/")
+        looked_at = it.watcher._pages[key].looked_at
+        it.watcher.catch_up(key)
         with anyio.fail_after(10):
-            while not it.told:
+            while it.watcher._pages[key].looked_at == looked_at:
                 await asyncio.sleep(0.001)
+        assert (len(it.site.asked), it.told) == (2, [])
+        it.site.routes["/"] = page("newer")
+        await it.next_look()
         assert it.told == [key]
 
 
