@@ -19,6 +19,8 @@ _INHERITED = ("system.posix_acl_access", "system.posix_acl_default")
 """The access control lists, which a new file may have of its directory though it shall have none."""
 _OF_THE_FILE_ITSELF = {"security.capability", "security.ima", "security.evm"}
 """Any write takes the first away, as it does set-user-id; the others are sums over content and inode."""
+_HAS_OWNERS = hasattr(os, "fchown")
+"""Windows has no owners and modes to be given to an open file."""
 
 Attributes = Mapping[str, bytes]
 """Extended attributes by their names."""
@@ -58,7 +60,7 @@ def attributes_at(entry: Entry) -> Attributes:
 
 def first_mode(found: os.stat_result) -> int:
     """The mode with which a file is made that `give_metadata` is to make like `found`: its owner's alone."""
-    return stat.S_IRUSR | stat.S_IWUSR if hasattr(os, "fchown") else stat.S_IMODE(found.st_mode)
+    return stat.S_IRUSR | stat.S_IWUSR if _HAS_OWNERS else stat.S_IMODE(found.st_mode)
 
 
 def give_metadata(descriptor: int, found: os.stat_result, attributes: Attributes) -> list[str]:
@@ -68,7 +70,7 @@ def give_metadata(descriptor: int, found: os.stat_result, attributes: Attributes
     Set-user-id and set-group-id of files are left out, as by any write. Raises MetadataError where the access control
     list, or whom it is about, can't be kept, since it may be what keeps others out; and OSError.
     """
-    if sys.platform == "win32":
+    if sys.platform == "win32" or not _HAS_OWNERS:
         return []
     made = os.fstat(descriptor)
     lost, mode = [], stat.S_IMODE(found.st_mode)
@@ -95,7 +97,7 @@ def lost_owner(found: os.stat_result, now: os.stat_result) -> list[str]:
 
 def give_owner_to_link(new: Entry, found: os.stat_result) -> list[str]:
     """Give a link the owner and group of the one that was `found`, and tell what it can't have. Raises OSError."""
-    if sys.platform == "win32":
+    if sys.platform == "win32" or not _HAS_OWNERS:
         return []
     made = SYSTEM.stat(new.directory, new.name)
     if (made.st_uid, made.st_gid) == (found.st_uid, found.st_gid):
