@@ -3,7 +3,6 @@
 Front matter of any form is taken: a key that says nothing here, or is not what it should be, never costs a command.
 """
 
-import tomllib
 from typing import Any
 
 from servers.prompts.errors import PromptError
@@ -49,6 +48,8 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
 
 def parse_toml_command(data: bytes, name: str) -> Prompt:
     """The prompt of a command of Gemini CLI. Raises PromptError where it has no `prompt`, or is no TOML."""
+    import tomllib
+
     try:
         found = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
