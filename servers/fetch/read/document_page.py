@@ -8,6 +8,7 @@ from lxml.html import HtmlElement
 
 from servers.common.documents.document import Document
 from servers.common.documents.kinds import DocumentKind
+from servers.fetch.read.html.footnotes import mark_footnotes
 from servers.fetch.read.html.hidden import remove_hidden
 from servers.fetch.read.html.links import list_links
 from servers.fetch.read.html.sections import find_section
@@ -51,6 +52,7 @@ def _read(read: Callable[[Source], Document], source: Source) -> Page:
     if "sheets" in document.counts:
         _put_long_cells_below(root)
     removed = remove_hidden(root)
+    mark_footnotes(root)
     flatten(root)
     facts = document.facts
     found = Found(facts.title, facts.subject, facts.language, facts.author, published=facts.created)

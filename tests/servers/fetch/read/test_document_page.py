@@ -6,7 +6,7 @@ from servers.common.documents.kinds import DocumentKind
 from servers.fetch.errors import FetchError
 from servers.fetch.read.document_page import document_reader
 from servers.fetch.read.page import Format, Page
-from tests.servers.common.documents.archives import book, opened, shape, slides, word
+from tests.servers.common.documents.archives import WORD_NAMES, book, opened, shape, slides, word
 from tests.servers.common.documents.test_sheets import one_sheet, written
 from tests.servers.common.documents.test_word import STYLES, paragraph, run, table
 from tests.servers.fetch.bodies import source
@@ -37,6 +37,12 @@ def test_a_word_document_is_markdown():
         "# Figures\n\n| Name | Age |\n| --- | --- |\n| Ann | 30 |"
     )
     assert page.kind == "word"
+
+
+def test_the_notes_of_a_word_document_are_footnotes():
+    notes = f"<w:footnotes {WORD_NAMES}><w:footnote w:id='2'>{paragraph(run('A note.'))}</w:footnote></w:footnotes>"
+    text = paragraph(run("Text") + "<w:r><w:footnoteReference w:id='2'/></w:r>")
+    assert read("word", word(text, footnotes=notes)).text == "Text[^1]\n\n[^1]: A note."
 
 
 def test_a_document_is_text_or_its_links():
