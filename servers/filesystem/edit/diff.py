@@ -64,7 +64,7 @@ def _changes(edited: Edited) -> Iterator[_Change]:
 
 def _whole_lines(edited: Edited) -> list[Span]:
     """The spans made larger until they are whole lines; those that meet are one."""
-    before, after, spans = edited
+    before, after, spans, _ = edited
     whole: list[Span] = []
     for start, end, new_start, new_end in spans:
         begin = before.rfind("\n", 0, start) + 1

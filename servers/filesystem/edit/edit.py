@@ -39,14 +39,17 @@ class FileEdits(NamedTuple):
 
 
 class EditResult(NamedTuple):
-    """The changes of one file as a unified diff; its size and etag, on a dry run those it has still; its charset; and
-    what of its owner and group was lost."""
+    """The changes of one file as a unified diff; its size and etag, on a dry run those it has still; its charset.
+
+    `lost` is what its owner and group could not keep, `tolerated` in what old texts differed from what they matched.
+    """
 
     diff: str
     size: int
     etag: str
     charset: str
     lost: Sequence[str] = ()
+    tolerated: Sequence[str] = ()
 
 
 class _Changed(NamedTuple):
@@ -115,7 +118,8 @@ def _edited(
 
 def _result(one: _Changed, now: os.stat_result) -> EditResult:
     diff = unified_diff(one.edited, "/".join(one.entry.place.parts))
-    return EditResult(diff, now.st_size, etag_of(now), one.was.charset.name, lost_owner(one.was.found, now))
+    lost = lost_owner(one.was.found, now)
+    return EditResult(diff, now.st_size, etag_of(now), one.was.charset.name, lost, one.edited.tolerated)
 
 
 def _put(changed: Sequence[_Changed], protected: bool) -> list[EditResult]:

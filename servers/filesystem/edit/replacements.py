@@ -4,9 +4,9 @@ An edit must match exactly one place, or as many as it says. Line ends are compa
 finds its place in a CRLF file; what is inserted gets the line ends of the lines it replaces, and everything outside
 the changed lines stays as it is, in mixed files too.
 
-When there is no exact match, lines are compared without leading and trailing white space. What matches is replaced as
-whole lines, and the new text is indented relatively: the indentation of the first old line is taken off each new line
-and that of the line it matched is put in its stead.
+When there is no exact match, lines are compared without leading and trailing white space. What matches is taken where
+its indentation is that of the old text in other terms (see `indentation`), and this is said. Only lines that change
+are replaced, in the indentation of the file.
 
 To search a text of megabytes takes milliseconds in which no other thread runs Python, while one that lists a
 directory needs the interpreter back after each call of the system. So the work is done in steps with pauses, by one
@@ -20,15 +20,17 @@ from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from servers.filesystem.edit.indentation import Indents, compared, described, indent_of, moved
+from servers.filesystem.edit.nearest_place import nearest_place
 from servers.filesystem.edit.text import Edited, Replacement, Text, lf
 from servers.filesystem.errors import FilesError
-from shared.text import nearest
 
 MAX_PLACES = 100_000
 """Places one edit replaces."""
 
 _SHOWN = 10
-_HINT_LINES = 2_000
+_AROUND = 200
+"""Lines before and after a match that show how the file is indented."""
 _PAUSED_FROM = 0.001
 """Seconds from which on a step is followed by a pause."""
 _PAUSE = 0.25
@@ -58,14 +60,18 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callabl
     if not edits:
         raise FilesError("bad_edit", path, "there are no edits")
     body = Text(text)
+    tolerated: list[str] = []
     for number, edit in enumerate(edits, 1):
         check()
         where = _Where(path, number)
         if not edit.old:
             raise where.error("bad_edit", "the old text is empty")
         with _step():
-            body.replace(_found(body.seen, Edit(lf(edit.old), lf(edit.new), edit.places), where))
-    return body.edited()
+            changes, note = _found(body.seen, Edit(lf(edit.old), lf(edit.new), edit.places), where)
+            body.replace(changes)
+        if note is not None:
+            tolerated.append(note)
+    return body.edited()._replace(tolerated=tolerated)
 
 
 class _Where(NamedTuple):
@@ -78,12 +84,21 @@ class _Where(NamedTuple):
         return FilesError(code, self.path, f"edit {self.number}: {reason}", suggestion)
 
 
-def _found(text: str, edit: Edit, where: _Where) -> list[Replacement]:
+def _found(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
+    """Where the old text is and what comes there, and what was tolerated where it is not there exactly."""
     places = _places(text, edit.old, edit.places, step=len(edit.old))
-    if not places:
-        return _found_loosely(text, edit, where)
+    if not places or any(_is_half_indented(text, edit, at) for at in places):
+        return _found_tolerantly(text, edit, where)
     _require_count(edit.places, _lines_at(text, places), where)
-    return [(at, at + len(edit.old), edit.new) for at in places]
+    return [(at, at + len(edit.old), edit.new) for at in places], None
+
+
+def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
+    """Whether the old text begins within the indentation of a line, and the new one with another indentation than it
+    does: put there as it is, it would be indented twice."""
+    before = text[text.rfind("\n", 0, at) + 1 : at]
+    starts = [one.partition("\n")[0] for one in (edit.old, edit.new)]
+    return before.isspace() and all(one.strip() for one in starts) and len({indent_of(one) for one in starts}) > 1
 
 
 def _places(text: str, wanted: str, count: int, step: int) -> list[int]:
@@ -118,54 +133,53 @@ def _require_count(count: int, lines: list[int], where: _Where) -> None:
     raise where.error("wrong_count", f"{reason}, and not {count or MAX_PLACES:,}")
 
 
-def _found_loosely(text: str, edit: Edit, where: _Where) -> list[Replacement]:
+def _found_tolerantly(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
+    """Where the lines of the old text are with other white space around them, and what was tolerated."""
     lines = text.split("\n")
     wanted = edit.old.removesuffix("\n").split("\n")
     needle = "\n".join(line.strip() for line in wanted)
-    if not needle.strip("\n"):
-        raise _no_match(lines, wanted, where)
     # Joined, so that the linear search of str does the work. Neighbours share the line end between them.
     hay = "\n" + "\n".join(line.strip() for line in lines) + "\n"
-    places = _places(hay, f"\n{needle}\n", edit.places, step=len(needle) + 1)
+    places = _places(hay, f"\n{needle}\n", edit.places, step=len(needle) + 1) if needle.strip("\n") else []
     if not places:
         raise _no_match(lines, wanted, where)
     numbers = _lines_at(hay, places)
     _require_count(edit.places, numbers, where)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    anchor = next(i for i, line in enumerate(wanted) if line.strip())
-    found = []
+    # A last line that had no end keeps none, and one that had is replaced by what has one.
+    new = edit.new.removesuffix("\n").split("\n") if edit.new else []
+    changes: list[Replacement] = []
+    notes: list[str] = []
     for first in (number - 1 for number in numbers):
-        old, new = _indent(wanted[anchor]), _indent(lines[first + anchor])
-        fresh = "\n".join(_reindent(line, old, new) for line in edit.new.split("\n"))
-        end = starts[first + len(wanted)] - 1
-        if edit.old.endswith("\n") and end < len(text):
-            end += 1
-        found.append((starts[first], end, fresh))
-    return found
+        there = lines[first : first + len(wanted)]
+        around = lines[max(first - _AROUND, 0) : first + len(wanted) + _AROUND]
+        indents = compared(wanted, there, new, around)
+        moves = None if indents is None else moved(wanted, new, indents)
+        if indents is None or moves is None:
+            raise _no_match(lines, wanted, where, first)
+        for start, end, fresh in moves:
+            at, to = starts[first + start], starts[first + end]
+            # Of the last line of a file that ends without a line end.
+            changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
+        notes.append(_tolerated(indents))
+    return changes, f"edit {where.number} was matched without regard to {notes[0]}"
 
 
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
+def _tolerated(indents: Indents) -> str:
+    differing = [(old, new) for old, new in indents.known.items() if old != new]
+    if not differing:
+        return "white space at line ends"
+    old, new = differing[0]
+    return f"indentation: {described(new)} in the file for {described(old)}"
 
 
-def _reindent(line: str, old: str, new: str) -> str:
-    """`line` with the indentation `old` exchanged for `new`."""
-    if not line.strip():
-        return line
-    if line.startswith(old):
-        return new + line[len(old) :]
-    own = _indent(line)
-    kept = max(0, len(new) - max(0, len(old) - len(own)))
-    return new[:kept] + line[len(own) :]
-
-
-def _no_match(lines: list[str], wanted: list[str], where: _Where) -> FilesError:
-    first = next((line.strip() for line in wanted if line.strip()), "")
-    near = {line.strip()[:200]: number for number, line in reversed(list(enumerate(lines[:_HINT_LINES], 1)))}
-    close = nearest(first[:200], near) if first else None
+def _no_match(lines: list[str], wanted: list[str], where: _Where, at: int | None = None) -> FilesError:
+    """The error for an old text that is not there, or with other indentation at line `at`, counted from 0."""
+    first, last = (0, len(lines)) if at is None else (at, at + len(wanted))
+    close = nearest_place(lines[first:last], wanted, first)
     suggestion = "Read the file again and copy the old text exactly."
     if close is not None:
-        suggestion = f"The nearest is line {near[close]}: {close[:80]!r}. {suggestion}"
+        suggestion = f"The nearest is {close}. {suggestion}"
     return where.error("no_match", "the old text is not in the file", suggestion)
 
 

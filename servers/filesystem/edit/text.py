@@ -17,11 +17,13 @@ Replacement = tuple[int, int, str]
 
 
 class Edited(NamedTuple):
-    """A text before and after, and where they differ, from start to end."""
+    """A text before and after, where they differ, from start to end, and what was tolerated where an old text was not
+    there exactly."""
 
     before: str
     after: str
     spans: list[Span]
+    tolerated: Sequence[str] = ()
 
 
 class Text:

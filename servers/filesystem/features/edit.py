@@ -88,7 +88,9 @@ async def edit_file(
     ctx.state.wrote(*(one.place for one in wanted))
     show_edit(ctx, [one.path for one in files], edited, applied=not dryRun)
     parts = [
-        f"{quoted(file.path)}: {_facts(one)}\n{unbroken(one.diff) or 'no change'}"
+        f"{quoted(file.path)}: {_facts(one)}\n"
+        + "".join(f"[{note}]\n" for note in one.tolerated)
+        + (unbroken(one.diff) or "no change")
         for file, one in zip(files, edited, strict=True)
     ]
     text, budget = "\n".join(parts), read_budget(ctx) - _NOTE

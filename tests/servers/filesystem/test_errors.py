@@ -195,7 +195,7 @@ UNFIT = [
     ),
     (
         [("tow", "2")],
-        f"no_match: file: edit 1: the old text is not in the file. The nearest is line 2: 'two'. {COPY}",
+        f"no_match: file: edit 1: the old text is not in the file. The nearest is line 2: 'two', not 'tow'. {COPY}",
     ),
     ([("other", "")], f"no_match: file: edit 1: the old text is not in the file. {COPY}"),
 ]

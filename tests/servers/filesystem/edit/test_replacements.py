@@ -29,7 +29,7 @@ EDITED = {
     "mixed line ends": ("a\r\nb\nc\r\nd\n", [("a\nb\nc\nd\n", "a\nB\nc\nd\n")], "a\r\nB\nc\r\nd\n"),
     "the line end of the first line": ("\r\na\nb\nc\n", [("\na\n", "x\ny\n")], "x\r\ny\nb\nc\n"),
     "a line goes": ("a\r\nb\r\nc\r\n", [("b\n", "")], "a\r\nc\r\n"),
-    "other indentation": (DEFINED, [RETURNS], "def f():\n\tif y:\n\t    return 2\n\telse:\n\t    return 3\n"),
+    "other indentation": (DEFINED, [RETURNS], "def f():\n\tif y:\n\t\treturn 2\n\telse:\n\t\treturn 3\n"),
     "indented less": ("    a\n  b\n", [("      a\n    b\n", "      x\n    y\n")], "    x\n  y\n"),
     "white space behind": ("a  \nb\nc", [("a\nb", "x")], "x\nc"),
     "the last line": ("a\n  b", [("\tb", "\tc")], "a\n  c"),
@@ -50,7 +50,112 @@ def test_f2_edits_find_their_places_and_keep_indentation_and_line_ends():
 def test_an_old_text_that_is_not_there_is_refused_with_the_nearest_line():
     error = refused("alpha\nbeta gamma\n", ("beta gama", "x"))
     assert error.code == "no_match"
-    assert "line 2: 'beta gamma'" in error.suggestion
+    assert "The nearest is line 2: 'beta gamma', not 'beta gama'." in error.suggestion
+
+
+MAKEFILE = "all:\n\tcc a.c\n\tcc b.c\n"
+PYTHON = "def f(x):\n  if x:\n    return 1\n  return 2\n"
+YAML = "a:\n  b:\n    c: 1\n    d: 2\n"
+CLASS = "class A:\n\tdef f(self):\n\t\treturn 1\n\n\tdef g(self):\n\t\treturn 2\n"
+TOLERATED = {
+    "a Makefile with spaces": (
+        MAKEFILE,
+        "all:\n    cc a.c\n",
+        "all:\n    cc a.c -O2\n",
+        "\tcc a.c\n",
+        "\tcc a.c -O2\n",
+    ),
+    "four spaces for two": (
+        PYTHON,
+        "    if x:\n        return 1\n",
+        "    if x:\n        y = x\n        return y\n",
+        "    return 1\n",
+        "    y = x\n    return y\n",
+    ),
+    "YAML with four": (YAML, "a:\n    b:\n        c: 1\n", "a:\n    b:\n        c: 3\n", "c: 1", "c: 3"),
+    "a deeper line": (
+        CLASS,
+        "    def g(self):\n        return 2\n",
+        "    def g(self):\n        if self:\n            return 2\n        return 3\n",
+        "\t\treturn 2\n",
+        "\t\tif self:\n\t\t\treturn 2\n\t\treturn 3\n",
+    ),
+    "moved to the left": (PYTHON, "if x:\n  return 1\n", "if not x:\n  return 1\n", "if x:", "if not x:"),
+    "a line less deep": (
+        CLASS,
+        "        return 2\n",
+        "        return 3\n\n    def h(self):\n        return 4\n",
+        "\t\treturn 2\n",
+        "\t\treturn 3\n\n\tdef h(self):\n\t\treturn 4\n",
+    ),
+    "white space at line ends": ("a \nb\nc\n", "a\nb\n", "a\nB\n", "b\n", "B\n"),
+    "line ends that differ": ("\ta\r\n\tb\n\tc\r\n", "  a\n  b\n  c\n", "  a\n  b\n  d\n", "c\r\n", "d\r\n"),
+}
+
+
+@pytest.mark.parametrize(("text", "old", "new", "was", "now"), TOLERATED.values(), ids=TOLERATED)
+def test_other_indentation_is_written_as_the_file_has_it_and_other_lines_stay(text, old, new, was, now):
+    edited = replacements.apply_edits(text, [Edit(old, new)])
+    assert edited.after == text.replace(was, now)
+    assert len(edited.tolerated) == 1
+    assert edited.tolerated[0].startswith("edit 1 was matched without regard to ")
+
+
+def test_what_is_there_exactly_needs_no_tolerance():
+    assert replacements.apply_edits(CLASS, [Edit("\t\treturn 1\n", "\t\treturn 3\n")]).tolerated == []
+
+
+REFUSED = {
+    "a dedent that the file does not have": (PYTHON, "    if x:\n        return 1\n        return 2\n", "x\n"),
+    "a dedent that only the file has": ("if x:\n  a\n  b\n", "    if x:\n        a\n    b\n", "x\n"),
+    "two depths that are one": ("\ta\n\tb\n", "  a\n    b\n", "x\n"),
+    "deeper for less deep": ("    a\n  b\n", " a\n  b\n", "x\n"),
+    "a depth that can't be told": ("\ta\n", "  a\n", "  a\n   b\n \tc\n"),
+    "a depth between two": ("a\n\tb\n", " a\n    b\n", "  c\n"),
+    "a line that would be indented twice": ("x\n    a\nb\n", "a\nb\n", "    a\n    c\nb\n"),
+}
+
+
+@pytest.mark.parametrize(("text", "old", "new"), REFUSED.values(), ids=REFUSED)
+def test_indentation_that_does_not_fit_is_refused(text, old, new):
+    assert refused(text, (old, new)).code == "no_match"
+
+
+HINTS = {
+    "indentation": (
+        PYTHON,
+        "  if x:\n    return 1\n    return 2\n",
+        "lines 2-4: line 4 is indented by 2 spaces, not 4 spaces.",
+    ),
+    "a word": (CLASS, "\tdef g(self):\n\t\treturn 3\n", "lines 5-6: line 6 is 'return 2', not 'return 3'."),
+    "a line more": (CLASS, "\tdef g(self):\n\t\tx = 1\n\t\treturn 2\n", "lines 5-7: 'x = 1' is not there."),
+    "a line less": ("one\ntwo\nthree\nfour\nfive\n", "two\nfour\nfive\n", "lines 3-5: line 3 is 'three', not 'two'."),
+    "far down": (
+        "x = 1\n" * 9_000 + "alpha = beta\n",
+        "alpha = bet\n",
+        "line 9001: 'alpha = beta', not 'alpha = bet'.",
+    ),
+    "a long line": ("word " * 100, "word " * 99 + "wort", "line 1: 'word word"),
+}
+
+
+@pytest.mark.parametrize(("text", "old", "hint"), HINTS.values(), ids=HINTS)
+def test_a_hint_names_the_nearest_place_and_what_differs(text, old, hint):
+    suggestion = refused(text, (old, "x")).suggestion
+    assert f"The nearest is {hint}" in suggestion
+    assert len(suggestion) < 800
+
+
+def test_nothing_alike_gets_no_hint():
+    assert refused("alpha\nbeta\n", ("qqq www\nzzz\n", "x")).suggestion == (
+        "Read the file again and copy the old text exactly."
+    )
+
+
+@pytest.mark.timeout(20)
+def test_a_hint_takes_little_time_in_a_large_and_repetitive_file():
+    text = "".join(f"value_{i % 97} = call(value, {i % 13})\n" for i in range(200_000))
+    assert refused(text, ("value_5 = call(value, 77)\n" * 150, "x")).code == "no_match"
 
 
 def test_f4_several_matches_are_refused_with_their_lines_but_not_all_of_very_many():
@@ -104,7 +209,7 @@ WANTED = st.lists(
 @given(TEXTS, WANTED)
 def test_spans_say_what_is_new_and_the_rest_is_as_it_was(text, wanted):
     try:
-        before, after, spans = replacements.apply_edits(text, [Edit(*one, places=0) for one in wanted])
+        before, after, spans, _ = replacements.apply_edits(text, [Edit(*one, places=0) for one in wanted])
     except FilesError:
         return
     assert before == text

@@ -75,6 +75,17 @@ async def test_every_answer_about_a_text_that_is_not_utf_8_says_which_charset(tm
         assert error.startswith("bad_encoding: a: there is no charset klingon here. ")
 
 
+async def test_the_answer_says_what_was_tolerated(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("all:\n\tcc a.c\n")
+    async with inside(tmp_path, "--allow-write") as peer:
+        wanted = edits("all:\n    cc a.c\n", "all:\n    cc b.c\n")
+        text = await peer.text("edit_file", path="Makefile", edits=wanted)
+        assert "\n[edit 1 was matched without regard to indentation: 1 tab in the file for 4 spaces]\n---" in text
+        assert (tmp_path / "Makefile").read_text() == "all:\n\tcc b.c\n"
+        error = await peer.error("edit_file", path="Makefile", edits=edits("all:\n\tcc c.c\n", ""))
+    assert "The nearest is lines 1-2: line 2 is 'cc b.c', not 'cc c.c'. Read the file again" in error
+
+
 async def test_several_files_are_edited_or_none(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text(f"{name}{name}\n")
