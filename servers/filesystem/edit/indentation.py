@@ -69,6 +69,10 @@ def compared(
     for old, line in zip(wanted, lines, strict=True):
         if old.strip() and known.setdefault(indent_of(old), indent_of(line)) != indent_of(line):
             return None
+    same = {old == new for old, new in known.items() if old or new}
+    if len(same) > 1:
+        # One line is indented wrongly, and not all in another style.
+        return None
     ordered = sorted(known, key=len)
     for before, after in pairwise(ordered):
         if (

@@ -87,18 +87,31 @@ class _Where(NamedTuple):
 def _found(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
     """Where the old text is and what comes there, and what was tolerated where it is not there exactly."""
     places = _places(text, edit.old, edit.places, step=len(edit.old))
-    if not places or any(_is_half_indented(text, edit, at) for at in places):
+    if all(_is_half_indented(text, edit, at) for at in places):
         return _found_tolerantly(text, edit, where)
     _require_count(edit.places, _lines_at(text, places), where)
     return [(at, at + len(edit.old), edit.new) for at in places], None
 
 
 def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
-    """Whether the old text begins within the indentation of a line, and the new one with another indentation than it
-    does: put there as it is, it would be indented twice."""
-    before = text[text.rfind("\n", 0, at) + 1 : at]
-    starts = [one.partition("\n")[0] for one in (edit.old, edit.new)]
-    return before.isspace() and all(one.strip() for one in starts) and len({indent_of(one) for one in starts}) > 1
+    """Whether the old text is whole lines but for indentation before the first, which the new one leaves out as well.
+
+    Put there as it is, another line would get that indentation, or one be indented as little as the first is.
+    """
+    before, end = text[text.rfind("\n", 0, at) + 1 : at], at + len(edit.old)
+    if not before.isspace() or not (edit.old.endswith("\n") or text[end : end + 1] in ("", "\n")):
+        return False
+    (first, *others), (start, *rest) = edit.old.split("\n"), edit.new.split("\n")
+    if not first.strip():
+        return False
+    if not start.strip():
+        return edit.old.endswith("\n")
+    indent = indent_of(first)
+    return (
+        indent_of(start) != indent
+        or start in others
+        or any(line.strip() and line not in others and indent_of(line) == indent for line in rest)
+    )
 
 
 def _places(text: str, wanted: str, count: int, step: int) -> list[int]:
