@@ -24,6 +24,8 @@ _SURE = 0.5
 """What a letter of the sample must add on average, for a guess among Latin charsets to be believed."""
 _PLAUSIBLE = 0.7
 """The same for the charsets of a language that the page names."""
+_SYLLABLES = 0.3
+"""The share of syllables in Japanese; the other charsets of two bytes have hardly any where these are."""
 _BY_LANGUAGE, _BY_DOMAIN = 0.3, 0.15
 """What is added where the page names the language, or its domain is of a country that speaks it."""
 _DETECTED = (
@@ -118,7 +120,8 @@ def guess_codec(body: bytes, url: str) -> str | None:
         likely = _compare(sample, _OTHERS.get(language, ()))
         if likely is not None and _is_plausible(sample.decode(likely, "replace")):
             return likely
-    return _compare(sample, _DETECTED)
+    japanese = (codec for codec in ("cp932", "euc_jp") if _is_japanese(sample, codec))
+    return next(japanese, None) or _compare(sample, _DETECTED)
 
 
 def _language_of(body: bytes) -> str:
@@ -167,6 +170,13 @@ def _explained(text: str, letters: frozenset[str]) -> float:
         else:
             total -= 2 if sign == "\ufffd" else 1
     return total / count if count else 0.0
+
+
+def _is_japanese(sample: bytes, codec: str) -> bool:
+    """Whether a sample read so has the syllables that Japanese has between Chinese characters."""
+    beyond = [sign for sign in sample.decode(codec, "replace") if sign >= "\x80"]
+    syllables = sum("\u3041" <= sign <= "\u30fc" for sign in beyond)
+    return syllables >= _SYLLABLES * len(beyond) and beyond.count("\ufffd") <= 1
 
 
 def _is_plausible(text: str) -> bool:

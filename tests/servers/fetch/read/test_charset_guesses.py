@@ -28,6 +28,8 @@ def read(text: str, codec: str, html: str = "<p>{}</p>", url: str = "") -> tuple
     ("text", "codec", "name"),
     [
         (JAPANESE, "iso2022_jp", "iso-2022-jp"),
+        (JAPANESE, "cp932", "shift_jis"),
+        (JAPANESE, "euc_jp", "euc-jp"),
         (POLISH, "iso8859_2", "iso-8859-2"),
         (CZECH, "iso8859_2", "iso-8859-2"),
         (POLISH, "cp1250", "windows-1250"),
