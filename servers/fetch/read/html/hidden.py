@@ -52,12 +52,11 @@ def remove_hidden(root: HtmlElement) -> Removed:
     rules = sheet_rules(root)
     show_embedded(root)
     strip_elements(root, *_MACHINERY, with_tail=False)
-    opened = open_panels(
+    hidden, opened = open_panels(
         root,
         lambda element: _is_hidden(element) or rules.hide(element),
         lambda element: _is_hidden(element, opened=True) or rules.hide(element, opened=True),
     )
-    hidden = outermost(root, lambda element: element not in opened and (_is_hidden(element) or rules.hide(element)))
     elements = sum(bool(length(element)) for element in hidden)
     for element in hidden:
         drop(element)

@@ -32,19 +32,21 @@ _LEVELS = 3
 """How far around a list of tabs its panels are looked for."""
 
 Predicate = Callable[[HtmlElement], bool]
+Hidden = dict[HtmlElement, None]
+"""Elements in their order, none within another."""
 
 
-def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate) -> set[HtmlElement]:
-    """Label the panels of a page, and return those that were hidden and are to be shown.
+def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate) -> tuple[Hidden, set[HtmlElement]]:
+    """Label the panels of a page; return what is hidden, outermost and in order, and the panels that are now shown.
 
     `stays_hidden` says whether an element would be hidden after a control had opened it.
     """
     controls = _controls(root)
     opened: set[HtmlElement] = set()
-    hidden: set[HtmlElement] = set()
+    hidden: Hidden = {}
     waiting = outermost(root, is_hidden)
     while waiting:
-        hidden.update(waiting)
+        hidden.update(dict.fromkeys(waiting))
         shown = [
             panel
             for panel in waiting
@@ -52,7 +54,8 @@ def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate
             and _is_panel(panel)
             and not stays_hidden(panel)
         ]
-        hidden.difference_update(shown)
+        for panel in shown:
+            del hidden[panel]
         opened.update(shown)
         waiting = [inner for panel in shown for child in panel for inner in outermost(child, is_hidden)]
     for panel, openers in controls.items():
@@ -61,7 +64,7 @@ def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate
     for panel in opened:
         for control in _control_before(panel):
             _embolden(control)
-    return opened
+    return hidden, opened
 
 
 def _controls(root: HtmlElement) -> dict[HtmlElement, list[HtmlElement]]:
@@ -117,8 +120,8 @@ def _is_panel(element: HtmlElement) -> bool:
     return element.tag not in _NO_PANELS and element.get("role") not in _NO_PANEL_ROLES
 
 
-def _is_seen(element: HtmlElement, hidden: set[HtmlElement]) -> bool:
-    return element not in hidden and hidden.isdisjoint(element.iterancestors())
+def _is_seen(element: HtmlElement, hidden: Hidden) -> bool:
+    return element not in hidden and hidden.keys().isdisjoint(element.iterancestors())
 
 
 def _control_before(panel: HtmlElement) -> list[HtmlElement]:
