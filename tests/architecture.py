@@ -80,6 +80,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/fetch/read/document_page.py": "a worker loads what a kind of document needs with the first one of it",
     "servers/fetch/read/worker.py": "a worker loads what a kind of page needs with the first page of that kind",
     "servers/filesystem/read/media_types.py": "content-types is an extra, which takes a while to load",
+    "servers/filesystem/search/look_alikes.py": "only who asks for what is not there needs the tables of names",
     "servers/filesystem/search/matcher.py": "google-re2 is an extra, loaded with the first search of contents",
     "servers/filesystem/search/gitignore.py": "pathspec is an extra, loaded with the first .gitignore",
     "servers/common/charsets.py": "what is not UTF-8 is rare, and a charset detector is big",

@@ -45,6 +45,8 @@ class Files:
     listings: Listings
     journal: Journal
     max_read: int
+    not_offered: frozenset[str] = frozenset()
+    """The names of tools that this server does not have, as it was started."""
 
     def place(self, written: str) -> Place:
         """Where a path or a `file:` URI points. Raises FilesError."""

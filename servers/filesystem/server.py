@@ -6,6 +6,7 @@ for `servers/common/files/small_reads.py`. A cancelled call waits for its thread
 
 import logging
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from shared.extensions.tasks import tasks
 from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
 from shared.protocol.session.events import Change
 from shared.server.dispatch.changes import Changes
+from shared.text import displayed
 
 from .errors import FilesError, explained
 from .features import edit, read, reports, resources, search, watch
@@ -45,7 +47,7 @@ app = Server[Files](
     capabilities={"logging": {}},
     include=[search.tools, read.tools, watch.tools, edit.tools, resources.features],
     extensions=[
-        reports.gone_roots,
+        reports.failures,
         apps(
             App(FILES_APP, read_later(_PAGE), permissions=("clipboardWrite",)),
             App(EDIT_APP, read_later(_PAGE)),
@@ -69,13 +71,18 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
     unknown = sorted(name for name in settings.disable_tool if name not in tools)
     if unknown:
         raise ValueError(f"--disable-tool: there is no tool {unknown[0]!r}")
+    names = {tool.name for tool in tools.all()}
     for name in settings.disable_tool:
         tools.remove(name)
+    not_offered = frozenset(names - {tool.name for tool in tools.on_offer(settings)})
     if settings.client_roots:
         narrow_to_roots(opening, _in_roots)
     async with open_files(
         paths, writable, opening.changes.resource, settings.denylist, settings.max_read, settings.poll
-    ) as files:
+    ) as opened:
+        files = replace(opened, not_offered=not_offered)
+        for path in await to_thread.run_sync(files.gone):
+            log.warning("the allowed directory %s can't be reached, and is skipped until it can", displayed(path))
         files.watcher.on_polling = opening.conditions.set_polling
         files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
         opening.changes.on_heard = partial(_hear, files, opening.changes)

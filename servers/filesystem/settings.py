@@ -1,5 +1,6 @@
 """What the operator of the filesystem server may set."""
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -55,18 +56,24 @@ class Settings(BaseModel):
     @classmethod
     def _are_named(cls, roots: Any) -> Any:
         # A path that is empty, as that of an unset shell variable, would mean the working directory.
-        if isinstance(roots, list) and any(root in ("", ":ro", ":rw") for root in roots):
+        if not isinstance(roots, list):
+            return roots
+        if any(root in ("", ":ro", ":rw") for root in roots):
             raise ValueError("the name of a directory is empty")
-        return roots
+        # A path has no "./" at its start, and would then begin at a home.
+        starts = (f".{os.sep}~", f".{os.altsep or os.sep}~")
+        return [
+            os.path.abspath(root) if isinstance(root, str) and root.startswith(starts) else root  # noqa: PTH100
+            for root in roots
+        ]
 
-    @field_validator("roots", "root")
+    @field_validator("root")
     @classmethod
-    def _are_directories(cls, roots: list[Any]) -> list[Any]:
+    def _have_modes(cls, roots: list[str]) -> list[str]:
         for root in roots:
-            path = root if isinstance(root, Path) else _split(root)[0]
-            if not expand_home(path).is_dir():
-                form = "; it is written DIR, DIR:ro or DIR:rw" if isinstance(root, str) and ":" in str(path) else ""
-                raise ValueError(f"{path} is not a directory{form}")
+            path, _, mode = root.rpartition(":")
+            if path and mode not in _MODES and not _is_usable(Path(root)) and _is_usable(Path(path)):
+                raise ValueError(f"{root} is not a directory; it is written DIR, DIR:ro or DIR:rw")
         return roots
 
     @field_validator("deny", "allow")
@@ -91,6 +98,8 @@ class Settings(BaseModel):
     def _are_there(self) -> Self:
         if not self.directories:
             raise ValueError("give at least one DIR that may be read")
+        if not any(_is_usable(path) for path, _ in self.directories):
+            raise ValueError(f"DIR: {self.directories[0][0]} is not a directory")
         return self
 
     @cached_property
@@ -126,6 +135,12 @@ class Settings(BaseModel):
     def writes(self) -> bool:
         """Whether files may be changed anywhere."""
         return any(writable for _, writable in self.directories)
+
+
+def _is_usable(path: Path) -> bool:
+    """Whether there is a directory that this process can enter."""
+    path = expand_home(path)
+    return os.access(path, os.X_OK) and path.is_dir()
 
 
 def _split(written: str) -> tuple[Path, bool | None]:

@@ -11,6 +11,7 @@ only where the directory lists it.
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -70,6 +71,10 @@ class PathWalker:
     def narrowed(self, roots: Roots) -> "PathWalker":
         """The walker for parts of the roots."""
         return PathWalker(roots)
+
+    def is_there(self, index: int) -> bool:
+        """Whether a root can be reached by its path. Raises OSError."""
+        return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
     def held(self, index: int) -> int | None:
         """The descriptor of a root: there is none."""

@@ -19,8 +19,9 @@ keeps deep trees from exhausting the process; steps are bounded.
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from servers.common.files.denylist import Way
 from servers.common.files.names import components
@@ -33,6 +34,8 @@ MAX_LINKS = 40
 """Links one walk follows; the number Linux itself uses."""
 MAX_STEPS = 20_000
 """Components one walk passes, walks repeated for `..` included."""
+_NOT_THERE = -1
+"""Stands for the descriptor of a root that could not be opened yet."""
 
 
 class DescriptorWalker:
@@ -40,13 +43,12 @@ class DescriptorWalker:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        self._descriptors: list[int] = []
-        try:
-            for path in roots.paths:
-                self._descriptors.append(SYSTEM.open_root(str(path)))
-        except OSError:
-            self.close()
-            raise
+        self._descriptors = [_NOT_THERE] * len(roots.paths)
+        self._opening = threading.Lock()
+        for index in range(len(roots.paths)):
+            # What is not there yet is opened when it is.
+            with suppress(OSError):
+                self._open(index)
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
@@ -76,29 +78,55 @@ class DescriptorWalker:
     def close(self) -> None:
         """Close the descriptors of the roots."""
         while self._descriptors:
-            os.close(self._descriptors.pop())
+            descriptor = self._descriptors.pop()
+            if descriptor != _NOT_THERE:
+                os.close(descriptor)
 
     def narrowed(self, roots: Roots) -> "NarrowedWalker":
         """The walker for parts of the roots."""
         return NarrowedWalker(self, roots)
 
+    def is_there(self, index: int) -> bool:
+        """Whether a root can be reached by its path, and is the directory that is held open. What was made again, or
+        mounted, is opened anew; what stands in the place of one that was moved away is not. Raises OSError."""
+        found = self._roots.paths[index].stat()
+        descriptor = self._descriptors[index]
+        if descriptor != _NOT_THERE:
+            held = os.fstat(descriptor)
+            if os.path.samestat(found, held):
+                return True
+            if held.st_nlink > 0 and held.st_dev == found.st_dev:
+                return False
+        self._open(index)
+        return True
+
     def held(self, index: int) -> int | None:
-        """The descriptor of a root as it is; the root may have been deleted meanwhile."""
-        return self._descriptors[index]
+        """The descriptor of a root as it is, which may have been deleted meanwhile; None where it was never there."""
+        descriptor = self._descriptors[index]
+        return None if descriptor == _NOT_THERE else descriptor
 
     def root(self, index: int) -> tuple[int, bool]:
         """The descriptor of a root, and whether the caller closes it; a root that was deleted and made again is
-        opened anew."""
+        opened anew. Raises OSError."""
         descriptor = self._descriptors[index]
         # What was removed has no name any more, but stays open.
-        if os.fstat(descriptor).st_nlink == 0:
-            fresh = SYSTEM.open_root(str(self._roots.paths[index]))
+        if descriptor == _NOT_THERE or os.fstat(descriptor).st_nlink == 0:
+            descriptor = self._open(index)
+        return descriptor, False
+
+    def _open(self, index: int) -> int:
+        fresh = SYSTEM.open_root(str(self._roots.paths[index]))
+        with self._opening:
+            descriptor = self._descriptors[index]
+            if descriptor == _NOT_THERE:
+                self._descriptors[index] = fresh
+                return fresh
             try:
                 # In place, because other threads may hold the number.
                 os.dup2(fresh, descriptor, inheritable=False)
             finally:
                 os.close(fresh)
-        return descriptor, False
+        return descriptor
 
 
 class NarrowedWalker(DescriptorWalker):
@@ -116,6 +144,10 @@ class NarrowedWalker(DescriptorWalker):
         except OSError:
             # The part is not there, but may come.
             return way
+
+    def is_there(self, index: int) -> bool:
+        """Whether a part can be reached by its path. Raises OSError."""
+        return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
     def held(self, index: int) -> int | None:
         """The descriptor of a part: none is held."""

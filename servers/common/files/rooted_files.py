@@ -41,11 +41,9 @@ class RootedFiles:
         return RootedFiles(roots, self._walker.narrowed(roots))
 
     def is_there(self, index: int) -> bool:
-        """Whether a root can be reached by its path, and is the directory that is held open."""
-        held = self.held(index)
+        """Whether a root can be entered by its path, and is the directory that is held open, or is so now. Blocks."""
         try:
-            found = self.roots.paths[index].stat()
-            return stat.S_ISDIR(found.st_mode) if held is None else os.path.samestat(found, os.fstat(held))
+            return os.access(self.roots.paths[index], os.X_OK) and self._walker.is_there(index)
         except OSError:
             return False
 

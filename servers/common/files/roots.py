@@ -29,7 +29,7 @@ class Roots:
     """The allowed directories. `paths` holds them canonical; nothing outside them is reachable.
 
     `writable` says of all of them, or of each in turn, whether files may be changed there; `may_change` holds it.
-    Raises `ValueError` when there is none, when one does not exist, is no directory, or has two permissions.
+    One that does not exist may come to. Raises `ValueError` when there is none, or when one has two permissions.
     """
 
     mark = ""
@@ -46,7 +46,7 @@ class Roots:
         for path, change in permissions:
             if any(change != other and _is_same(path, known) for known, other in permissions):
                 raise ValueError(f"{path}: is given both as read-only and as writable")
-        spelled = [Path(os.path.abspath(path.expanduser())) for path in paths]  # noqa: PTH100 (keeps links)
+        spelled = [Path(os.path.abspath(os.path.expanduser(path))) for path in paths]  # noqa: PTH100, PTH111 (keep links)
         prefixes = [
             (folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
         ]
@@ -167,10 +167,5 @@ def _are_one(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _canonical(path: Path) -> Path:
-    try:
-        resolved = path.expanduser().resolve(strict=True)
-    except (OSError, RuntimeError, ValueError):
-        raise ValueError(f"{path}: no such directory") from None
-    if not resolved.is_dir():
-        raise ValueError(f"{path}: is not a directory")
-    return resolved
+    """The path with links followed as far as it exists, and as it is written where nobody has such a home."""
+    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 (pathlib raises there)

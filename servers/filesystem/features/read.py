@@ -1,5 +1,6 @@
 """The tools that read files."""
 
+from functools import partial
 from typing import Annotated
 
 from anyio import from_thread, to_thread
@@ -10,6 +11,7 @@ from shared import AudioContent, BlobResourceContents, CallToolResult, EmbeddedR
 from ..files import Files
 from ..read.parts import Part
 from ..read.summaries import many_text, notes_of, text_of
+from .advice import advised
 from .arguments import (
     Ctx,
     CursorArgument,
@@ -74,5 +76,6 @@ async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_le
     """Read several text files at once. One that can't be read gives its error in its place."""
     beneath, check = ctx.state.beneath, from_thread.check_cancelled
     async with ctx.turn():
-        many = await to_thread.run_sync(many_text, beneath, paths, read_budget(ctx), check)
+        advice = partial(advised, ctx.state)
+        many = await to_thread.run_sync(many_text, beneath, paths, read_budget(ctx), check, advice)
     return Text(many.text, {"etags": many.etags})

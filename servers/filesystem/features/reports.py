@@ -13,10 +13,12 @@ from shared.text import displayed, quoted
 from ..errors import FilesError
 from ..files import Files
 from ..read.pages import TextRead
+from .advice import advised
 from .arguments import Ctx
 
 _LOGGER = "filesystem"
 _USES = {"tools/call", "resources/read"}
+_MAKERS = {"write_file", "move_file", "copy_file"}
 _REASONS = {"time": "the time of a call", "budget": "the files that one call may look at"}
 """Why a search stopped, as far as the caller did not ask for it."""
 
@@ -42,19 +44,24 @@ async def report_gone(ctx: Context[Files]) -> None:
             await ctx.log("warning", f"the allowed directory {displayed(path)} can't be reached", _LOGGER)
 
 
-def _report_gone_around(method: Method, handler: Handler) -> Handler:
+def _report_around(method: Method, handler: Handler) -> Handler:
     if method.name not in _USES:
         return handler
 
     async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         try:
             return await handler(running, context, params)
-        except (FilesError, ResourceNotFound):
+        except ResourceNotFound:
             await report_gone(context)
             raise
+        except FilesError as error:
+            await report_gone(context)
+            makes = getattr(params, "name", "") in _MAKERS
+            raise await to_thread.run_sync(advised, context.state, error, makes) from None
 
     return handle
 
 
-gone_roots = Extension[Files]("gone roots", around=_report_gone_around)
-"""Has the user know why a call failed where the whole directory is away, as an unplugged disk is."""
+failures = Extension[Files]("failures", around=_report_around)
+"""Has the user know why a call failed where the whole directory is away, as an unplugged disk is, and adds to the
+error what can be done about it."""

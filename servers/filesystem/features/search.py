@@ -71,10 +71,11 @@ async def directory_tree(
     path: PathArgument,
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
     maxDepth: Annotated[int, Field(ge=1, description="levels to show")] = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
+    includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
 ) -> str:
     """Show everything below a directory as a tree. Links are shown and not followed. What does not fit is marked."""
     beneath, place, since = ctx.state.beneath, ctx.state.place(path), cursor_before(ctx)
-    limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.result_bytes - _FRAME_BYTES)
+    limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.result_bytes - _FRAME_BYTES, includeIgnored)
     found = await _searched(
         ctx, lambda control: tree.directory_tree(beneath, place, excludePatterns, limits, control)
     )
@@ -135,9 +136,10 @@ async def get_file_info(ctx: Ctx, path: PathArgument) -> Data[FileInfo]:
 @tools.tool(title="Allowed directories", read_only=True)
 async def list_allowed_directories(ctx: Ctx) -> str:
     """Name the directories this server may work in, and those of them where it may change files."""
-    roots = ctx.state.beneath.roots
+    roots, gone = ctx.state.beneath.roots, await to_thread.run_sync(ctx.state.gone, abandon_on_cancel=True)
+    away = ", can't be reached now"
     lines = [
-        f"{displayed(str(path))} ({'read and write' if change else 'read only'})"
+        f"{displayed(str(path))} ({'read and write' if change else 'read only'}{away if str(path) in gone else ''})"
         for path, change in zip(roots.paths, roots.may_change, strict=True)
     ]
     none = ["none, since no root of the client is in a directory of this server"]

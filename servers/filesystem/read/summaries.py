@@ -51,10 +51,17 @@ def notes_of(read: TextRead) -> dict[str, str]:
     return notes
 
 
-def many_text(beneath: RootedFiles, paths: Sequence[str], budget: int, check: Callable[[], None]) -> Many:
+def many_text(
+    beneath: RootedFiles,
+    paths: Sequence[str],
+    budget: int,
+    check: Callable[[], None],
+    advised: Callable[[FilesError], FilesError] = lambda error: error,
+) -> Many:
     """Several files one after the other, each under a mark and its path; an error stands in the place of its file.
 
-    The budget is shared fairly: small files leave what they don't need to the large ones.
+    The budget is shared fairly: small files leave what they don't need to the large ones. `advised` says what can be
+    done about an error.
     """
     mark, texts, etags = f"--- {secrets.token_hex(4)}", [""] * len(paths), {}
     sizes: list[int] = []
@@ -71,6 +78,6 @@ def many_text(beneath: RootedFiles, paths: Sequence[str], budget: int, check: Ca
             read = read_text(beneath, place, max(budget // (len(paths) - done) - _SPARE, 1), WHOLE, check)
             texts[at], etags[path] = f"{mark} {quoted(path)}:\n{text_of(read)}", read.etag
         except FilesError as error:
-            texts[at] = f"{mark} {quoted(path)}: Error - {explained(error)}"
+            texts[at] = f"{mark} {quoted(path)}: Error - {explained(advised(error))}"
         budget -= json_size(texts[at])
     return Many("\n".join(texts), etags)

@@ -50,6 +50,8 @@ def tree_text(tree: Tree) -> str:
     if tree["truncated"]:
         shown = f"{tree['entries']:,} entries shown"
         lines.append(f"[cut: {shown}; what ends in ... has more, ask for it or leave something out]")
+    if tree["ignored"]:
+        lines.append(_ignored(tree["ignored"]))
     return "\n".join(lines)
 
 
@@ -116,10 +118,14 @@ def _notes(found: Found | ContentFound) -> str:
         more = f"; for more, cursor: {found['cursor']}" if found["cursor"] else ""
         notes.append(f"[stopped: {found['stopped']}{more}]")
     if found["ignored"]:
-        notes.append(f"[{found['ignored']} entries left out by .gitignore; includeIgnored shows them]")
+        notes.append(_ignored(found["ignored"]))
     if found["unreadable"]:
         notes.append(f"[{found['unreadable']} files or directories could not be read]")
     return "\n".join(notes)
+
+
+def _ignored(count: int) -> str:
+    return f"[{count} entries left out by .gitignore; includeIgnored shows them]"
 
 
 def info_text(info: FileInfo) -> str:

@@ -4,6 +4,7 @@ A directory whose entries are not all there says so with `cut`: ask for the tree
 read has the code of the error instead of its entries. No link is followed.
 """
 
+import os
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -17,6 +18,7 @@ from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.search.files import Control
+from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget
 from shared.program.files.entries import Place, kind_of
 from shared.text import displayed
@@ -28,11 +30,12 @@ _OVERHEAD = 40
 
 
 class Limits(NamedTuple):
-    """How much of a tree is shown: levels, entries, and bytes of JSON."""
+    """How much of a tree is shown: levels, entries, and bytes of JSON; and whether what .gitignore files name is."""
 
     depth: int
     entries: int
     max_bytes: int
+    with_ignored: bool = True
 
 
 class TreeNode(TypedDict):
@@ -50,17 +53,20 @@ class TreeNode(TypedDict):
 
 
 class Tree(TypedDict):
-    """A directory with everything below it, up to the limits; `truncated` when they left something out."""
+    """A directory with everything below it, up to the limits; `truncated` when they left something out. `ignored`
+    counts what was left out for a .gitignore, but for what is in an ignored directory."""
 
     root: TreeNode
     entries: int
     truncated: bool
+    ignored: int
 
 
 class _Branch(NamedTuple):
     path: Names
     node: TreeNode
     excluded: States
+    rules: Rules
 
 
 def directory_tree(
@@ -72,10 +78,11 @@ def directory_tree(
     root = TreeNode(name=told(displayed(name), lambda: beneath.roots.uri(place)), kind="directory")
     with descent(beneath, place) as below:
         growth = _Growth(below, exclude, limits, control)
-        pending = deque([_Branch((), root, exclude.start)])
+        rules = Rules() if limits.with_ignored else rules_above(beneath, place)
+        pending = deque([_Branch((), root, exclude.start, rules)])
         while pending:
             pending.extend(growth.grow(pending.popleft()))
-    return Tree(root=root, entries=growth.entries, truncated=growth.truncated)
+    return Tree(root=root, entries=growth.entries, truncated=growth.truncated, ignored=growth.ignored)
 
 
 class _Growth:
@@ -86,14 +93,16 @@ class _Growth:
         self._exclude = exclude
         self._depth = min(limits.depth, MAX_DEPTH)
         self._limit = limits.entries
+        self._with_ignored = limits.with_ignored
         self._budget = ByteBudget(limits.max_bytes)
         self._control = control
         self.entries = 0
         self.truncated = False
+        self.ignored = 0
 
     def grow(self, branch: _Branch) -> list[_Branch]:
         """Read one directory; the directories in it are what is to read later."""
-        path, node, states = branch
+        path, node, states, rules = branch
         if len(path) >= self._depth or self._full():
             return self._cut(node, [])
         try:
@@ -103,6 +112,9 @@ class _Growth:
                 raise
             node["error"] = error.code
             return []
+        if not self._with_ignored:
+            rules = rules.read([entry.name for entry in found], self._below.read)
+            found = [entry for entry in found if not self._is_ignored(entry, rules)]
         children = node["children"] = []
         branches: list[_Branch] = []
         for entry in found:
@@ -117,8 +129,16 @@ class _Growth:
             child = TreeNode(name=shown, kind=kind_of(entry))
             children.append(child)
             if child["kind"] == "directory":
-                branches.append(_Branch((*path, name), child, self._exclude.step(states, name)))
+                excluded = self._exclude.step(states, name)
+                branches.append(_Branch((*path, name), child, excluded, rules.below(name)))
         return branches
+
+    def _is_ignored(self, entry: "os.DirEntry[str]", rules: Rules) -> bool:
+        if entry.name == REPOSITORY:
+            return True
+        is_ignored = rules.ignore(entry.name, kind_of(entry) == "directory")
+        self.ignored += is_ignored
+        return is_ignored
 
     def _full(self) -> bool:
         return self.entries >= self._limit or self._control.ended() is not None

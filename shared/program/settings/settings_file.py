@@ -95,6 +95,8 @@ def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
     if not path.partition(":")[0]:
         return value
     try:
-        return value[:start] + str(directory / Path(path).expanduser())
+        # What begins with "./" is no home, whatever its name.
+        expanded = Path(path) if path.startswith("./~") else Path(path).expanduser()
+        return value[:start] + str(directory / expanded)
     except RuntimeError:
         raise ValueError(f"{source}: nobody has the home directory of {path!r}") from None

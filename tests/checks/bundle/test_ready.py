@@ -27,6 +27,17 @@ async def said_by(running: Run[Any]) -> str | None:
         return await running.server.ready(running)
 
 
+async def test_a_directory_that_is_made_again_is_there_before_anybody_asks_for_a_file(tmp_path: Path) -> None:
+    root = tmp_path / "a"
+    root.mkdir()
+    async with filesystem.open(FilesystemSettings(roots=[root])) as running:
+        for _ in range(2):
+            root.rmdir()
+            assert await said_by(running) == "1 of the allowed directories can't be reached"
+            root.mkdir()
+            assert await said_by(running) is None
+
+
 @pytest.mark.parametrize("made_anew", [False, True])
 async def test_the_directories_are_still_there(tmp_path: Path, made_anew: bool) -> None:
     roots = [tmp_path / "a", tmp_path / "b"]

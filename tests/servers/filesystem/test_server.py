@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from servers.filesystem import server
@@ -16,7 +17,7 @@ from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
 from shared.program.files.entries import etag_of
 from tests.servers.filesystem.conftest import SECRET
-from tests.servers.filesystem.serving import inside, served, uri_of
+from tests.servers.filesystem.serving import COMMAND, inside, served, uri_of
 from tests.servers.peers import ERAS, Peer, text_of, wired_inside
 from tests.wire import STATELESS
 
@@ -318,3 +319,27 @@ async def test_a_file_is_a_resource(tmp_path: Path, era: str) -> None:
         etag = etag_of((tmp_path / "a b.txt").stat())
         assert contents[0].pop("_meta") == {"etag": etag, "lastModified": modified}
     assert contents == [{"uri": uri, "mimeType": "text/plain", "text": "hello"}]
+
+
+@every_era
+async def test_a_directory_that_is_missing_is_skipped_until_it_appears(
+    tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "there").mkdir()
+    later = tmp_path / "later"
+    async with inside(tmp_path / "there", later, era=era) as peer:
+        assert f"the allowed directory {later} can't be reached" in caplog.text
+        listed = await peer.text("list_allowed_directories")
+        assert f"{later} (read only, can't be reached now)" in listed
+        assert f"{tmp_path / 'there'} (read only)" in listed
+        assert "can't be reached now" in await peer.text("read_text_file", path=str(later / "a.txt"))
+        later.mkdir()
+        (later / "a.txt").write_text("here")
+        assert await peer.text("read_text_file", path=str(later / "a.txt")) == "here"
+        assert "can't be reached" not in await peer.text("list_allowed_directories")
+
+
+async def test_no_directory_at_all_ends_the_server(tmp_path: Path) -> None:
+    ended = await anyio.run_process([*COMMAND, str(tmp_path / "no"), str(tmp_path / "none")], check=False)
+    assert ended.returncode == 2
+    assert b"no is not a directory" in ended.stderr

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from servers.common.files.roots import Roots
 from servers.filesystem.features.edit import read_only
 from servers.filesystem.server import app
 from servers.filesystem.settings import Narrowing, Settings
 from shared.program.messages import needs_extra
+from shared.program.settings.settings_file import placed
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.serving import cursor_of, uri_of
 from tests.servers.peers import AskedPeer, InnerWire, Json, ada_and_bob, settings_of, wired_inside
@@ -49,6 +51,37 @@ def test_each_directory_has_its_permission():
 def test_a_home_that_nobody_has_is_no_directory():
     with pytest.raises(ValidationError, match="~nobody-of-that-name is not a directory"):
         Settings(roots=[Path("~nobody-of-that-name")])
+
+
+@pytest.mark.usefixtures("folders")
+def test_one_directory_that_can_be_entered_is_enough():
+    Settings(roots=["none", "a"], root=["nowhere:rw"])
+    for given in ({"roots": ["none"]}, {"root": ["nowhere:rw"]}, {"roots": ["none", __file__]}):
+        with pytest.raises(ValidationError, match="is not a directory"):
+            Settings(**given)
+    with pytest.raises(ValidationError, match="it is written DIR, DIR:ro or DIR:rw"):
+        Settings(roots=["a"], root=["b:wr"])
+
+
+@pytest.mark.parametrize("name", ["~", "~Folder", "~nobody-of-that-name", "~root"])
+def test_a_name_may_begin_with_a_tilde(tmp_path, monkeypatch, name):
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path)
+    for given in ({"roots": [f"./{name}"]}, {"root": [f"./{name}:ro"]}):
+        settings = Settings(**given)
+        assert Roots([path for path, _ in settings.directories]).paths == (tmp_path.resolve() / name,)
+
+
+def test_a_name_that_is_nobodys_home_is_a_name(tmp_path, monkeypatch):
+    (tmp_path / "~Folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert Roots(Settings(roots=[Path("~Folder")]).roots).paths == (tmp_path.resolve() / "~Folder",)
+
+
+def test_a_tilde_in_a_file_of_settings(tmp_path):
+    (tmp_path / "~Folder").mkdir()
+    found = placed(["./~Folder"], Settings.model_fields["roots"], tmp_path, "settings.toml")
+    assert found == [str(tmp_path / "~Folder")]
 
 
 # The roots of clients

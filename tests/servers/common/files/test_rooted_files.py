@@ -1,6 +1,9 @@
 import os
+import shutil
 import socket
 import stat
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import RACE_FREE
-from tests.servers.common.files.conftest import code
+from tests.servers.common.files.conftest import code, opened_by
 
 
 def test_linux_is_race_free():
@@ -99,3 +102,57 @@ def test_a_root_is_there_while_its_path_leads_to_the_one_that_is_open(either, fi
     root.unlink()
     root.mkdir()
     assert not files.is_there(0)  # it is another one by now
+
+
+def test_a_root_that_is_missing_is_taken_in_when_it_appears(way, tmp_path):
+    files = opened_by(way, Roots([tmp_path / "there", tmp_path / "later"], True))
+    place = files.roots.place(str(tmp_path / "later" / "file"))
+    for _ in range(2):
+        assert not files.is_there(1)
+        with pytest.raises(PathError) as caught:
+            files.stat(place)
+        assert caught.value.code == "not_found"
+        (tmp_path / "later").mkdir()
+        (tmp_path / "later" / "file").touch()
+        assert files.stat(place).st_size == 0
+        assert files.is_there(1)
+        shutil.rmtree(tmp_path / "later")
+    files.close()
+
+
+def test_a_root_that_was_made_again_is_there_without_a_walk(either, root):
+    root.rmdir()
+    assert not either.is_there(0)
+    root.mkdir()
+    (root / "file").touch()
+    assert either.is_there(0)
+    assert either.stat(either.roots.place("file")).st_size == 0
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="mounts a file system: run it as root")
+def test_a_root_on_which_something_is_mounted_is_that(files, root):
+    if subprocess.run(["mount", "-t", "tmpfs", "none", root], check=False, capture_output=True).returncode:
+        pytest.skip("mounts a file system: run it where that is allowed")
+    try:
+        (root / "file").touch()
+        assert files.is_there(0)
+        assert files.stat(files.roots.place("file")).st_size == 0
+    finally:
+        subprocess.run(["umount", "-l", root], check=True)
+    assert files.is_there(0)
+    with pytest.raises(PathError):
+        files.stat(files.roots.place("file"))
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_many_threads_take_in_a_root_at_once(tmp_path, missing):
+    names = ["a", "b"]
+    (tmp_path / names[1 - missing]).mkdir()
+    files = RootedFiles(Roots([tmp_path / name for name in names]))
+    (tmp_path / names[missing]).mkdir()
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda _: files.is_there(missing), range(200)))
+    after = len(os.listdir("/proc/self/fd")) if before else 0
+    assert after - before <= 1
+    files.close()

@@ -13,8 +13,9 @@ from servers.filesystem.search.tree import Limits, directory_tree
 
 @pytest.fixture
 def tree(files, at):
-    def call(exclude=(), max_depth=10, max_entries=100, max_bytes=sys.maxsize):
-        return directory_tree(files, at("."), exclude, Limits(max_depth, max_entries, max_bytes), Control())
+    def call(exclude=(), max_depth=10, max_entries=100, max_bytes=sys.maxsize, with_ignored=True, path="."):
+        limits = Limits(max_depth, max_entries, max_bytes, with_ignored)
+        return directory_tree(files, at(path), exclude, limits, Control())
 
     return call
 
@@ -102,3 +103,22 @@ def test_a_cancelled_tree_ends_and_one_of_a_file_is_refused(files, root, at):
 def test_a_directory_that_cannot_be_read_has_its_error(root, tree):
     (root / "a").mkdir(mode=0)
     assert tree()["root"]["children"] == [{"name": "a", "kind": "directory", "error": "permission_denied"}]
+
+
+def test_what_gitignore_files_name_is_left_out_where_that_is_asked_for(root, tree):
+    for name in (".git", "src/build", "node_modules/x", "src/kept"):
+        (root / name).mkdir(parents=True)
+    for name in ("a.log", "src/b.log", "src/keep.log", "src/a.py", "node_modules/x/y"):
+        (root / name).touch()
+    (root / ".gitignore").write_text("node_modules/\n*.log\n")
+    (root / "src/.gitignore").write_text("/build\n!keep.log\n")
+    found = tree(with_ignored=False)
+    inside = {"src": [".gitignore", "a.py", "keep.log", {"kept": []}]}
+    assert shape(found["root"]) == {"root": [".gitignore", inside]}
+    assert (found["ignored"], found["entries"]) == (4, 6)
+    assert tree_text(found).endswith("\n[4 entries left out by .gitignore; includeIgnored shows them]")
+    # The rules above the start count, too.
+    assert shape(tree(with_ignored=False, path="src")["root"]) == inside
+    everything = tree()
+    assert (everything["ignored"], everything["entries"]) == (0, 13)
+    assert "left out" not in tree_text(everything)

@@ -1,0 +1,44 @@
+"""What a client can do about an error: only what it is offered is named."""
+
+import re
+from collections.abc import Set
+from contextlib import suppress
+
+from shared.program.files.entries import Place
+
+from ..errors import FilesError
+from ..files import Files
+from ..search.look_alikes import suggest_path
+
+_WORD = re.compile(r"\w+")
+_MISSING_PARENT = "the directory it would be in does not exist"
+_ADVICE = {
+    ("not_a_file", "is a directory"): "Use list_directory.",
+    ("read_only", "is in a directory that may only be read"): (
+        "The operator can allow it with --allow-write, or --root DIR:rw."
+    ),
+}
+
+
+def advised(files: Files, error: FilesError, makes: bool = False) -> FilesError:
+    """The error with advice; of a call that `makes` something, a directory for it can be made first. Blocks."""
+    reason, suggestion = error.reason, error.suggestion or _ADVICE.get((error.code, error.reason), "")
+    if error.code == "not_found":
+        place = _place(files, error.path)
+        if place is not None and not files.beneath.is_there(place.root_index):
+            return FilesError(error.code, error.path, "is in an allowed directory that can't be reached now")
+        meant = "" if place is None else suggest_path(files.beneath, place)
+        made = "Make it with create_directory first." if makes and reason == _MISSING_PARENT else ""
+        suggestion = " ".join(filter(None, (meant, _offered(made, files.not_offered)))) or suggestion
+    return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))
+
+
+def _offered(suggestion: str, not_offered: Set[str]) -> str:
+    """The suggestion, or nothing where it names a tool that is not offered."""
+    return "" if not_offered & set(_WORD.findall(suggestion)) else suggestion
+
+
+def _place(files: Files, written: str) -> Place | None:
+    with suppress(FilesError):
+        return files.place(written) if written else None
+    return None

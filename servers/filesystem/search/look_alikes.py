@@ -1,0 +1,80 @@
+"""What may be meant by a path where nothing is: a name that looks like the one asked for, or the nearest names.
+
+Names that look alike may be others: macOS writes a narrow no-break space into the names of screenshots and takes
+accents apart, word processors curl quotes, and a model writes the plain form of each.
+"""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
+
+from servers.common.files.rooted_files import RootedFiles
+from servers.filesystem.errors import FilesError
+from shared.program.files.entries import Place
+from shared.program.files.system import SYSTEM
+from shared.text import quoted
+
+MAX_NAMES = 10_000
+"""Names of a directory that are looked at."""
+_SHOWN = 3
+_MARKS = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc`\u00b4", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    }
+)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+
+
+def look_alike(name: str) -> str:
+    """What all names have in common that look like this one: NFKC, one case, plain quotes, dashes and blanks."""
+    from unicodedata import normalize
+
+    folded = normalize("NFKC", normalize("NFKC", name.translate(_MARKS)).casefold())
+    return " ".join(_INVISIBLE.sub("", folded).translate(_MARKS).split())
+
+
+def suggest_path(beneath: RootedFiles, place: Place) -> str:
+    """A sentence with the URI of the one path that looks like that of `place`, where nothing is, or with the names
+    nearest to the first one that does not exist; empty where there are none."""
+    here = place._replace(parts=())
+    for name in place.parts:
+        if _exists(beneath, here.child(name)):
+            here = here.child(name)
+            continue
+        names = _names_in(beneath, here)
+        alike = [other for other in names if look_alike(other) == look_alike(name)]
+        if len(alike) != 1:
+            return _nearest(beneath, here, name, alike or names)
+        here = here.child(alike[0])
+    return f"Did you mean {beneath.roots.uri(here)}?" if here.parts != place.parts else ""
+
+
+def _nearest(beneath: RootedFiles, directory: Place, name: str, names: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    folded = {look_alike(other): other for other in reversed(names)}
+    nearest = get_close_matches(look_alike(name), folded, _SHOWN)
+    if len(folded) < len(names) and len(nearest) == 1:
+        # They look alike, so only their URIs tell them apart.
+        return f"Did you mean one of {', '.join(beneath.roots.uri(directory.child(one)) for one in names[:_SHOWN])}?"
+    shown = ", ".join(quoted(folded[one]) for one in nearest)
+    return f"The nearest names there: {shown}." if shown else ""
+
+
+def _exists(beneath: RootedFiles, place: Place) -> bool:
+    try:
+        beneath.stat(place)
+    except FilesError as error:
+        return error.code != "not_found"
+    return True
+
+
+def _names_in(beneath: RootedFiles, place: Place) -> list[str]:
+    """Names in a directory that are not denied; none where it can't be read."""
+    with suppress(FilesError), beneath.open_directory(place) as directory, SYSTEM.scan(directory) as entries:
+        names = sorted(entry.name for entry in islice(entries, MAX_NAMES))
+        return [name for name in names if not beneath.roots.denies(place.child(name))]
+    return []

@@ -1,0 +1,84 @@
+"""What is said about an error: what may be meant, and only tools that are offered."""
+
+import re
+
+import pytest
+
+from servers.filesystem.server import app
+from servers.filesystem.settings import Settings
+from tests.servers.peers import text_of
+from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, talking
+
+
+@pytest.fixture
+def say(root):
+    """What is said of a call, with these settings."""
+
+    async def call(tool, version=NEWEST_HANDSHAKE, /, settings=None, **arguments):
+        async with talking(app, version, settings=Settings(roots=[root], **(settings or {}))) as peer:
+            answer = await peer.request("tools/call", {"name": tool, "arguments": arguments})
+            return text_of(answer["result"])
+
+    return call
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_a_name_that_looks_like_another_is_answered_with_its_uri(root, say, version):
+    (root / "at 10.01\u202fPM.png").touch()
+    (root / "Caf\u00e9").mkdir()
+    said = await say("read_text_file", version, path="at 10.01 PM.png")
+    meant = f"Did you mean {root.as_uri()}/at%2010.01%E2%80%AFPM.png?"
+    assert said == f'not_found: "at 10.01 PM.png": does not exist. {meant}'
+    said = await say("list_directory", version, path="cafe\u0301")
+    assert said.endswith(f"Did you mean {root.as_uri()}/Caf%C3%A9?")
+    many = await say("read_multiple_files", version, paths=["at 10.01 PM.png"])
+    assert many.endswith(meant)
+
+
+CALLS = {
+    "read_text_file": {"path": "no/file"},
+    "read_multiple_files": {"paths": ["no/file", "dir", "bytes"]},
+    "list_directory": {"path": "no/file"},
+    "search_content": {"path": "no/file", "pattern": "x"},
+    "get_file_info": {"path": "no/file"},
+    "read_media_file": {"path": "dir"},
+    "read_file": {"path": "bytes"},
+}
+
+
+@pytest.mark.parametrize("tool", CALLS)
+async def test_a_server_that_only_reads_names_no_tool_that_writes(root, say, tool):
+    (root / "dir").mkdir()
+    (root / "bytes").write_bytes(b"\0\xff")
+    assert "create_directory" not in await say(tool, **CALLS[tool])
+    assert "create_directory" not in await say(tool, settings={"allow_write": True}, **CALLS[tool])
+
+
+@pytest.mark.parametrize("tool", CALLS)
+async def test_no_error_names_a_tool_that_is_not_offered(root, say, tool):
+    (root / "dir").mkdir()
+    (root / "bytes").write_bytes(b"\0\xff")
+    async with talking(app, NEWEST_HANDSHAKE, settings=Settings(roots=[root], allow_write=True)) as peer:
+        listed = (await peer.request("tools/list"))["result"]["tools"]
+    others = [other["name"] for other in listed if other["name"] != tool]
+    said = await say(tool, settings={"allow_write": True, "disable_tool": others}, **CALLS[tool])
+    assert not set(re.findall(r"\w+", said)) & (set(others) - {"changes"})
+
+
+async def test_who_makes_something_is_told_how_to_make_its_directory(root, say):
+    (root / "Folder").mkdir()
+    writing = {"allow_write": True}
+    said = await say("write_file", settings=writing, path="no/file", content="")
+    reason = "not_found: no/file: the directory it would be in does not exist"
+    assert said == f"{reason}. Make it with create_directory first."
+    said = await say("write_file", settings=writing, path="folder/file", content="")
+    assert said == f"{reason.replace('no/', 'folder/')}. Make it with create_directory first."
+    withheld = {**writing, "disable_tool": ["create_directory"]}
+    assert await say("write_file", settings=withheld, path="no/file", content="") == reason
+
+
+async def test_a_directory_that_can_be_listed_is_said_to_be(root, say):
+    (root / "dir").mkdir()
+    assert await say("read_text_file", path="dir") == "not_a_file: dir: is a directory. Use list_directory."
+    (root / "bytes").write_bytes(b"\0\xff")
+    assert "Use read_media_file for binary files." in await say("read_text_file", path="bytes")
