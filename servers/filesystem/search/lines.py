@@ -106,8 +106,7 @@ class Reader:
         wanted = size + 1 if size < self._most else self._most
         data = os.read(descriptor, wanted)
         complete = self._whole or len(data) < wanted
-        charset = UTF8
-        read: Callable[[], bytes] = partial(os.read, descriptor, BLOCK)
+        charset, read = UTF8, None
         if b"\0" in data or not data.isascii():
             known = _charset_of(data, complete)
             if known is None:
@@ -115,9 +114,9 @@ class Reader:
             charset = known
             data = data[len(charset.mark) :]
             if charset.name != UTF8.name:
-                data, read = _in_utf_8(data, charset, read)
+                data, read = _in_utf_8(data, charset, partial(os.read, descriptor, BLOCK))
         if not complete:
-            return Searched(self._in_blocks(read, data), charset.name)
+            return Searched(self._in_blocks(read or partial(os.read, descriptor, BLOCK), data), charset.name)
         # Most files are small and hold no match: those take no more than this.
         if not self._search(data):
             return NO_HITS
