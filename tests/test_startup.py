@@ -21,7 +21,7 @@ OTHERS = {
     "prometheus_client",  # loaded with the first scrape
     *("opentelemetry", "requests", "google"),  # for --otlp
     "jinja2",  # loaded with the first prompt
-    *("h2", "httpcore", "lxml", "trafilatura", "protego", "brotli"),  # loaded with the first page
+    *("h2", "httpcore", "lxml", "protego", "brotli"),  # loaded with the first page
     *("pypdf", "mammoth", "openpyxl"),  # loaded with the first document
     *("tomllib", "shared.program.settings.settings_file"),  # for a file of settings
     *(f"shared.protocol.types.{what}" for what in ("elicitation", "results", "sampling")),  # for clients

@@ -108,7 +108,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
         # They are loaded with the first page only, which is late to hear of it.
-        if any(find_spec(library) is None for library in ("httpx", "trafilatura")):
+        if any(find_spec(library) is None for library in ("httpx", "lxml")):
             raise ValueError(needs_extra("fetch"))
         return self
 

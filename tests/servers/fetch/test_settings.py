@@ -90,6 +90,6 @@ def test_hosts_have_to_be_reachable_for_all() -> None:
 
 def test_a_library_that_is_missing_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     # A name that is known to be no module is as good as one that is not installed.
-    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    monkeypatch.setitem(sys.modules, "lxml", None)
     with pytest.raises(ValidationError, match=re.escape(needs_extra("fetch"))):
         Settings()

@@ -1,182 +1,235 @@
-"""The main content of a page: what trafilatura finds, kept in the tree of the page itself.
+"""The main content of a page: the lines that are most likely content, whole structures, and a count of what is left.
 
-trafilatura answers with a tree of its own, in which links, code, quotes and captions are worn down. So each text of
-the page gets a mark, one character of a private plane, before it is asked; the marks that it gives back say which
-texts are content, and all others leave the page. What is left is written by the same writer as any other part.
+Each line has a chance (`chances`). Those are kept that make the expected F1 of the words kept highest, so that of a
+page that says little for itself more is kept, not less. Then structures are made whole: a term and what it means, a
+table, a list, a heading and its section are content together, and so is what stands in the midst of content without
+leading away. All other text is counted, by the landmark that it stands in.
 """
 
-import re
-from itertools import islice
+from collections import Counter
+from itertools import accumulate, islice
+from typing import NamedTuple
 
 from lxml.etree import strip_elements
 from lxml.html import HtmlElement
-from trafilatura import bare_extraction
-from trafilatura.settings import Document
 
-from servers.fetch.read.html.boilerplate import is_around, is_list_of_pages, is_list_of_tags, leads_away
-from servers.fetch.read.html.filling import fill
-from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, Texts, drop
+from servers.fetch.read.html.chances import chances
+from servers.fetch.read.html.evidence import is_heading
+from servers.fetch.read.html.lines import KINDS, Block, Line, Lines
+from servers.fetch.read.html.tree import BLOCKS, LONGEST_CAPTION, drop, length
 
-_FIRST, _LAST = 0xF0000, 0xFFFFD
-_MARK = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
 _MOST_ELEMENTS = 40_000
-"""Of a page whose main content is looked for: the time it takes may grow with their square."""
+"""Of a page whose main content is looked for: judging a line takes about 150 microseconds."""
 _AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
 _WHOLE = ("pre", "math")
-_SPANS = ("colspan", "rowspan")
-_KEPT_EMPTY = frozenset(("br", "hr", "td", "th"))
+_KEPT_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
+_TOGETHER = frozenset(("table", "ul", "ol", "dl"))
+"""Elements of which all is content where most is."""
+_MOSTLY = 0.8
+_NEARLY = 0.95
+"""The share of a block's text from which on the rest of it is content where it does not lead away."""
+_UNLIKELY = 0.1
+"""The chance of a line that is no content, even in the midst of it."""
+_LINKED = 0.5
+"""The share of links in a line that leads away."""
+_MANUAL, _OUTLINED = 0.75, 0.45
+"""The shares of a page that are content where it is a manual, and where it may be."""
+_FEWEST = 8
+"""The terms and examples that it has."""
+_OUTLINE = ("dt", "pre")
+_SMALL = 0.25
+"""The share of a page's text that is so little that its outline is told."""
+_SHORT = 200
+"""Characters of a page that is too short to be judged: all of it is content that is in no landmark around it."""
+_FURNITURE = ("nav", "footer", "toolbar", "dialog")
+_NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
+"""The landmarks by which what is left out is counted."""
 
-_LITTLE = 0.2
-"""The share of the content that an element may have, and be none by its name."""
-_BEFORE = 0.05
-"""The same of what stands before the headline."""
-_LIST = 0.4
-"""The same of a list of other pages."""
-_LABELS = re.compile(
-    r"advert(?:isement)?s?|sponsored(?: links?| content)?|story continues below(?: advertisement)?|comments?|anzeige"
-    r"|werbung|publicidad(?:e)?|publicité|pubblicità|iklan|реклама|広告|광고|广告",
-    re.IGNORECASE,
-)
-"""What stands above what a script would have put there."""
-_LONGEST_LABEL = 40
-"""Characters of a line that says what the list below it is."""
-_LABEL_ENDS = (":", "\uff1a", "...", "\u2026")
+
+class Content(NamedTuple):
+    """A body that holds the main content alone, and what was left out of it."""
+
+    body: HtmlElement
+    kept: int
+    """Characters of text that are in it."""
+    left: dict[str, int]
+    """Characters that are not, by where they stand."""
+    outline: list[str]
+    """The headings of what is left out, where the content is small."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether most of the page is left out."""
+        return self.kept < _SMALL * (self.kept + sum(self.left.values()))
 
 
-def main_content(root: HtmlElement, *, pictures: bool) -> HtmlElement | None:
-    """The body of the page with nothing but its main content; None where none is found or there are too many texts.
+def main_content(root: HtmlElement, title: str, *, pictures: bool) -> Content | None:
+    """The main content of a page with a title; None where there is no text, or too much to judge.
 
-    With `pictures`, those beside the content stay, and their captions. The tree is changed where there is an answer.
+    With `pictures`, those beside the content stay. The tree is changed where there is an answer.
     """
     body = root.find("body")
     too_many = next(islice(root.iter(), _MOST_ELEMENTS, None), None) is not None
     if body is None or too_many:
         return None
-    texts = Texts(body)
-    if not 0 < len(texts.places) <= _LAST - _FIRST:
+    page = Lines(body)
+    if not page.lines:
         return None
-    _choose(root, texts)
-    if not any(texts.kept):
-        return None
-    fill(texts)
-    # Out of the content goes what is around it, lists of other pages, and paragraphs that only lead to one.
-    texts.count()
-    total = texts.content(texts.spans[texts.root])
-    _trim_within(texts, texts.root, total)
-    _trim_before(texts, total)
-    _trim_after(texts)
-    for (element, follows, _), kept in zip(texts.places, texts.kept, strict=True):
-        holder = element.getparent() if follows else element
-        # What holds no content goes as a whole, or is a picture that stays with its caption.
-        if not kept and texts.kept.find(1, *texts.spans[holder]) >= 0:
-            setattr(element, "tail" if follows else "text", " ")
+    kept = choose(page, chances(page, title))
+    content = _counted(body, page, kept)
     if not pictures:
         strip_elements(body, "img", with_tail=False)
-    _prune(texts, body)
-    return body
+    holders = _take_out(page, kept, captions=pictures)
+    _prune(body, holders)
+    return content
 
 
-def _choose(root: HtmlElement, texts: Texts) -> None:
-    """Have trafilatura say which texts are content."""
-    # It lays tables out, which a page can make as large as it likes.
-    cells = [
-        (cell, name, cell.attrib.pop(name))
-        for cell in texts.root.iter("td", "th")
-        for name in _SPANS
-        if name in cell.attrib
-    ]
-    for number, (element, follows, text) in enumerate(texts.places, _FIRST):
-        words = text.lstrip()
-        marked = text[: len(text) - len(words)] + chr(number) + words
-        setattr(element, "tail" if follows else "text", marked)
-    found = bare_extraction(root, include_comments=False, fast=True, favor_recall=True)
-    text = "".join(found.body.itertext()) if isinstance(found, Document) and found.body is not None else ""
-    for mark in _MARK.findall(text):
-        texts.kept[ord(mark) - _FIRST] = 1
-    for element, follows, text in texts.places:
-        setattr(element, "tail" if follows else "text", text)
-    for cell, name, span in cells:
-        cell.set(name, span)
+def choose(page: Lines, judged: list[float]) -> list[bool]:
+    """For each line whether it is content, by the chances of all."""
+    if sum(len(line.text) for line in page.lines) < _SHORT:
+        kept = [not any(line.within[KINDS.index(kind)] for kind in _FURNITURE) for line in page.lines]
+    else:
+        kept = _likely(page.lines, judged)
+    if not any(kept):
+        return [True] * len(kept)
+    _complete(page, judged, kept)
+    return kept
 
 
-def _prune(texts: Texts, element: HtmlElement) -> None:
-    """Leave what is content, and the pictures that stand beside it."""
-    first, end = texts.spans[element]
-    own = first < end and texts.places[first][:2] == (element, False)
-    beside = texts.kept.find(1, first + own, end) >= 0
+def _likely(lines: list[Line], judged: list[float]) -> list[bool]:
+    """The lines that make the expected F1 highest: twice the characters right, of those kept and those wanted."""
+    order = sorted(range(len(lines)), key=judged.__getitem__, reverse=True)
+    sizes = [len(lines[number].text) for number in order]
+    right = list(accumulate(judged[number] * size for number, size in zip(order, sizes, strict=True)))
+    wanted = right[-1]
+    expected = [one / (size + wanted) for one, size in zip(right, accumulate(sizes), strict=True)]
+    best = max(range(len(order)), key=expected.__getitem__)
+    kept = [False] * len(lines)
+    for number in order[: best + 1]:
+        kept[number] = True
+    return kept
+
+
+def _complete(page: Lines, judged: list[float], kept: list[bool]) -> None:
+    """Make structures whole, inner before outer ones."""
+    lines = page.lines
+    for block in reversed(page.blocks):
+        numbers = range(block.first, block.end)
+        size = sum(len(lines[number].text) for number in numbers)
+        own = sum(len(lines[number].text) for number in numbers if kept[number])
+        if not own or own == size:
+            continue
+        tag = block.element.tag
+        if tag == "dl" or (tag in _TOGETHER and own >= _MOSTLY * size and _is_innermost(page, block)):
+            kept[block.first : block.end] = [True] * len(numbers)
+        elif own >= _NEARLY * size:
+            for number in numbers:
+                likely = judged[number] >= _UNLIKELY and not _leads_away(lines[number], block)
+                kept[number] = kept[number] or likely
+    _complete_manual(page, kept)
+    _head(lines, kept)
+
+
+def _complete_manual(page: Lines, kept: list[bool]) -> None:
+    """Keep all of a manual: a page that is mostly content, with terms and examples, has nothing to leave out but
+    what stands in landmarks. Where it is less, links may lead away."""
+    lines = page.lines
+    size = sum(len(line.text) for line in lines)
+    own = sum(len(line.text) for line, one in zip(lines, kept, strict=True) if one)
+    outline = [number for number, line in enumerate(lines) if kept[number] and line.block.element.tag in _OUTLINE]
+    if own < _OUTLINED * size or len(outline) < _FEWEST:
+        return
+    block = lines[outline[0]].block
+    while not (block.first <= outline[0] and outline[-1] < block.end) and block.around is not None:
+        block = block.around
+    for number in range(block.first, block.end):
+        line = lines[number]
+        leads = _leads_away(line, block) if own < _MANUAL * size else _stands_around(line, block)
+        kept[number] = kept[number] or not leads
+
+
+def _stands_around(line: Line, block: Block) -> bool:
+    """Whether a line in a block is in a landmark within it that is around content."""
+    around = line.block
+    while around is not block and around.around is not None:
+        if around.element.tag in _AROUND_CONTENT or around.element.get("role") == "navigation":
+            return True
+        around = around.around
+    return False
+
+
+def _leads_away(line: Line, block: Block) -> bool:
+    """Whether a line in a block is about something else: it is a link, or in a landmark that is around content."""
+    return line.linked >= _LINKED * len(line.text) or _stands_around(line, block)
+
+
+def _is_innermost(page: Lines, block: Block) -> bool:
+    """Whether a table or list is no layout of the page: it has no other, and no headline."""
+    return next(block.element.iterdescendants("table", "h1", "h2"), None) is None
+
+
+def _head(lines: list[Line], kept: list[bool]) -> None:
+    """Keep the heading of what is kept."""
+    for number in reversed(range(len(lines) - 1)):
+        if kept[number + 1] and is_heading(lines[number]):
+            kept[number] = True
+
+
+def _counted(body: HtmlElement, page: Lines, kept: list[bool]) -> Content:
+    """What is kept and what is left out of all texts, in characters without white space at their ends."""
+    left: Counter[str] = Counter()
+    size = 0
+    for place in page.places:
+        if place.line >= 0 and kept[place.line]:
+            size += len(place.text.strip())
+        else:
+            left[_landmark(page, place.line)] += len(place.text.strip())
+    content = Content(body, size, dict(left.most_common()), [])
+    if content.is_small:
+        others = (line.text for line, one in zip(page.lines, kept, strict=True) if not one and is_heading(line))
+        content.outline.extend(others)
+    return content
+
+
+def _landmark(page: Lines, number: int) -> str:
+    if number < 0:
+        return "fields"
+    within = page.lines[number].within
+    return next((kind for kind in _NAMED if within[KINDS.index(kind)]), "elsewhere")
+
+
+def _take_out(page: Lines, kept: list[bool], *, captions: bool) -> set[HtmlElement]:
+    """Take the texts that are left out from the tree, `captions` aside; the elements that hold content."""
+    holders: set[HtmlElement] = set()
+    for element, follows, _, number in page.places:
+        if number >= 0 and kept[number]:
+            holder = element.getparent() if follows else element
+            while holder is not None and holder not in holders:
+                holders.add(holder)
+                holder = holder.getparent()
+        elif number >= 0 and not (captions and page.lines[number].block.element.tag == "figcaption"):
+            setattr(element, "tail" if follows else "text", " ")
+    return holders
+
+
+def _prune(element: HtmlElement, holders: set[HtmlElement]) -> None:
+    """Leave what holds content, and the pictures beside it."""
     for child in list(element):
-        if texts.kept.find(1, *texts.spans[child]) >= 0:
+        if child in holders:
             if child.tag not in _WHOLE:
-                _prune(texts, child)
-        elif child.tag in _KEPT_EMPTY:
-            child.clear(keep_tail=True)
-        elif not (beside and _is_picture(texts, child)):
+                _prune(child, holders)
+        elif not (child.tag in _KEPT_EMPTY or _is_picture(child) or _is_empty(child)):
             drop(child)
 
 
-def _is_picture(texts: Texts, element: HtmlElement) -> bool:
+def _is_empty(element: HtmlElement) -> bool:
+    """Whether an element is no more than a place in a line: to drop it would part the word that it stands in."""
+    return element.tag not in BLOCKS and next(element.iter("img"), None) is None and not length(element)
+
+
+def _is_picture(element: HtmlElement) -> bool:
     """Whether there is a picture in an element, and no text but its caption."""
     if element.tag in _AROUND_CONTENT or next(element.iter("img"), None) is None:
         return False
-    captions = texts.within(element.iter("figcaption"))
-    return texts.size(texts.spans[element]) <= captions <= LONGEST_CAPTION
-
-
-def _trim_before(texts: Texts, total: int) -> None:
-    """Take out what little stands before the headline: the way there, a category, who wrote it."""
-    for headline in texts.root.iter("h1"):
-        start, end = texts.spans[headline]
-        if any(texts.kept[start:end]):
-            if texts.content((0, start)) < _BEFORE * total:
-                texts.put((0, start), kept=False)
-            return
-
-
-def _trim_after(texts: Texts) -> None:
-    """Take out the heading at the end of what is no content."""
-    last = texts.kept.rfind(1)
-    if last < 0 or (block := _block(texts, last)).tag not in HEADINGS[1:]:
-        return
-    if texts.within(block.itersiblings()):
-        texts.put(texts.spans[block], kept=False)
-
-
-def _trim_label(texts: Texts, end: int) -> None:
-    """Take out the line that says what the list is which was taken out after it."""
-    last = texts.kept.rfind(1, 0, end)
-    if last < 0 or (block := _block(texts, last)).tag not in ("p", "div"):
-        return
-    said = texts.said(span := texts.spans[block]).strip()
-    bold = texts.within(block.iter("b", "strong")) == texts.size(span)
-    if len(said) <= _LONGEST_LABEL and (bold or said.endswith(_LABEL_ENDS)):
-        texts.put(span, kept=False)
-
-
-def _block(texts: Texts, number: int) -> HtmlElement:
-    """The innermost block that a text stands in."""
-    holder = texts.holder(number)
-    return next((one for one in (holder, *holder.iterancestors()) if one.tag in BLOCKS), texts.root)
-
-
-def _trim_within(texts: Texts, element: HtmlElement, total: int) -> None:
-    for child in element:
-        span = texts.spans[child]
-        content = texts.content(span)
-        if not content or child.tag in ("pre", "code"):
-            continue
-        if content < _LITTLE * total and _stands_around(texts, child):
-            texts.put(span, kept=False)
-        elif content < _LIST * total and is_list_of_pages(texts, child):
-            texts.put(span, kept=False)
-            _trim_label(texts, span[0])
-        else:
-            _trim_within(texts, child, total)
-
-
-def _stands_around(texts: Texts, element: HtmlElement) -> bool:
-    if is_around(element) or leads_away(texts, element) or is_list_of_tags(texts, element):
-        return True
-    span = texts.spans[element]
-    if element.tag not in ("p", "div", "center") or texts.size(span) > _LONGEST_LABEL:
-        return False
-    return _LABELS.fullmatch(texts.said(span).strip(" \n\t:")) is not None
+    captions = sum(length(caption) for caption in element.iter("figcaption"))
+    return length(element) <= captions <= LONGEST_CAPTION

@@ -9,7 +9,7 @@ from lxml.html import HtmlElement
 
 from servers.fetch.errors import FetchError
 from servers.fetch.read.html.aria import show_attributes
-from servers.fetch.read.html.content import main_content
+from servers.fetch.read.html.content import Content, main_content
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
 from servers.fetch.read.html.footnotes import mark_footnotes
 from servers.fetch.read.html.formulas import drop_drawn_formulas, show_formulas
@@ -19,16 +19,19 @@ from servers.fetch.read.html.links import clean_markup, list_links
 from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata, refresh_note
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.html.tree import flatten, length, parse
+from servers.fetch.read.html.unscripted import show_unscripted
 from servers.fetch.read.html.urls import base_url
 from servers.fetch.read.html.writer import write
 from servers.fetch.read.invisible import strip_invisible
-from servers.fetch.read.page import Format, Page, Source
+from servers.fetch.read.page import Format, Page, Removed, Source
 from servers.fetch.read.text import decode
 
 _NEEDS_SCRIPTS = "The page seems to need JavaScript to show its text, and scripts are not run here."
 _CUT = "The page has too many elements or levels of them; what comes after is left out."
 _WHOLE = "No main content was found, so this is all text of the page."
 _LINES_OF_BEGINNING = 20
+_MOST_HEADINGS, _LONGEST_HEADING = 30, 100
+"""Headings of what is left out that are told, and characters of each."""
 _LITTLE = 400
 """Characters of text that a page may show without its scripts and still need them."""
 _MUCH = 2_000
@@ -44,7 +47,7 @@ def read_html_page(source: Source) -> Page:
     return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """A page of which only what a reader sees is left."""
 
     root: HtmlElement
@@ -52,6 +55,7 @@ class _Seen(NamedTuple):
     base: str
     """What its links are relative to."""
     facts: Facts
+    removed: Removed
 
 
 def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
@@ -70,14 +74,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         notes += [f"{failed} more could not be read."] if failed else []
         written = strip_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0]
         return Page(written, "html", found=facts_of(root, base, linked_data(root)).found, notes=tuple(notes))
-    things = linked_data(root)
-    show_formulas(root)
-    removed = remove_hidden(root)
-    drop_drawn_formulas(root)
-    show_attributes(root)
-    mark_footnotes(root)
-    flatten(root)
-    page = _Seen(root, url, base, facts_of(root, base, things))
+    page = prepare(root, url)
     parts = find_section(root, section) if section else None
     if format in ("markdown", "text"):
         written, more = _words(page, parts, plain=format == "text")
@@ -89,22 +86,60 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         written = metadata(page.facts, url, parts or [root])
     else:
         written = "\n".join(clean_markup(part, base) for part in parts or [root])
-    return Page(written, "html", found=page.facts.found, removed=removed, notes=tuple(notes))
+    return Page(written, "html", found=page.facts.found, removed=page.removed, notes=tuple(notes))
 
 
-def _words(page: _Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
+def prepare(root: HtmlElement, url: str) -> Seen:
+    """Leave only what a reader sees of a page."""
+    base = base_url(root, url)
+    things = linked_data(root)
+    show_unscripted(root)
+    show_formulas(root)
+    removed = remove_hidden(root)
+    drop_drawn_formulas(root)
+    show_attributes(root)
+    mark_footnotes(root)
+    flatten(root)
+    return Seen(root, url, base, facts_of(root, base, things), removed)
+
+
+def _words(page: Seen, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
     """Sections, or the main content; where there is none, all text."""
     notes: list[str] = []
     if parts is not None:
         written = [write(part, page.base, page.url, plain=plain) for part in parts]
         return "\n\n".join(filter(None, written)), notes
-    body = main_content(page.root, pictures=not plain)
-    if body is None:
+    content = main_content(page.root, page.facts.found.title, pictures=not plain)
+    if content is not None:
+        body = content.body
+        notes += _of_what_is_left(content)
+    else:
         said = [one for one in page.root.iter("main") if length(one)]
         body = said[0] if len(said) == 1 else page.root.find("body")
         notes += [] if body in said else [_WHOLE]
     text = write(body, page.base, page.url, plain=plain)
-    return (text if plain else _headed(text, page.facts.heading)), (notes if text else [])
+    text = text if plain else _headed(text, page.facts.heading)
+    if content is not None and content.outline:
+        text += "\n\n" + _outline(content.outline, plain=plain)
+    return text, (notes if text else [])
+
+
+def _of_what_is_left(content: Content) -> list[str]:
+    """A sentence on what is left out of a page, where something is."""
+    left = sum(content.left.values())
+    if not left:
+        return []
+    places = ", ".join(f"{place} {size:,}" for place, size in content.left.items())
+    total = f"{content.kept + left:,} characters"
+    if not content.is_small:
+        return [f"Left out around the content: {left:,} of {total} ({places})."]
+    return [f"Only {content.kept:,} of {total} are kept: ask with `raw` or a `section` for the rest ({places})."]
+
+
+def _outline(headings: list[str], *, plain: bool) -> str:
+    """The first headings of what is left out, as a list."""
+    shown = [one[:_LONGEST_HEADING] for one in headings[:_MOST_HEADINGS]]
+    return "\n".join(f"- {one if plain else escape(one)}" for one in shown)
 
 
 def _headed(text: str, heading: str) -> str:

@@ -1,17 +1,14 @@
-"""The tree of a page, small questions about it that all parts ask, and its texts in their order.
+"""The tree of a page, and small questions about it that all parts ask.
 
 libxml2 reads any text as HTML, and stops at 2,048 levels. Python's own stack ends sooner, so deep pages
 are flattened.
-
-Texts have numbers, so that what is content can be counted, added to and taken from. All texts within an element have
-neighbouring numbers, a span. Texts that no block parts are a line: they are read as one sentence.
 """
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from html import unescape
-from itertools import accumulate, islice
+from itertools import islice
 
 from lxml import etree
 from lxml.etree import SubElement
@@ -22,7 +19,7 @@ _DEEPEST = 100
 _MOST_ELEMENTS = 200_000
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
-"""What libxml2 does not take, and the two private planes, which `content` marks texts with."""
+"""What libxml2 does not take, and the two private planes."""
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
 _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
@@ -43,10 +40,6 @@ BLOCKS = names_in("""
     optgroup p plaintext pre search section select summary table tbody td tfoot th thead tr ul video audio
 """)
 """Elements that begin on a line of their own."""
-
-Span = tuple[int, int]
-"""The number of the first text, and the one after the last."""
-_UNREAD = frozenset(("script", "style", "template", "noscript"))
 
 
 def parse(text: str) -> tuple[HtmlElement, bool]:
@@ -167,80 +160,3 @@ def _cut(root: HtmlElement) -> bool:
         del parent[index:]
         last = parent
     return False
-
-
-class Texts:
-    """The texts within an element that are more than white space, and which of them are content."""
-
-    def __init__(self, root: HtmlElement) -> None:
-        self.root = root
-        self.places: list[tuple[HtmlElement, bool, str]] = []
-        """The element that each stands in or, where it is True, after; and the text."""
-        self.lines: list[int] = []
-        """The line of each: lines have numbers, too."""
-        self.spans: dict[HtmlElement, Span] = {}
-        self._line = 0
-        self._linked: list[int] = []
-        self._walk(root, False)
-        self._sizes = [len(text.strip()) for _, _, text in self.places]
-        self._all = [0, *accumulate(self._sizes)]
-        self._links = [0, *accumulate(self._linked)]
-        self.kept = bytearray(len(self.places))
-        """1 for each text that is content."""
-        self._content = [0]
-
-    def _walk(self, element: HtmlElement, linked: bool) -> None:
-        first = len(self.places)
-        tag = element.tag
-        linked = linked or tag == "a"
-        block = tag in BLOCKS
-        self._line += block
-        text = element.text
-        if text and tag not in _UNREAD and not text.isspace():
-            self._add(element, False, text, linked)
-        for child in element:
-            self._walk(child, linked)
-            tail = child.tail
-            if tail and not tail.isspace():
-                self._add(child, True, tail, linked)
-        self.spans[element] = first, len(self.places)
-        self._line += block
-
-    def _add(self, element: HtmlElement, follows: bool, text: str, linked: bool) -> None:
-        self.places.append((element, follows, text))
-        self.lines.append(self._line)
-        self._linked.append(len(text.strip()) if linked else 0)
-
-    def size(self, span: Span) -> int:
-        """Characters of some texts."""
-        return self._all[span[1]] - self._all[span[0]]
-
-    def linked(self, span: Span) -> int:
-        """How many of them are in links."""
-        return self._links[span[1]] - self._links[span[0]]
-
-    def content(self, span: Span) -> int:
-        """How many of them are content, as of the last `count`."""
-        return self._content[span[1]] - self._content[span[0]]
-
-    def count(self) -> None:
-        """Counts the characters of content."""
-        sizes = (size if kept else 0 for size, kept in zip(self._sizes, self.kept, strict=True))
-        self._content = [0, *accumulate(sizes)]
-
-    def put(self, span: Span, *, kept: bool) -> None:
-        """Makes some texts content, or none."""
-        self.kept[span[0] : span[1]] = bytes((kept,)) * (span[1] - span[0])
-
-    def said(self, span: Span) -> str:
-        """Some texts as one."""
-        return "".join(text for _, _, text in self.places[span[0] : span[1]])
-
-    def holder(self, number: int) -> HtmlElement:
-        """The element that a text stands in."""
-        element, follows, _ = self.places[number]
-        return element.getparent() if follows else element
-
-    def within(self, elements: Iterable[HtmlElement]) -> int:
-        """Characters of all texts within some elements."""
-        return sum(self.size(self.spans[one]) for one in elements)

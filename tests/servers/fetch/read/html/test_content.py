@@ -4,6 +4,8 @@ stands around it comes with it."""
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from servers.fetch.read.html.page import read_html
 
@@ -98,46 +100,26 @@ def test_a_sentence_under_the_headline_stays() -> None:
 
 
 def test_what_stands_around_content_stays_out() -> None:
-    parts = [
-        "<nav><a href=/a>Elsewhere</a> and back</nav>",
-        "<div class='cookie-banner'><p>Elsewhere we take cookies, if you let us.</p></div>",
-        "<section class='comments'><p>Elsewhere I read that this is wrong.</p></section>",
-        "<div class='related-posts'><p>Elsewhere the foxes sing at night.</p></div>",
-        "<div class='sidebar'><p>Elsewhere you find our other pages.</p></div>",
-        "<form><input type=email><button>Elsewhere</button></form>",
-        "<p>Read more: <a href=/a>Elsewhere foxes sing at night</a></p>",
-        "<aside><h3><a href=/a>Elsewhere foxes sing</a></h3><p>They do it at night, and badly.</p></aside>",
-        "<div>" + "<div><a href=/a>Elsewhere foxes sing</a><p>At night.</p></div>" * 3 + "</div>",
-        "<figure><img src=a><figcaption>Elsewhere a fox</figcaption></figure>",
-        "<p><b>See more</b>: <a href=/a>Elsewhere foxes sing at night</a></p>",
-        "<p>(<a href=/a>Elsewhere foxes sing at night</a>)</p>",
-        "<p><b>Elsewhere</b></p><p>" + "<a href=/a>Foxes sing at night</a> [<b>VIDEO]<br></b>" * 3 + "</p>",
-        "<p>Elsewhere you may read ...</p><p>" + "<a href=/a>Foxes sing at night</a><br>" * 3 + "</p>",
-        "<strong>Elsewhere<br>" + "<a href=/tag/fox rel=tag>foxes</a>, " * 4 + "</strong>",
-        "<div class='gallery-overlay'><div>Elsewhere a fox</div></div>",
-    ]
-    assert [part for part in parts if "Elsewhere" in text_of(part)] == []
-
-
-def test_a_label_of_nothing_stays_out() -> None:
-    for label in ("Advertisement", "ADVERT", "Anzeige:", "Story continues below advertisement"):
-        assert label not in text_of(f"<div><center><span>{label}</span><br><script>x</script></center></div>")
-        assert f"An {label} says so." in text_of(f"<p>An {label} says so.</p>")
-
-
-def test_a_heading_of_what_is_no_content_stays_out() -> None:
-    page = f"<title>F</title><body><article><h1>Foxes</h1>{LONG * 2}<h3>Tell us</h3>"
-    assert "Tell us" not in read_html(f"{page}<p class=comments>Nobody did.</p></article>", URL, "text", None).text
-    assert "Tell us" in read_html(f"{page}<p>{WORDS}</p></article>", URL, "text", None).text
-
-
-def test_what_opens_over_a_name_is_no_part_of_its_sentence() -> None:
-    title = "<a href=/a>Elsewhere foxes sing at night</a> "
-    opened = (
-        f"<span class=block><span><img src=/a><a href=/ada>Ada Fox</a>{title * 3}<a href=/ada>MORE</a></span></span>"
-    )
-    text = text_of(f"<p>It was <span><a href=/ada>Ada Fox</a>{opened}</span> (R) who sang.</p>")
-    assert "It was Ada Fox (R) who sang." in text
+    links = "".join(f"<li><a href=/{number}>Elsewhere foxes sing {number}</a>" for number in range(8))
+    around = {
+        "before": [
+            f"<nav><ul>{links}</ul></nav>",
+            f"<header><div>{links}</div></header>",
+            f"<div role=navigation><p>{links}</p></div>",
+        ],
+        "after": [
+            f"<footer><p>Elsewhere is ours.</p><ul>{links}</ul></footer>",
+            f"<aside><h3>Elsewhere</h3><ul>{links}</ul></aside>",
+            f"<div><h4>Elsewhere</h4><ul>{links}</ul></div>",
+        ],
+    }
+    article = f"<main><article><h1>Foxes</h1>{LONG * 4}</article></main>"
+    for place, parts in around.items():
+        for part in parts:
+            body = part + article if place == "before" else article + part
+            text = read_html(f"<title>Foxes</title><body>{body}", URL, "text", None).text
+            assert "Elsewhere" not in text
+            assert WORDS.strip() in text
 
 
 def test_links_within_a_text_stay() -> None:
@@ -153,12 +135,60 @@ def test_links_within_a_text_stay() -> None:
         assert re.search(rf"(?m)^{re.escape(first)}", text_of(said))
 
 
-def test_teasers_of_other_pages_are_no_further_parts() -> None:
-    teaser = (
-        "<article><h2><a href=/other>Elsewhere foxes sing</a></h2><p>Every night, until somebody wakes.</p></article>"
-    )
-    page = f"<title>Foxes</title><body><h1>Foxes</h1><article><h2>Foxes</h2>{LONG * 2}</article>{teaser * 3}"
-    assert "Elsewhere" not in read_html(page, URL, "text", None).text
+@pytest.mark.parametrize(
+    ("markup", "said"),
+    [
+        ('<dl><dt id="print">print(obj)</dt><dd>Prints it.</dd></dl>', ["print(obj)", "Prints it."]),
+        (
+            '<dl class="py function"><dt id="smtplib.SMTP.login">SMTP.login(user)</dt><dd>Logs in.</dd></dl>',
+            ["SMTP.login(user)", "Logs in."],
+        ),
+        ("<dl><dt class='menu'>menu(items)</dt><dd class='widget'>Shows it.</dd></dl>", ["menu(items)", "Shows it."]),
+        *(
+            (f'<section id="{name}"><h2>{heading}</h2><p>{WORDS}</p></section>', [heading, WORDS.strip()])
+            for name, heading in [
+                ("cookies", "Cookies"),
+                ("date-and-time", "Date and time"),
+                ("date-objects", "Date objects"),
+                ("share", "Share a fox"),
+                ("comments", "Comments"),
+                ("login", "Login"),
+                ("menu", "Menu"),
+                ("author", "Author"),
+                ("widget", "Widget"),
+                ("related", "Related"),
+                ("sidebar", "The sidebar"),
+            ]
+        ),
+        *(
+            (f'<div class="{name}"><h3>About it</h3><p>{WORDS}</p></div>', ["About it", WORDS.strip()])
+            for name in ("comment-syntax", "print", "share", "login-form", "ad", "footer", "widget", "related-work")
+        ),
+        *(
+            (
+                f'<h2 id="{name}">The {name}</h2><p>{WORDS}</p><pre>{name}.open()</pre>',
+                [f"The {name}", f"{name}.open()"],
+            )
+            for name in ("comments", "date", "related", "menu", "share", "newsletter", "tags")
+        ),
+    ],
+)
+def test_no_name_makes_furniture_of_content(markup: str, said: list[str]) -> None:
+    text = text_of(markup)
+    assert [one for one in said if one not in text] == []
+
+
+@pytest.mark.parametrize("kind", ["article", "div"])
+def test_what_is_left_out_is_counted(kind: str) -> None:
+    links = "".join(f"<li><a href=/{number}>Elsewhere foxes sing</a>" for number in range(10))
+    page = f"<title>F</title><body><nav><ul>{links}</ul></nav><{kind}><h1>Foxes</h1>{LONG * 4}</{kind}>"
+    [note] = read_html(page, URL, "text", None).notes
+    assert re.fullmatch(r"Left out around the content: 200 of [\d,]+ characters \(nav 200\)\.", note)
+
+
+def test_a_page_of_few_words_is_content_but_for_its_landmarks() -> None:
+    page = "<title>F</title><body><nav><a href=/a>Home</a></nav><p>One fox.</p><p><a href=/b>Two</a></p>"
+    assert read_html(page, URL, "text", None).text == "One fox.\n\nTwo"
 
 
 @pytest.mark.parametrize("share", [50, pytest.param(1, marks=pytest.mark.slow)])
@@ -172,4 +202,45 @@ def test_h6_a_page_of_many_small_parts_is_read(share: int) -> None:
         ("<i>x</i>", 30_000, "<div>" * 90),
         ("<div><a href=/x>xxxxxxxxxxxxxxxx</a></div>", 15_000, ""),
     ]:
-        assert "quick brown" in text_of(around + part * (times // share))
+        assert text_of(around + part * (times // share))
+
+
+TAGS = st.sampled_from(
+    re.findall(
+        r"\w+",
+        "div p section article main nav footer header aside ul ol table tr dl dt dd h1 h2 h3 pre blockquote a b span"
+        " form button label select figure figcaption details summary center textarea",
+    )
+)
+ITEMS = {"ul": "li", "ol": "li", "table": "td", "tr": "td", "dl": "dd", "select": "option"}
+"""What text stands in, in elements that have none of their own."""
+NODES = st.recursive(
+    st.integers(3, 300),
+    lambda inner: st.tuples(TAGS, st.lists(inner, max_size=8)),
+    max_leaves=60,
+)
+Node = int | tuple[str, list["Node"]]
+
+
+def markup_of(node: Node, words: list[str]) -> str:
+    """A tree as HTML; each leaf is a word of its own, repeated to a length. The words are added."""
+    if isinstance(node, int):
+        words.append(f"w{len(words):03}" * (1 + node // 4) + "e")
+        return f" {words[-1]} "
+    tag, inner = node
+    item = ITEMS.get(tag)
+    parts = [markup_of(one, words) for one in inner]
+    return f"<{tag}>{''.join(f'<{item}>{part}</{item}>' if item else part for part in parts)}</{tag}>"
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.lists(NODES, max_size=12))
+def test_all_text_is_in_the_answer_or_counted(nodes: list[Node]) -> None:
+    words: list[str] = []
+    body = "".join(markup_of(node, words) for node in nodes)
+    page = read_html(f"<title>Foxes</title><body>{body}", URL, "text", None)
+    seen = re.sub(r"\s", " ", page.text)
+    lost = sum(len(word) for word in words if word not in seen)
+    counted = [int(size.replace(",", "")) for size in re.findall(r"[a-z] ([\d,]+)[,)]", " ".join(page.notes))]
+    assert lost <= sum(counted)

@@ -1,0 +1,381 @@
+"""What speaks for a line being content, as numbers. They know no language and no name of a class or an id.
+
+What is furniture is so by its structure: it stands in landmarks (`nav`, `footer`), is nearly all links, stands at the
+edges of the page, or repeats. What is content looks different on each kind of page:
+
+* an article has long lines with sentences, under a headline that is in the title;
+* documentation has an outline, with code, terms, cells and sentences under its headings;
+* a forum repeats one shape of block, in which sentences stand;
+* a listing or a collection repeats one as well, with a picture, a short text, a price or a date in each;
+* a product has its headline, fields to buy with, and lists and tables of facts in one block;
+* a service has many sections, each a heading with short lines that are no links.
+
+So each line has numbers for its own words, for its place on the page and in the outline, for the blocks around it,
+for all lines of its shape, for the lines beside it, and for the whole page. Two lines have one shape where the same
+tags lead to them (`path`), or the tags and classes of the nearest blocks are equal (`near`): classes are compared
+with each other and not read.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import accumulate
+from math import log2
+from typing import NamedTuple
+
+from servers.fetch.read.html.lines import KINDS, Block, Line, Lines
+from servers.fetch.read.html.tree import HEADINGS
+
+Columns = dict[str, list[float]]
+"""Numbers by name, each with one for each line."""
+
+_SENTENCE = re.compile(r"[.!?\u061f\u0964](?=\s|$|[\"'\u201d\u2019)])|[\u3002\uff01\uff1f]")
+_PRICE = re.compile(r"[$\u20ac\u00a3\u00a5\u20b9\u20bd]\s?\d|\d\s?[$\u20ac\u00a3\u00a5\u20b9\u20bd]")
+_DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/.]\d{2}\b")
+_WORD = re.compile(r"\w+")
+_LONG = 80
+"""Characters of a line that is a paragraph rather than a label."""
+_FEW_LINKS = 0.3
+_ALIKE = (
+    "p",
+    "div section article main body center aside header footer nav form fieldset address details dialog hgroup",
+    "li",
+    "td th tr caption",
+    "dt",
+    "dd",
+    "pre listing plaintext",
+    "blockquote",
+    "figcaption figure legend summary",
+    *HEADINGS,
+)
+_TAGS = {tag: number for number, tags in enumerate(_ALIKE) for tag in tags.split()}
+_OTHER_TAG = 1
+_LEVELS = 4
+"""How many blocks around a line are looked at, each with more lines than the one before."""
+_MOST, _PART = 0.7, 0.2
+"""The shares of the page that the largest looked at have at most."""
+_HEADED = 0.1
+"""How near a heading comes to the title at least that is the headline of the page."""
+_NOWHERE = -2.0
+
+
+class Span(NamedTuple):
+    """Neighbouring lines: from the first to before the end."""
+
+    first: int
+    end: int
+
+
+class Evidence(NamedTuple):
+    """The numbers of each line, and which lines it goes with."""
+
+    columns: Columns
+    around: list[list[Span]]
+    """By level: the lines of the block around each line."""
+    shapes: list[list[int]]
+    """By kind of shape: the number of each line's."""
+
+
+def evidence(page: Lines, title: str) -> Evidence:
+    """All that speaks for the lines of a page, which has some, with the title of the page."""
+    lines = page.lines
+    words = _own_words(lines, title)
+    counts = _Counts(lines, words)
+    around = _Around(page, counts)
+    shapes = _shapes(lines)
+    columns = {
+        **words,
+        **_places(lines, counts),
+        **_outline(lines, counts, words),
+        **around.columns(),
+        **_of_shapes(lines, counts, words, shapes),
+        **_neighbours(words),
+        **_whole_page(page, counts),
+    }
+    return Evidence(columns, around.spans(), shapes)
+
+
+class _Counts:
+    """How much of everything any neighbouring lines hold."""
+
+    def __init__(self, lines: Sequence[Line], words: Columns) -> None:
+        chars = words["chars"]
+        self.chars = sums(chars)
+        self.linked = sums(float(line.linked) for line in lines)
+        self.long = sums(
+            size if size >= _LONG and line.linked < _FEW_LINKS * size else 0.0
+            for size, line in zip(chars, lines, strict=True)
+        )
+        self.sentences = sums(words["sentences"])
+        self.headings = sums(float(is_heading(line)) for line in lines)
+        self.prices = sums(words["price"])
+        self.pictures = [float(line.pictures) for line in (*lines, lines[-1])]
+        self.fields = [float(line.fields) for line in (*lines, lines[-1])]
+
+    def of(self, first: int, end: int) -> tuple[float, ...]:
+        """The numbers named in `_OF_BLOCK`."""
+        chars = self.chars[end] - self.chars[first]
+        total = self.chars[-1]
+        count = end - first
+        return (
+            chars / total,
+            (self.linked[end] - self.linked[first]) / chars,
+            log2(1 + count),
+            chars / count,
+            (self.long[end] - self.long[first]) / chars,
+            100 * (self.sentences[end] - self.sentences[first]) / chars,
+            (self.headings[end] - self.headings[first]) / count,
+            (self.pictures[end] - self.pictures[first]) / count,
+            (self.fields[end] - self.fields[first]) / count,
+            (self.prices[end] - self.prices[first]) / count,
+            self.chars[first] / total,
+            self.chars[end] / total,
+        )
+
+
+_OF_BLOCK = (
+    "share",
+    "links",
+    "lines",
+    "length",
+    "long",
+    "sentences",
+    "headings",
+    "pictures",
+    "fields",
+    "prices",
+    "start",
+    "end",
+)
+
+
+def sums(values: Iterable[float]) -> list[float]:
+    """The sum of all values before each, and of all."""
+    return [0.0, *accumulate(values)]
+
+
+def is_heading(line: Line) -> bool:
+    """Whether a line is a heading."""
+    return line.block.element.tag in HEADINGS
+
+
+def _columns(names: Iterable[str], rows: Iterable[Sequence[float]]) -> Columns:
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _own_words(lines: Sequence[Line], title: str) -> Columns:
+    titled = set(_WORD.findall(title.lower()))
+    times = Counter(line.text for line in lines)
+    names = "chars words sentences capitals digits ends colon links hrefs price date titled of_title times tag"
+    return _columns(names.split(), [_words_of(line, titled, times[line.text]) for line in lines])
+
+
+def _words_of(line: Line, titled: set[str], times: int) -> tuple[float, ...]:
+    text = line.text
+    chars = len(text)
+    words = _WORD.findall(text.lower())
+    count = len(words) or 1
+    same = titled.intersection(words)
+    return (
+        chars,
+        len(words),
+        len(_SENTENCE.findall(text)),
+        sum(word[0].isupper() for word in text.split()) / count,
+        sum(map(str.isdigit, text)) / chars,
+        float(text[-1] in ".!?\u3002\uff01\uff1f"),
+        float(text[-1] in ":\uff1a"),
+        line.linked / chars,
+        len(line.links),
+        float(_PRICE.search(text) is not None),
+        float(_DATE.search(text) is not None),
+        sum(word in same for word in words) / count,
+        len(same) / (len(titled) or 1),
+        times,
+        _TAGS.get(line.block.element.tag, _OTHER_TAG),
+    )
+
+
+def _places(lines: Sequence[Line], counts: _Counts) -> Columns:
+    chars = counts.chars
+    return {
+        **{f"in_{kind}": [float(line.within[number]) for line in lines] for number, kind in enumerate(KINDS)},
+        "chars_before": chars[:-1],
+        "chars_after": [chars[-1] - before for before in chars[1:]],
+        "level": [float(line.block.level) for line in lines],
+    }
+
+
+def _outline(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
+    """Of the section that each line is in, which begins at a heading of any level; and how far it is from h1 and from
+    the heading that is most like the title, as a share of the page."""
+    headings = [number for number, line in enumerate(lines) if is_heading(line)]
+    rows: list[tuple[float, ...]] = []
+    for start, end in zip([0, *headings], [*headings, len(lines)], strict=True):
+        if start == end:
+            continue
+        tag = lines[start].block.element.tag
+        level = float(tag[1]) if tag in HEADINGS else 0.0
+        chars = counts.chars[end] - counts.chars[start]
+        links = (counts.linked[end] - counts.linked[start]) / chars
+        sentences = 100 * (counts.sentences[end] - counts.sentences[start]) / chars
+        first = counts.chars[start]
+        rows += [
+            (level, number - start, counts.chars[number] - first, words["links"][start], chars, links, sentences)
+            for number in range(start, end)
+        ]
+    names = "under under_lines under_chars under_linked section section_links section_sentences"
+    likeness = [of_title * titled for of_title, titled in zip(words["of_title"], words["titled"], strict=True)]
+    headline = next((number for number in headings if lines[number].block.element.tag == "h1"), None)
+    best = max(headings, key=likeness.__getitem__, default=None)
+    columns = _columns(names.split(), rows)
+    columns["from_h1"] = _distances(counts, headline)
+    columns["from_title"] = _distances(counts, best if best is not None and likeness[best] >= _HEADED else None)
+    return columns
+
+
+def _distances(counts: _Counts, number: int | None) -> list[float]:
+    before = counts.chars[:-1]
+    if number is None:
+        return [_NOWHERE] * len(before)
+    return [(chars - before[number]) / counts.chars[-1] for chars in before]
+
+
+class _Around:
+    """The blocks around each line, each with more lines than the one before."""
+
+    def __init__(self, page: Lines, counts: _Counts) -> None:
+        self.lines = page.lines
+        full = [block for block in page.blocks if block.first < block.end]
+        self.alike = Counter(map(_beside, full))
+        self.counts = counts
+        self.chains: dict[Block, list[Block]] = {}
+        self.of: dict[Block, tuple[float, ...]] = {}
+        for block in full:
+            chain = [block]
+            around = block.around
+            if around is not None:
+                # The one around comes before in the order of the page.
+                outer = self.chains[around]
+                chain += outer if _lines_of(around) > _lines_of(block) else outer[1:]
+            self.chains[block] = chain
+            self.of[block] = counts.of(block.first, block.end)
+
+    def spans(self) -> list[list[Span]]:
+        """By level, the lines of the block around each line."""
+        return [
+            [Span(block.first, block.end) for block in (self._at(line.block, level) for line in self.lines)]
+            for level in range(_LEVELS)
+        ]
+
+    def columns(self) -> Columns:
+        """The numbers of these blocks, of the largest that is no more than most of the page, and of the largest that
+        is a part of it; and how many blocks like them stand beside them."""
+        known: dict[Block, tuple[float, ...]] = {}
+        for line in self.lines:
+            if line.block not in known:
+                known[line.block] = self._row(line.block)
+        which = (*range(_LEVELS), "most", "part")
+        names = [f"{name}_{one}" for one in which for name in _OF_BLOCK]
+        names += [f"alike_{level}" for level in range(_LEVELS)]
+        return _columns(names, [known[line.block] for line in self.lines])
+
+    def _row(self, block: Block) -> tuple[float, ...]:
+        levels = [self._at(block, level) for level in range(_LEVELS)]
+        chain = self.chains[block]
+        most = next((one for one in reversed(chain) if self.of[one][0] < _MOST), block)
+        part = next((one for one in reversed(chain) if self.of[one][0] < _PART), block)
+        numbers = [number for one in (*levels, most, part) for number in self.of[one]]
+        return (*numbers, *(self.alike[_beside(one)] for one in levels))
+
+    def _at(self, block: Block, level: int) -> Block:
+        chain = self.chains[block]
+        return chain[min(level, len(chain) - 1)]
+
+
+def _lines_of(block: Block) -> int:
+    return block.end - block.first
+
+
+def _beside(block: Block) -> Hashable:
+    """The same for blocks that stand beside each other and are alike."""
+    return block.around, block.element.tag, block.element.get("class")
+
+
+def _shapes(lines: Sequence[Line]) -> list[list[int]]:
+    paths: dict[Hashable, int] = {}
+    nears: dict[Hashable, int] = {}
+    of_block: dict[Block | None, int] = {None: -1}
+    columns: list[list[int]] = [[], []]
+    for line in lines:
+        chain: list[Block] = []
+        block: Block | None = line.block
+        while block is not None and block not in of_block:
+            chain.append(block)
+            block = block.around
+        for one in reversed(chain):
+            of_block[one] = paths.setdefault((of_block[one.around], one.element.tag), len(paths))
+        around = line.block.around or line.block
+        nearest = (line.block, around, around.around or around)
+        key = tuple((one.element.tag, one.element.get("class")) for one in nearest)
+        # Links and other lines are two shapes.
+        is_link = 2 * line.linked > len(line.text)
+        columns[0].append(2 * of_block[line.block] + is_link)
+        columns[1].append(nears.setdefault((key, is_link), len(nears)))
+    return columns
+
+
+def _of_shapes(lines: Sequence[Line], counts: _Counts, words: Columns, shapes: list[list[int]]) -> Columns:
+    columns: Columns = {}
+    for kind, numbers in zip(("path", "near"), shapes, strict=True):
+        members: dict[int, list[int]] = {}
+        for line, number in enumerate(numbers):
+            members.setdefault(number, []).append(line)
+        known = {number: _of_shape(same, counts, words) for number, same in members.items()}
+        names = [f"{kind}_{name}" for name in ("lines", "share", "length", "sentences", "first", "last")]
+        columns |= _columns(names, [known[number] for number in numbers])
+    return columns
+
+
+def _of_shape(same: list[int], counts: _Counts, words: Columns) -> tuple[float, ...]:
+    chars = sum(words["chars"][line] for line in same)
+    sentences = sum(words["sentences"][line] for line in same)
+    total, last = counts.chars[-1], len(words["chars"])
+    return len(same), chars / total, chars / len(same), sentences / len(same), same[0] / last, same[-1] / last
+
+
+def _neighbours(words: Columns) -> Columns:
+    columns: Columns = {}
+    for name in ("chars", "links", "tag", "sentences"):
+        for steps in (-2, -1, 1, 2):
+            columns[f"{name}{steps:+d}"] = shifted(words[name], steps)
+    for name in ("chars", "links", "sentences"):
+        for width in (4, 12):
+            columns[f"{name}_beside_{width}"] = beside(words[name], width)
+    return columns
+
+
+def shifted(column: list[float], steps: int) -> list[float]:
+    """The value of the line so many after each; -1 where there is none."""
+    none = [-1.0] * min(abs(steps), len(column))
+    return none + column[:steps] if steps < 0 else column[steps:] + none
+
+
+def beside(column: list[float], width: int, weights: list[float] | None = None) -> list[float]:
+    """The mean of each line and so many before and after it."""
+    last = len(column)
+    weights = weights or [1.0] * last
+    values, sizes = sums(map(float.__mul__, map(float, column), weights)), sums(weights)
+    edges = [(max(0, number - width), min(last, number + width + 1)) for number in range(last)]
+    return [(values[end] - values[first]) / (sizes[end] - sizes[first]) for first, end in edges]
+
+
+def _whole_page(page: Lines, counts: _Counts) -> Columns:
+    count = len(page.lines)
+    tags = Counter(block.element.tag for block in page.blocks)
+    numbers = {
+        f"{name}_page": number for name, number in zip(_OF_BLOCK[1:-2], counts.of(0, count)[1:-2], strict=True)
+    }
+    numbers["chars_page"] = counts.chars[-1]
+    numbers |= {f"{tag}_page": float(tags[tag]) for tag in ("article", "main", "h1", "pre", "dt")}
+    numbers |= {f"{tag}_page": tags[tag] / count for tag in ("p", "li", "td")}
+    return {name: [number] * count for name, number in numbers.items()}

@@ -1,0 +1,57 @@
+"""Forests of decision trees, as gradient boosting makes them, for columns of numbers.
+
+A tree is a number, or a list of the column that it asks for, a limit, and two trees: the first for rows whose value
+is at most the limit. The rows of a page go down each tree together.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from math import exp
+from typing import Any, NamedTuple
+
+_FILE = "forests.json"
+
+Tree = float | list[Any]
+
+
+class Forest(NamedTuple):
+    """Trees whose numbers are added up for each row: the sum is the logarithm of the odds."""
+
+    columns: Sequence[str]
+    trees: Sequence[Tree]
+
+    def judge(self, columns: Mapping[str, Sequence[float]]) -> list[float]:
+        """The chance of each row, from 0 to 1."""
+        values = [columns[name] for name in self.columns]
+        rows = list(range(len(values[0])))
+        odds = [0.0] * len(rows)
+        for tree in self.trees:
+            _add(tree, rows, values, odds)
+        return [1 / (1 + exp(-one)) for one in odds]
+
+
+@cache
+def load_forests() -> tuple[Forest, Forest]:
+    """Those that are shipped, parsed once in a process: of a line alone, and of a line among others."""
+    first, second = json.loads(files(__package__).joinpath(_FILE).read_text("ascii"))
+    return Forest(**first), Forest(**second)
+
+
+def _add(tree: Tree, rows: list[int], values: Sequence[Sequence[float]], odds: list[float]) -> None:
+    """Let rows go down a tree, and add what they come to."""
+    while isinstance(tree, list):
+        column, limit, left, right = tree
+        asked = values[column]
+        low = [row for row in rows if asked[row] <= limit]
+        if len(low) == len(rows):
+            tree = left
+        elif not low:
+            tree = right
+        else:
+            _add(left, low, values, odds)
+            rows = [row for row in rows if asked[row] > limit]
+            tree = right
+    for row in rows:
+        odds[row] += tree

@@ -1,0 +1,153 @@
+"""The text of a page in lines: what a reader sees as one paragraph, heading, item of a list, or cell.
+
+A line is all text between two edges of blocks, whatever stands in it, so that no sentence is kept in part. Lines
+have numbers in the order of the page, and all lines within a block have neighbouring numbers. `evidence` looks at
+lines and at the blocks around them; `content` keeps whole lines or leaves them out.
+"""
+
+from typing import NamedTuple
+
+from lxml.html import HtmlElement
+
+from servers.fetch.read.html.tree import BLOCKS, names_in
+
+_UNREAD = names_in("script style template noscript iframe object canvas")
+_SILENT = names_in("select datalist optgroup option video audio textarea")
+"""Elements whose text the writer does not write."""
+_FIELDS = names_in("input button select textarea")
+_LANDMARKS = {
+    "nav": "navigation directory",
+    "header": "banner",
+    "footer": "contentinfo",
+    "aside": "complementary note",
+    "main": "",
+    "article": "",
+    "section": "region",
+    "form": "search",
+    "table": "",
+    "list": "ul ol menu",
+    "dl": "",
+    "figure": "",
+    "details": "tabpanel",
+    "dialog": "alertdialog alert",
+    "toolbar": "menubar tablist",
+    "button": "",
+    "blockquote": "",
+    "pre": "",
+    "label": "",
+    "a": "",
+}
+"""Elements that say what they hold, by their tags and roles; each with others that say the same."""
+KINDS = tuple(_LANDMARKS)
+_NUMBERS = {
+    name: number for number, (kind, others) in enumerate(_LANDMARKS.items()) for name in (kind, *others.split())
+}
+
+Within = tuple[int, ...]
+"""How many elements of each kind of landmark are around a text."""
+
+
+class Block:
+    """An element that begins on a line of its own: its lines are those from `first` to before `end`."""
+
+    __slots__ = ("around", "element", "end", "first", "level")
+
+    def __init__(self, element: HtmlElement, around: "Block | None", first: int) -> None:
+        self.element = element
+        self.around = around
+        self.level: int = 0 if around is None else around.level + 1
+        self.first = self.end = first
+
+
+class Line(NamedTuple):
+    """One line: the innermost block that it is in, its text with single spaces, and its links."""
+
+    block: Block
+    text: str
+    linked: int
+    """Characters of the text that are in links."""
+    links: tuple[HtmlElement, ...]
+    within: Within
+    pictures: int
+    """How many pictures stand before it on the page."""
+    fields: int
+    """The same of fields and buttons."""
+
+
+class Place(NamedTuple):
+    """A text of the tree: in an element or, where it `follows`, after it. A number of a line below 0 is none."""
+
+    element: HtmlElement
+    follows: bool
+    text: str
+    line: int
+
+
+class Lines:
+    """The lines of a body, and the places of their texts. Text that is never written is in places alone."""
+
+    def __init__(self, body: HtmlElement) -> None:
+        self.lines: list[Line] = []
+        self.places: list[Place] = []
+        self.blocks: list[Block] = []
+        self._texts: list[tuple[str, HtmlElement | None, Within]] = []
+        """Of the line that is being read: texts, the link that each is in, what is around it."""
+        self._pictures = self._fields = 0
+        self._walk(body, None, (0,) * len(KINDS), None, False)
+
+    def _walk(
+        self, element: HtmlElement, block: Block | None, within: Within, link: HtmlElement | None, silent: bool
+    ) -> None:
+        tag = element.tag
+        kind = _NUMBERS.get(element.get("role") or tag, _NUMBERS.get(tag))
+        if kind is not None:
+            within = (*within[:kind], within[kind] + 1, *within[kind + 1 :])
+        begins = block is None or tag in BLOCKS
+        if begins:
+            self._end(block)
+            block = Block(element, block, len(self.lines))
+            self.blocks.append(block)
+        self._pictures += tag == "img"
+        self._fields += tag in _FIELDS
+        if tag == "a":
+            link = element
+        silent = silent or tag in _SILENT
+        if tag not in _UNREAD:
+            self._add(element, False, element.text, link, within, silent)
+            for child in element:
+                self._walk(child, block, within, link, silent)
+                self._add(child, True, child.tail, link, within, silent)
+        if begins and block is not None:
+            self._end(block)
+            block.end = len(self.lines)
+
+    def _add(
+        self,
+        element: HtmlElement,
+        follows: bool,
+        text: str | None,
+        link: HtmlElement | None,
+        within: Within,
+        silent: bool,
+    ) -> None:
+        if not text:
+            return
+        if text.isspace():
+            if self._texts:
+                self._texts.append((" ", None, within))
+        elif silent:
+            self.places.append(Place(element, follows, text, -1))
+        else:
+            self.places.append(Place(element, follows, text, len(self.lines)))
+            self._texts.append((text, link, within))
+
+    def _end(self, block: Block | None) -> None:
+        """End the line, where there is one."""
+        if block is None or not self._texts:
+            return
+        text = " ".join("".join(text for text, _, _ in self._texts).split())
+        linked = sum(len(text.strip()) for text, link, _ in self._texts if link is not None)
+        links = tuple({link: None for _, link, _ in self._texts if link is not None})
+        within = self._texts[0][2]
+        self.lines.append(Line(block, text, min(linked, len(text)), links, within, self._pictures, self._fields))
+        self._texts.clear()
