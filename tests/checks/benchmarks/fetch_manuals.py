@@ -1,4 +1,4 @@
-"""How much of manuals is kept: signatures, headings and cells of pages that six generators have written.
+"""How much of manuals is kept: signatures, headings and cells of pages that generators have written.
 
 python -m tests.checks.benchmarks.fetch_manuals [FOLDER]
 
