@@ -88,7 +88,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/common/files/exchange.py": "ctypes takes 3 ms to load, and is needed with the first edit",
     "servers/common/notices.py": "watchfiles is an extra, loaded when something is first watched",
     "servers/prompts/__main__.py": "a server needs nothing of its other commands",
-    "servers/prompts/format/commands.py": "a start pays for the parser of TOML, which commands of Gemini CLI alone need",
+    "servers/prompts/format/commands.py": "a start does not pay for the parser of TOML",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",
     "servers/common/web/app_pages.py": "most clients show no pages, and what makes one loads OpenSSL",
     "servers/common/sql/temporary.py": "tempfile loads much, and only exports and databases in memory need it",
