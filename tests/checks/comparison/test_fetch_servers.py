@@ -306,10 +306,10 @@ async def _hides(server: Server, inside: str, *hidden: str) -> bool:
 
 async def h13_the_second_part_is_of_the_same_page(server: Server) -> bool:
     turns = iter(range(1, 100))
-    url = server.serve("/page", lambda _request: reply(article(f"<p>version {next(turns)} </p>" * 300)))
+    url = server.serve("/page", lambda _request: reply(article(f"<p>edition {next(turns)} </p>" * 300)))
     first = await server.fetch(url, max_length=3_000)
     second = await server.fetch(url, max_length=3_000, start_index=3_000)
-    seen = [set(re.findall(r"version (\d+)", one.text)) for one in (first, second)]
+    seen = [set(re.findall(r"edition (\d+)", one.text)) for one in (first, second)]
     return len(seen[0]) == 1 and seen[0] == seen[1]
 
 

@@ -28,7 +28,7 @@ _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 _MOSTLY = 0.8
 _NEARLY = 0.95
 """The share of a block's text from which on the rest of it is content where it does not lead away."""
-_UNLIKELY = 0.1
+_UNLIKELY = 0.03
 """The chance of a line that is no content, even in the midst of it."""
 _LINKED = 0.5
 """The share of links in a line that leads away."""
@@ -124,8 +124,9 @@ def _complete(page: Lines, judged: list[float], kept: list[bool]) -> None:
             kept[block.first : block.end] = [True] * len(numbers)
         elif own >= _NEARLY * size:
             for number in numbers:
-                likely = judged[number] >= _UNLIKELY and not _leads_away(lines[number], block)
-                kept[number] = kept[number] or likely
+                # Code and formulas are furniture of no page, however short they are.
+                likely = judged[number] >= _UNLIKELY or lines[number].block.element.tag in _WHOLE
+                kept[number] = kept[number] or (likely and not _leads_away(lines[number], block))
     _complete_manual(page, kept)
     _head(lines, kept)
 

@@ -244,3 +244,17 @@ def test_all_text_is_in_the_answer_or_counted(nodes: list[Node]) -> None:
     lost = sum(len(word) for word in words if word not in seen)
     counted = [int(size.replace(",", "")) for size in re.findall(r"[a-z] ([\d,]+)[,)]", " ".join(page.notes))]
     assert lost <= sum(counted)
+
+
+@pytest.mark.parametrize(
+    ("markup", "said"),
+    [
+        ("<pre>dig()</pre>", "dig()"),
+        ("<blockquote>No ship is late.</blockquote>", "No ship is late."),
+        ("<details><summary>More</summary><p>Two piers.</p></details>", "Two piers."),
+        ("<table><tr><th>Year</th><td>1850</td></tr></table>", "1850"),
+    ],
+)
+def test_what_is_short_stays_at_the_end_of_an_article(markup: str, said: str) -> None:
+    page = f"<title>Foxes</title><body><main><article><h1>Foxes</h1>{LONG * 5}{markup}</article></main>"
+    assert said in read_html(page, URL, "text", None).text
