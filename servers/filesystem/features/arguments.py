@@ -20,7 +20,7 @@ LastLines = Annotated[int | None, Field(ge=1, description="how many last lines")
 Encoding = Annotated[str | None, Field(description="charset, e.g. cp1252; else the file's")]
 IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
 Patterns = Annotated[list[str], Field(description="globs to leave out, e.g. node_modules")]
-IncludeIgnored = Annotated[bool, Field(description="also what .gitignore files name")]
+IncludeIgnored = Annotated[bool, Field(description="also what .gitignore names")]
 LimitArgument = Annotated[int | None, Field(ge=1)]
 CursorArgument = Annotated[str | None, Field(description="from an answer that was cut")]
 

@@ -102,7 +102,7 @@ async def edit_file(
 
 @tools.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
 async def create_directory(ctx: Ctx, path: PathArgument) -> str:
-    """Make a directory and those above it; fine where it exists already."""
+    """Make a directory and those above it; fine where it exists."""
     place = ctx.state.place(path)
     if ctx.settings.confirm and not await consent.to_create_directory(ctx, place):
         return _exists(path)

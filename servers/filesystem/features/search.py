@@ -73,7 +73,7 @@ async def directory_tree(
     maxDepth: Annotated[int, Field(ge=1, description="levels to show")] = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
     includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
 ) -> str:
-    """Show everything below a directory as a tree. Links are shown and not followed. What does not fit is marked."""
+    """Show everything below a directory as a tree. Links are not followed; what does not fit is marked."""
     beneath, place, since = ctx.state.beneath, ctx.state.place(path), cursor_before(ctx)
     limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.result_bytes - _FRAME_BYTES, includeIgnored)
     found = await _searched(
@@ -93,7 +93,7 @@ async def search_files(
     limit: LimitArgument = 1_000,
     cursor: CursorArgument = None,
 ) -> str:
-    """Find files and directories by a case-sensitive glob. What .gitignore files name is left out and counted."""
+    """Find files and directories by a case-sensitive glob. What .gitignore names is left out and counted."""
     scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
     beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
     found = await _searched(ctx, lambda control: files.search_files(beneath, place, scope, page, control))
@@ -135,7 +135,7 @@ async def get_file_info(ctx: Ctx, path: PathArgument) -> Data[FileInfo]:
 
 @tools.tool(title="Allowed directories", read_only=True)
 async def list_allowed_directories(ctx: Ctx) -> str:
-    """Name the directories this server may work in, and those of them where it may change files."""
+    """Name the directories this server may read, and those it may change."""
     roots, gone = ctx.state.beneath.roots, await to_thread.run_sync(ctx.state.gone, abandon_on_cancel=True)
     away = ", can't be reached now"
     lines = [

@@ -28,6 +28,8 @@ _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 _MOSTLY = 0.8
 _NEARLY = 0.95
 """The share of a block's text from which on the rest of it is content where it does not lead away."""
+_SOME = 0.4
+"""The share of the paragraphs beside each other from which on all of them are content."""
 _UNLIKELY = 0.03
 """The chance of a line that is no content, even in the midst of it."""
 _LINKED = 0.5
@@ -127,8 +129,24 @@ def _complete(page: Lines, judged: list[float], kept: list[bool]) -> None:
                 # Code and formulas are furniture of no page, however short they are.
                 likely = judged[number] >= _UNLIKELY or lines[number].block.element.tag in _WHOLE
                 kept[number] = kept[number] or (likely and not _leads_away(lines[number], block))
+    _complete_paragraphs(page, kept)
     _complete_manual(page, kept)
     _head(lines, kept)
+
+
+def _complete_paragraphs(page: Lines, kept: list[bool]) -> None:
+    """Keep all paragraphs of an element where two fifths of them are kept: a text has no part that is worth less, however
+    long it is, and however alike its paragraphs are."""
+    beside: dict[int, list[int]] = {}
+    for number, line in enumerate(page.lines):
+        around = line.block.around
+        if around is not None and line.block.element.tag == "p" and not _leads_away(line, line.block):
+            beside.setdefault(id(around), []).append(number)
+    for numbers in beside.values():
+        own = sum(len(page.lines[number].text) for number in numbers if kept[number])
+        if own >= _SOME * sum(len(page.lines[number].text) for number in numbers):
+            for number in numbers:
+                kept[number] = True
 
 
 def _complete_manual(page: Lines, kept: list[bool]) -> None:
