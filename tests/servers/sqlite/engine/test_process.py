@@ -86,9 +86,12 @@ async def test_the_process_is_killed_when_nobody_waits_any_more(file: Path) -> N
         await connection.run(partial(ask, "SELECT trim('a')"))
         pid = pid_of(connection)
         assert pid is not None
-        with anyio.move_on_after(0.05):
+        # On a busy machine the statement takes a while to come to the process, and the process to end.
+        with anyio.move_on_after(0.5):
             await connection.run(partial(ask, f"SELECT {HOURS}"))
-        assert not lives(pid)
+        with anyio.fail_after(PATIENCE):
+            while lives(pid):
+                await anyio.sleep(0.01)
 
 
 @pytest.mark.slow
