@@ -135,7 +135,7 @@ def _complete(page: Lines, judged: list[float], kept: list[bool]) -> None:
 
 
 def _complete_paragraphs(page: Lines, kept: list[bool]) -> None:
-    """Keep all paragraphs of an element where two fifths of them are kept: a text has no part that is worth less, however
+    """Keep all paragraphs of an element where two fifths of them are kept: no part of a text is worth less, however
     long it is, and however alike its paragraphs are."""
     beside: dict[int, list[int]] = {}
     for number, line in enumerate(page.lines):
