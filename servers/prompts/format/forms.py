@@ -60,6 +60,8 @@ class Kind(NamedTuple):
     """See `Prompt.base`."""
     syntax: Syntax = "claude"
     """Of a command, and of Markdown that is not in our form."""
+    may_be_ours: bool = True
+    """Whether it may be in our form: what lies in a folder of a host is the host's."""
 
 
 def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | None:
@@ -78,7 +80,7 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
     for at in range(len(whole) - 1):
         host = _HOSTS.get(whole[at : at + 2])
         if host is not None and file.endswith(host[1]):
-            return Kind("command", _join_names(whole[at + 1 :], file.removesuffix(host[1])), "", host[0])
+            return Kind("command", _join_names(whole[at + 1 :], file.removesuffix(host[1])), "", host[0], False)
     if file.startswith(("_", ".")) or any(one.startswith(("_", ".")) for one in folders):
         return None
     stem = file.removesuffix(ending)
@@ -121,7 +123,7 @@ def parse_file(kind: Kind, data: bytes) -> Prompt:
     found = parse_document(data)
     if kind.form == "skill":
         return parse_skill(found, kind.name, kind.base)
-    if kind.syntax == "claude" and _is_template(found):
+    if kind.may_be_ours and kind.syntax == "claude" and _is_template(found):
         prompt = parse_prompt(found, kind.name)
         return prompt._replace(name=kind.name) if kind.form == "command" else prompt
     name = kind.name if kind.form == "command" else get_name(found.front, kind.name)

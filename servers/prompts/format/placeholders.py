@@ -164,7 +164,7 @@ def _fill_opencode(text: str, given: _Given, _prompt: Prompt) -> Iterator[str]:
         yield text[end : one.start()]
         if one[1] == "ARGUMENTS":
             yield given.everything
-        elif int(one[1]) == last:
+        elif 0 < int(one[1]) == last:
             # The last place takes all words that are left.
             yield " ".join(filter(None, given.words[last - 1 :]))
         else:

@@ -54,6 +54,13 @@ def test_a_file_is_a_template_where_it_needs_one() -> None:
         assert parse_file(kind, text.encode()).syntax == syntax, text
 
 
+def test_a_command_in_a_folder_of_its_host_is_no_template(tmp_path: Path) -> None:
+    text = front(body="{% include 'a.md' %} {{ a }}")
+    found = library(tmp_path, {".claude/commands/one.md": text, "commands/two.md": front("arguments: [{name: a}]")})
+    assert texts(found, "one") == ["{% include 'a.md' %} {{ a }}"]
+    assert found.prompt("two").syntax == "jinja"
+
+
 FRONTS = {
     'description: Use when the user says "deploy": runs all': 'Use when the user says "deploy": runs all',
     "argument-hint: [message] | --no-verify": "Text.",

@@ -32,6 +32,7 @@ OTHERS = [
     ("opencode", "$1, $2, $ARGUMENTS", {"arguments": "a b c"}, "a, b c, a b c"),
     ("opencode", "$1 and $2", {"arg1": "a", "arg2": "b c"}, "a and b c"),
     ("opencode", "Pay $3.50", {}, "Pay $3.50"),
+    ("opencode", "$0 of $ARGUMENTS", {"arguments": "a b"}, " of a b"),
     (
         "vscode",
         "${input:name:Who is it?} ${input:other} ${file} $1",
