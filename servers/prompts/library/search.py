@@ -6,7 +6,6 @@ library holds anyway, and only what is given back is read: 10,000 prompts take 3
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import NamedTuple
 
 from servers.prompts.errors import PromptError
@@ -54,12 +53,15 @@ def search(libraries: Libraries, query: str, most: int) -> Matches:
         if count:
             groups.setdefault(count, []).append(name)
     prompts: list[Prompt] = []
+    total = sum(map(len, groups.values()))
     for name in _order(libraries, groups, words):
         if len(prompts) == most:
             break
-        with suppress(PromptError):
+        try:
             prompts.append(libraries.prompt(name))
-    return Matches(prompts, sum(map(len, groups.values())))
+        except PromptError:
+            total -= 1
+    return Matches(prompts, total)
 
 
 def _order(libraries: Libraries, groups: Mapping[int, list[str]], words: list[_Word]) -> Iterator[str]:

@@ -217,3 +217,12 @@ async def test_long_arguments_are_not_given_twice(tmp_path: Path) -> None:
         view = await view_of(host, "render_prompt", name="greet", arguments={"names": "x" * 20_000})
     assert "given" not in view
     assert view["name"] == "greet"
+
+
+async def test_a_search_without_words_says_which_files_are_wrong(tmp_path: Path) -> None:
+    files = {"a.md": SIMPLE, "b.md": "", "c.md": "---\ndescription: a: b\n---\nSay it."}
+    async with inside(folder(tmp_path / "lib", files)) as peer:
+        every = await peer.text("search_prompts")
+        assert "problems in" not in await peer.text("search_prompts", query="say")
+    assert every.startswith("2 of 2 prompts\n")
+    assert "\nproblems in 2 files:\nlib: b.md:1: it has no text\nlib: c.md:2: the front matter is not YAML" in every
