@@ -50,6 +50,8 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/postgres/__main__.py": "what says that a library is missing is loaded where it is",
     "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
     "shared/text.py": "most names are right, and difflib is for those that are not",
+    "servers/filesystem/edit/indentation.py": "difflib is loaded with the first edit that needs it",
+    "servers/filesystem/edit/replacements.py": "difflib is loaded with the first edit that needs it",
     "servers/filesystem/edit/diff.py": "difflib is loaded with the first difference that is shown",
     "shared/telemetry/footprint.py": "ctypes takes 3 ms to load, and is for HTTP and sqlite",
     "shared/yaml.py": "pyyaml is an extra, loaded with the first text in YAML",

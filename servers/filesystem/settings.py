@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_valid
 from servers.common.files.denylist import Denylist
 from servers.common.within import place_within
 from shared.program.messages import needs_extra
-from shared.program.settings.options import expand_home, option, positional
+from shared.program.settings.options import FieldError, expand_home, option, positional
 
 from .errors import FilesError
 
@@ -99,7 +99,7 @@ class Settings(BaseModel):
         if not self.directories:
             raise ValueError("give at least one DIR that may be read")
         if not any(_is_usable(path) for path, _ in self.directories):
-            raise ValueError(f"DIR: {self.directories[0][0]} is not a directory")
+            raise FieldError("roots" if self.roots else "root", f"{self.directories[0][0]} is not a directory")
         return self
 
     @cached_property

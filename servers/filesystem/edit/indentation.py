@@ -7,7 +7,6 @@ ones for deeper ones. The new text is then written with those of the file.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
 from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
@@ -121,6 +120,8 @@ def moved(wanted: Sequence[str], new: Sequence[str], indents: Indents) -> list[R
     changes: list[Replacement] = []
     opcodes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(wanted), 0, len(new))]
     if len(wanted) * len(new) <= _MAX_COST:
+        from difflib import SequenceMatcher
+
         opcodes = SequenceMatcher(None, wanted, new, autojunk=False).get_opcodes()
     for kind, start, end, first, last in opcodes:
         if kind == "equal":

@@ -21,7 +21,6 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from servers.filesystem.edit.indentation import Indents, compared, described, indent_of, moved
-from servers.filesystem.edit.nearest_place import nearest_place
 from servers.filesystem.edit.text import Edited, Replacement, Text, lf
 from servers.filesystem.errors import FilesError
 
@@ -188,6 +187,8 @@ def _tolerated(indents: Indents) -> str:
 
 def _no_match(lines: list[str], wanted: list[str], where: _Where, at: int | None = None) -> FilesError:
     """The error for an old text that is not there, or with other indentation at line `at`, counted from 0."""
+    from servers.filesystem.edit.nearest_place import nearest_place
+
     first, last = (0, len(lines)) if at is None else (at, at + len(wanted))
     close = nearest_place(lines[first:last], wanted, first)
     suggestion = "Read the file again and copy the old text exactly."

@@ -24,6 +24,14 @@ Words = Mapping[str, str | list[str]]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
+class FieldError(ValueError):
+    """What a validator of a whole model says of one field, so that a message can name where its value comes from."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field = field
+        super().__init__(reason)
+
+
 class Written(NamedTuple):
     """A value that stands in a file, and where it does: `FILE: key`."""
 
@@ -128,9 +136,11 @@ def read_options(
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        first = error.errors(include_url=False, include_input=False)[0]
         reason = first["msg"].removeprefix("Value error, ")
-        source = sources.get(str(first["loc"][0])) if first["loc"] else None
+        raised = first.get("ctx", {}).get("error")
+        field_name = raised.field if isinstance(raised, FieldError) else first["loc"][0] if first["loc"] else ""
+        source = sources.get(str(field_name))
         raise ValueError(reason if source is None else f"{source}: {reason}") from None
 
 

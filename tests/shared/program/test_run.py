@@ -138,7 +138,7 @@ REFUSED = [
     (["file"], {}, "DIR: file is not a directory"),
     (["two\nlines"], {}, "DIR: two; lines is not a directory"),
     ([""], {}, "DIR: the name of a directory is empty"),
-    ([], {"MCP_FILESYSTEM_ROOTS": "no/such"}, "DIR: no/such is not a directory"),
+    ([], {"MCP_FILESYSTEM_ROOTS": "no/such"}, "MCP_FILESYSTEM_ROOTS: no/such is not a directory"),
     (["--root", "root:wr"], {}, "--root: root:wr is not a directory; it is written DIR, DIR:ro or DIR:rw"),
     (["--root", ":rw"], {}, "--root: the name of a directory is empty"),
     (["--root", "root:rw", "--root", "root:ro"], {}, "root: is given both as read-only and as writable"),
