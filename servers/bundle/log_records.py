@@ -1,4 +1,4 @@
-"""Log records for a command alone, which shows of them what it needs, in place of whoever has them otherwise."""
+"""Log records that go to one command, which shows those it needs, and to no other handler."""
 
 import logging
 from collections.abc import Iterator

@@ -48,7 +48,7 @@ _ELSEWHERE = {
     "accounts": ("login", "accounts"),
     **{name: (f"client.{name}", "main") for name in ("call", "read", "watch", "prompt", "inspect")},
 }
-"""Commands that stand beside another, or in a folder: the module, and the function."""
+"""Commands whose module has another name than they: the module and its function."""
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

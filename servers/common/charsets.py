@@ -30,11 +30,11 @@ _FEW = 2
 """Different words, or in more than `_MORE` words different letters, that tell no language."""
 _MORE = 6
 _LEAST = 0.002
-"""The confidence that counts for a charset of which chardet knows no language that fits."""
+"""The confidence in a charset for which chardet names no language."""
 _FAULTY = 0.0001
-"""What is left of the confidence where every character that is not ASCII is out of place."""
+"""The factor on the confidence where every character beyond ASCII is out of place."""
 _RIVAL = 0.3
-"""The part of the first one's likelihood from which on another one may be meant as well."""
+"""The share of the best likelihood from which another charset may be meant as well."""
 
 # Both are over the classes of `_classes`. A word with a letter that is not ASCII, or with a sign that may be one:
 _WORD = re.compile(rb"[aA]*[lL][aAlL]*|[aA]+[ps]")
@@ -107,7 +107,7 @@ _ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))
 
 @cache
 def _classes(codec: str) -> bytes:
-    """What kind of character each byte stands for, as a table for `bytes.translate`.
+    """A table for `bytes.translate` with the kind of each byte's character.
 
     `a` and `A` are letters of ASCII, `l` and `L` other Latin ones, `x` and `X` those of other scripts, `m` marks, `p`
     punctuation, `j` what joins parts of a word, `s` symbols, `!` nothing.
@@ -132,7 +132,7 @@ def _class(character: str) -> str:
 
 
 def _loans(text: str) -> int:
-    """How many short runs stand within words of ASCII, or hold what no text has."""
+    """Count the short runs within ASCII words, and the private-use characters."""
     count = 0
     for run in _RUN.finditer(text):
         start, end = run.span()

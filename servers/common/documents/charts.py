@@ -22,7 +22,8 @@ def write_chart(root: Element) -> str:
         labels = _points(one, _LABELS) | labels
     columns = [_points(one, _VALUES) for one in series]
     names = [next(map(text_of, one.iterfind(f"{_C}tx//{_C}v")), "") for one in series]
-    numbers = sorted({number for column in columns for number in column})[:MAX_POINTS]
+    every = sorted({number for column in columns for number in column})
+    numbers = every[:MAX_POINTS]
     rows = [
         f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
         for tag, cells in (
@@ -34,6 +35,8 @@ def write_chart(root: Element) -> str:
         )
     ]
     caption = f"<p><em>Chart{': ' if words else ''}{escape(words)}</em></p>"
+    if len(every) > MAX_POINTS:
+        caption += f"<p><em>The first {MAX_POINTS:,} of its {len(every):,} rows</em></p>"
     return f"{caption}<table>{''.join(rows)}</table>" if numbers else caption
 
 

@@ -10,7 +10,7 @@ class DocumentError(CodedError):
 
 
 class Facts(NamedTuple):
-    """What a document says of itself; empty where it says nothing. Dates are in ISO 8601."""
+    """The properties of a document; empty where they are missing. Dates are in ISO 8601."""
 
     title: str = ""
     author: str = ""
@@ -26,9 +26,9 @@ class Document(NamedTuple):
     html: str
     facts: Facts
     counts: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
-    """How many pages, sheets or slides there are."""
+    """The numbers of pages, sheets or slides."""
     notes: tuple[str, ...] = ()
-    """Sentences a reader should know, as of parts that are left out. Nothing of the document stands in them."""
+    """Sentences for the reader, such as which parts are left out. They quote nothing of the document."""
 
 
 def name_left_out(counts: dict[str, int]) -> list[str]:

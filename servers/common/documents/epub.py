@@ -72,7 +72,7 @@ def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
 
 
 def _relink(link: Element, name: str, numbers: dict[str, int]) -> None:
-    """Has a link to a chapter lead to its place in the text, or nowhere."""
+    """Point a link at its chapter within the text, or make it no link."""
     url = urlsplit(link.get("href") or "")
     if url.scheme or url.netloc:
         return
@@ -95,6 +95,6 @@ def _resolve(base: str, link: str) -> str:
 
 
 def _character(match: re.Match[bytes]) -> bytes:
-    """What a named character reference of HTML stands for: a document type is not read, so XML knows none."""
+    """Expand a named character reference of HTML. The document type is not read, so XML has none of them."""
     name = match[1]
     return match[0] if name in _KEPT else html5.get(name.decode("ascii"), "").encode("ascii", "xmlcharrefreplace")

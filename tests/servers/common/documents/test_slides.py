@@ -1,5 +1,6 @@
 import pytest
 
+from servers.common.documents.charts import MAX_POINTS
 from servers.common.documents.document import DocumentError
 from servers.common.documents.slides import read_slides
 from tests.servers.common.documents.archives import SLIDE_NAMES, shape, slide, slides
@@ -67,6 +68,16 @@ def test_a_chart_is_a_table_of_its_data():
         "<p><em>Chart: Sales</em></p><table><tr><th></th><th>North</th><th>South</th></tr>"
         "<tr><td>May</td><td>1</td><td>3</td></tr><tr><td>June</td><td>2</td><td></td></tr></table>"
     )
+
+
+def test_a_chart_of_many_rows_says_how_many_are_shown():
+    points = "".join(f'<c:pt idx="{number}"><c:v>{number}</c:v></c:pt>' for number in range(MAX_POINTS + 1))
+    series = f"<c:ser><c:val>{points}</c:val></c:ser>"
+    chart = f"<c:chartSpace {SLIDE_NAMES}><c:chart>{series}</c:chart></c:chartSpace>"
+    html = read_slides(slides('<p:graphicFrame><c:chart r:id="chart"/></p:graphicFrame>', chart1=chart)).html
+    assert "The first 500 of its 501 rows" in html
+    assert ">499<" in html
+    assert ">500<" not in html
 
 
 def test_notes_and_descriptions_of_pictures_are_given_and_furniture_is_not():
