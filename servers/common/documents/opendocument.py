@@ -277,8 +277,17 @@ class _Writer:
         for row in table.iter(f"{_TABLE}table-row"):
             if next(row.iterancestors(f"{_TABLE}table")) is not table:
                 continue
-            cells = list(islice(self._cells_of(row), MAX_COLUMNS))
-            if any(cells):
+            cells = list(islice(self._cells_of(row), MAX_COLUMNS + 1))
+            self._beyond = self._beyond or len(cells) > MAX_COLUMNS
+            del cells[MAX_COLUMNS:]
+            if not any(cells):
+                continue
+            # Rows that are equal are one in the file.
+            times = int(row.get(f"{_TABLE}number-rows-repeated") or 1)
+            more = min(times - 1, max(self._cells, 0) // len(cells))
+            self._beyond = self._beyond or more < times - 1
+            self._cells -= more * len(cells)
+            for _ in range(1 + more):
                 tag = "th" if row in heads or not rows else "td"
                 rows.append(f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>")
         return f"<table>{''.join(rows)}</table>" if rows else ""

@@ -39,17 +39,20 @@ def read_slides(body: bytes, pages: str | None = None) -> Document:
     relations = package.relations(main)
     entries = [entry.get(f"{_R}id") or "" for entry in package.xml(main).iter(f"{_P}sldId")]
     names = [relations[entry].target for entry in entries if entry in relations]
-    numbers = choose_pages(pages, len(names))[:MAX_SLIDES]
+    numbers = choose_pages(pages, len(names))
     parts, hidden = [], 0
-    for number in numbers:
+    for number in numbers[:MAX_SLIDES]:
         slide = package.xml(names[number - 1])
         if slide.get("show") in ("0", "false"):
             hidden += 1
             continue
         parts.append(_Slide(package, names[number - 1], slide).write(number))
-    return Document(
-        "".join(parts), package.facts(), {"slides": len(names)}, tuple(name_left_out({"hidden slides": hidden}))
-    )
+    notes = name_left_out({"hidden slides": hidden})
+    if len(numbers) > MAX_SLIDES:
+        notes.append(
+            f"The first {MAX_SLIDES:,} slides were read: go on with pages={numbers[MAX_SLIDES]}-{numbers[-1]}."
+        )
+    return Document("".join(parts), package.facts(), {"slides": len(names)}, tuple(notes))
 
 
 class _Slide:

@@ -121,3 +121,25 @@ def test_a_file_with_a_password_says_so():
     manifest = {"META-INF/manifest.xml": "<m><encryption-data/></m>", "meta.xml": f"<m {OPEN_NAMES}/>"}
     with pytest.raises(DocumentError, match="needs a password"):
         read_opendocument(opened("text", "", **manifest))
+
+
+def test_rows_that_a_file_repeats_are_all_there():
+    row = cells("a", "b").replace("<table:table-row>", '<table:table-row table:number-rows-repeated="3">')
+    rows = cells("X", "Y") + row + row.replace("<text:p>a</text:p>", "").replace("<text:p>b</text:p>", "")
+    document = read_opendocument(opened("spreadsheet", table(rows)))
+    assert document.html.count("<td><p>a</p></td><td><p>b</p></td>") == 3
+    assert document.html.count("<tr>") == 4
+    assert document.notes == ()
+
+
+@pytest.mark.parametrize("repeated", ["rows", "columns"])
+def test_what_a_file_repeats_without_end_is_cut_and_said(repeated: str):
+    row = cells("a", "b")
+    if repeated == "rows":
+        row = row.replace("<table:table-row>", '<table:table-row table:number-rows-repeated="1000000">')
+    else:
+        cell = '<table:table-cell table:number-columns-repeated="201">'
+        row = row.replace("<table:table-cell>", cell)
+    document = read_opendocument(opened("spreadsheet", table(row)))
+    assert len(document.html) < 1_000_000
+    assert document.notes == (opendocument._BEYOND,)
