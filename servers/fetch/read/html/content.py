@@ -28,6 +28,7 @@ _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 _MOSTLY = 0.8
 _NEARLY = 0.95
 """The share of a block's text from which on the rest of it is content where it does not lead away."""
+_PARAGRAPHS = ("p", "div")
 _SOME = 0.4
 """The share of the paragraphs beside each other from which on all of them are content."""
 _UNLIKELY = 0.03
@@ -140,7 +141,7 @@ def _complete_paragraphs(page: Lines, kept: list[bool]) -> None:
     beside: dict[int, list[int]] = {}
     for number, line in enumerate(page.lines):
         around = line.block.around
-        if around is not None and line.block.element.tag == "p" and not _leads_away(line, line.block):
+        if around is not None and line.block.element.tag in _PARAGRAPHS and not _leads_away(line, line.block):
             beside.setdefault(id(around), []).append(number)
     for numbers in beside.values():
         own = sum(len(page.lines[number].text) for number in numbers if kept[number])

@@ -258,3 +258,13 @@ def test_all_text_is_in_the_answer_or_counted(nodes: list[Node]) -> None:
 def test_what_is_short_stays_at_the_end_of_an_article(markup: str, said: str) -> None:
     page = f"<title>Foxes</title><body><main><article><h1>Foxes</h1>{LONG * 5}{markup}</article></main>"
     assert said in read_html(page, URL, "text", None).text
+
+
+@pytest.mark.parametrize("tag", ["p", "div", "li", "blockquote", "h3"])
+def test_a_long_text_of_like_parts_is_whole(tag: str) -> None:
+    said = "is about the weather, the sea and what the boats brought home to the town"
+    parts = [f"Paragraph number {number} {said}." for number in range(300)]
+    marked = "".join(f"<{tag}>{part}</{tag}>" for part in parts)
+    page = f"<title>Boats</title><main><article><h1>Boats</h1>{marked}</article></main><footer>Copyright</footer>"
+    text = read_html(page, URL, "text", None).text
+    assert [part for part in parts if part not in text] == []
