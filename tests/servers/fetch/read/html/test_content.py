@@ -262,7 +262,7 @@ def test_what_is_short_stays_at_the_end_of_an_article(markup: str, said: str) ->
 
 @pytest.mark.parametrize("tag", ["p", "div", "li", "blockquote", "h3"])
 def test_a_long_text_of_like_parts_is_whole(tag: str) -> None:
-    said = "is about the weather, the sea and what the boats brought home to the town"
+    said = "tells of the weather, of the sea and of what the boats brought home"
     parts = [f"Paragraph number {number} {said}." for number in range(300)]
     marked = "".join(f"<{tag}>{part}</{tag}>" for part in parts)
     page = f"<title>Boats</title><main><article><h1>Boats</h1>{marked}</article></main><footer>Copyright</footer>"
