@@ -45,6 +45,7 @@ _SMALL = 0.25
 _SHORT = 200
 """Characters of a page that is too short to be judged: all of it is content that is in no landmark around it."""
 _FURNITURE = ("nav", "footer", "toolbar", "dialog")
+_FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
 """The landmarks by which what is left out is counted."""
 
@@ -90,7 +91,7 @@ def main_content(root: HtmlElement, title: str, *, pictures: bool) -> Content | 
 def choose(page: Lines, judged: list[float]) -> list[bool]:
     """For each line whether it is content, by the chances of all."""
     if sum(len(line.text) for line in page.lines) < _SHORT:
-        kept = [not any(line.within[KINDS.index(kind)] for kind in _FURNITURE) for line in page.lines]
+        kept = [not any(map(line.within.__getitem__, _FURNITURE_KINDS)) for line in page.lines]
     else:
         kept = _likely(page.lines, judged)
     if not any(kept):
@@ -123,7 +124,7 @@ def _complete(page: Lines, judged: list[float], kept: list[bool]) -> None:
         if not own or own == size:
             continue
         tag = block.element.tag
-        if tag == "dl" or (tag in _TOGETHER and own >= _MOSTLY * size and _is_innermost(page, block)):
+        if tag == "dl" or (tag in _TOGETHER and own >= _MOSTLY * size and _is_innermost(block)):
             kept[block.first : block.end] = [True] * len(numbers)
         elif own >= _NEARLY * size:
             for number in numbers:
@@ -131,6 +132,7 @@ def _complete(page: Lines, judged: list[float], kept: list[bool]) -> None:
                 likely = judged[number] >= _UNLIKELY or lines[number].block.element.tag in _WHOLE
                 kept[number] = kept[number] or (likely and not _leads_away(lines[number], block))
     _complete_paragraphs(page, kept)
+    _complete_tables(page, kept)
     _complete_manual(page, kept)
     _head(lines, kept)
 
@@ -148,6 +150,26 @@ def _complete_paragraphs(page: Lines, kept: list[bool]) -> None:
         if own >= _SOME * sum(len(page.lines[number].text) for number in numbers):
             for number in numbers:
                 kept[number] = True
+
+
+def _complete_tables(page: Lines, kept: list[bool]) -> None:
+    """Keep a table with data that stands in content: its cells are short, and short lines are rarely content."""
+    size = [0, *accumulate(len(line.text) for line in page.lines)]
+    own = [0, *accumulate(len(line.text) if one else 0 for line, one in zip(page.lines, kept, strict=True))]
+    for block in page.blocks:
+        if block.element.tag != "table" or not _is_innermost(block):
+            continue
+        lines = page.lines[block.first : block.end]
+        around = block.around
+        while around is not None and around.end - around.first == len(lines):
+            around = around.around
+        if not lines or around is None or any(map(lines[0].within.__getitem__, _FURNITURE_KINDS)):
+            continue
+        chars = size[block.end] - size[block.first]
+        beside = size[around.end] - size[around.first] - chars
+        beside_kept = own[around.end] - own[around.first] - (own[block.end] - own[block.first])
+        if 2 * beside_kept >= beside and sum(line.linked for line in lines) < _LINKED * chars:
+            kept[block.first : block.end] = [True] * len(lines)
 
 
 def _complete_manual(page: Lines, kept: list[bool]) -> None:
@@ -183,7 +205,7 @@ def _leads_away(line: Line, block: Block) -> bool:
     return line.linked >= _LINKED * len(line.text) or _stands_around(line, block)
 
 
-def _is_innermost(page: Lines, block: Block) -> bool:
+def _is_innermost(block: Block) -> bool:
     """Whether a table or list is no layout of the page: it has no other, and no headline."""
     return next(block.element.iterdescendants("table", "h1", "h2"), None) is None
 

@@ -268,3 +268,22 @@ def test_a_long_text_of_like_parts_is_whole(tag: str) -> None:
     page = f"<title>Boats</title><main><article><h1>Boats</h1>{marked}</article></main><footer>Copyright</footer>"
     text = read_html(page, URL, "text", None).text
     assert [part for part in parts if part not in text] == []
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_table_between_paragraphs_stays(linked: bool) -> None:
+    labels = ("Description:", "Syntax:", "Default:", "Context:", "Status:", "Module:")
+    values = ("The group that answers requests", "Group {0}-group", "Group #-1", "server config", "Base", "mod_{0}")
+    sections = "".join(
+        f"<div><h2>{name.title()}</h2><table>"
+        + "".join(
+            f"<tr><th>{f'<a href=dict.html>{label}</a>' if linked else label}</th><td>{value.format(name)}</td></tr>"
+            for label, value in zip(labels, values, strict=True)
+        )
+        + f"</table><p>{WORDS * 4}</p></div>"
+        for name in ("chroot", "group", "suexec", "user")
+    )
+    page = f"<title>Module</title><div><p>Modules | FAQ</p></div><h1>Module</h1><p>{WORDS * 8}</p>{sections}"
+    text = read_html(page, URL, "text", None).text
+    assert [text.count(label) for label in labels] == [4] * len(labels)
+    assert [value for value in values if value.format("user") not in text] == []
