@@ -8,13 +8,13 @@ from lxml.html import HtmlElement
 
 from servers.common.documents.document import Document
 from servers.common.documents.kinds import DocumentKind
-from servers.fetch.read.html.footnotes import mark_footnotes
-from servers.fetch.read.html.hidden import remove_hidden
+from servers.common.html.markup.footnotes import mark_footnotes
+from servers.common.html.markup.hidden import remove_hidden
+from servers.common.html.tree import HEADINGS, flatten, length, parse, squeeze
+from servers.common.html.writer import write
 from servers.fetch.read.html.links import list_links
 from servers.fetch.read.html.sections import find_section
-from servers.fetch.read.html.tree import HEADINGS, flatten, length, parse, squeeze
-from servers.fetch.read.html.writer import write
-from servers.fetch.read.page import Found, Page, Source, describe
+from servers.fetch.read.page import Found, Page, Removed, Source, describe
 
 _CUT = "The document has too many elements or levels of them; what comes after is left out."
 _MOST_HEADINGS = 500
@@ -51,7 +51,7 @@ def _read(read: Callable[[Source], Document], source: Source) -> Page:
     root, whole = parse(document.html)
     if "sheets" in document.counts:
         _put_long_cells_below(root)
-    removed = remove_hidden(root)
+    removed = Removed(*remove_hidden(root))
     mark_footnotes(root)
     flatten(root)
     facts = document.facts

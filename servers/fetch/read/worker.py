@@ -17,8 +17,8 @@ from types import ModuleType
 
 from servers.common.documents.document import DocumentError
 from servers.common.documents.kinds import DOCUMENTS
+from servers.common.html.invisible import strip_invisible
 from servers.fetch.errors import FetchError
-from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Found, Kind, KindName, Page, Removed, Source
 from servers.fetch.read.pipe_frames import LENGTHS, Head, head_of, lengths_of, pack
 

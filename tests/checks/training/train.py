@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import lightgbm
 import numpy
 
-from servers.fetch.read.html import forest as forests
-from servers.fetch.read.html.chances import second_evidence
+from servers.common.html.tree import parse
+from servers.fetch.read.html.content import forest as forests
+from servers.fetch.read.html.content.chances import second_evidence
+from servers.fetch.read.html.content.evidence import Evidence, evidence
+from servers.fetch.read.html.content.lines import Lines
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
-from servers.fetch.read.html.evidence import Evidence, evidence
-from servers.fetch.read.html.lines import Lines
 from servers.fetch.read.html.page import prepare
-from servers.fetch.read.html.tree import parse
 from servers.fetch.read.text import decode
 from tests.checks.benchmarks.fetch_kinds import Sample, read_samples, words_of
 from tests.checks.training.labels import label
@@ -115,7 +115,7 @@ def _matrix(columns: dict[str, list[float]], names: Sequence[str]) -> Matrix:
 
 
 def _plain(booster: lightgbm.Booster, names: Sequence[str]) -> dict[str, Any]:
-    """The trees as `servers.fetch.read.html.forest` has them, and the columns that they ask for."""
+    """The trees as `servers.fetch.read.html.content.forest` has them, and the columns that they ask for."""
     used: dict[int, int] = {}
     trees = [_tree(one["tree_structure"], used) for one in booster.dump_model()["tree_info"]]
     return {"columns": [names[number] for number in used], "trees": trees}

@@ -1,1 +1,1 @@
-"""Reading HTML: what of a page is its content, and how that is written down."""
+"""Reading pages of HTML: their content, their parts, their links, and what they say of themselves."""

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from lxml.etree import SubElement, iterwalk, strip_elements
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.hidden import sheet_rules
-from servers.fetch.read.html.tree import drop
+from servers.common.html.markup.hidden import sheet_rules
+from servers.common.html.tree import drop
 
 _STREAMS = ("$RC(", "$RR(", "$RS(", "$df(", "data-rci", "data-rri", "data-rsi")
 """What a page that streams has in its source."""

@@ -5,10 +5,10 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement, tostring
 
-from servers.fetch.read.html.embedded import EMBEDDED, unfold_link
-from servers.fetch.read.html.inline import escape_label
-from servers.fetch.read.html.tree import names_in, squeeze
-from servers.fetch.read.html.urls import absolute_url, picture_url
+from servers.common.html.inline import escape_label
+from servers.common.html.markup.embedded import EMBEDDED, unfold_link
+from servers.common.html.tree import names_in, squeeze
+from servers.common.html.urls import absolute_url, picture_url
 
 _MOST = 1_000
 """Links that are listed."""

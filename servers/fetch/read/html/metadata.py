@@ -8,9 +8,9 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import HEADINGS, squeeze
-from servers.fetch.read.html.urls import absolute_url
-from servers.fetch.read.invisible import strip_invisible
+from servers.common.html.invisible import strip_invisible
+from servers.common.html.tree import HEADINGS, squeeze
+from servers.common.html.urls import absolute_url
 from servers.fetch.read.page import Found
 
 _LONGEST = 1_000

@@ -7,22 +7,18 @@ from typing import NamedTuple
 from lxml.etree import iterwalk
 from lxml.html import HtmlElement
 
+from servers.common.html.inline import escape
+from servers.common.html.invisible import strip_invisible
+from servers.common.html.seen import leave_what_is_seen
+from servers.common.html.tree import length, parse
+from servers.common.html.urls import base_url
+from servers.common.html.writer import write
 from servers.fetch.errors import FetchError
-from servers.fetch.read.html.aria import show_attributes
-from servers.fetch.read.html.content import Content, main_content
+from servers.fetch.read.html.content.main_content import Content, main_content
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
-from servers.fetch.read.html.footnotes import mark_footnotes
-from servers.fetch.read.html.formulas import drop_drawn_formulas, show_formulas
-from servers.fetch.read.html.hidden import remove_hidden
-from servers.fetch.read.html.inline import escape
 from servers.fetch.read.html.links import clean_markup, list_links
 from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata, refresh_note
 from servers.fetch.read.html.sections import find_section
-from servers.fetch.read.html.tree import flatten, length, parse
-from servers.fetch.read.html.unscripted import show_unscripted
-from servers.fetch.read.html.urls import base_url
-from servers.fetch.read.html.writer import write
-from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Format, Page, Removed, Source
 from servers.fetch.read.text import decode
 
@@ -93,13 +89,7 @@ def prepare(root: HtmlElement, url: str) -> Seen:
     """Leave only what a reader sees of a page."""
     base = base_url(root, url)
     things = linked_data(root)
-    show_unscripted(root)
-    show_formulas(root)
-    removed = remove_hidden(root)
-    drop_drawn_formulas(root)
-    show_attributes(root)
-    mark_footnotes(root)
-    flatten(root)
+    removed = Removed(*leave_what_is_seen(root))
     return Seen(root, url, base, facts_of(root, base, things), removed)
 
 

@@ -8,8 +8,8 @@ from lxml.cssselect import CSSSelector
 from lxml.etree import XPathError
 from lxml.html import HtmlElement
 
+from servers.common.html.tree import BLOCKS, HEADINGS, length, squeeze
 from servers.fetch.errors import FetchError
-from servers.fetch.read.html.tree import BLOCKS, HEADINGS, length, squeeze
 
 _LONGEST = 500
 """Characters of a section's name."""

@@ -1,6 +1,6 @@
 """Streamed markup is put where a browser would put it, and shadow roots take the place of their hosts' children."""
 
-from tests.servers.fetch.read.html.bodies import markdown, read_body
+from tests.servers.common.html.bodies import markdown, read_body
 
 
 def test_react_replaces_what_is_shown_meanwhile():

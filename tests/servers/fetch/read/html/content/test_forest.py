@@ -4,7 +4,7 @@ from math import exp
 
 import pytest
 
-from servers.fetch.read.html.forest import Forest, load_forests
+from servers.fetch.read.html.content.forest import Forest, load_forests
 
 
 def test_a_row_goes_where_its_values_lead() -> None:

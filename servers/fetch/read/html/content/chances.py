@@ -7,9 +7,9 @@ the same blocks and of the same shape, and of the page: lists, tables and thread
 
 from itertools import accumulate
 
-from servers.fetch.read.html.evidence import Columns, Evidence, Span, beside, evidence, shifted, sums
-from servers.fetch.read.html.forest import load_forests
-from servers.fetch.read.html.lines import Lines
+from servers.fetch.read.html.content.evidence import Columns, Evidence, Span, beside, evidence, shifted, sums
+from servers.fetch.read.html.content.forest import load_forests
+from servers.fetch.read.html.content.lines import Lines
 
 
 def chances(page: Lines, title: str) -> list[float]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import BLOCKS, names_in
+from servers.common.html.tree import BLOCKS, names_in
 
 _UNREAD = names_in("script style template noscript iframe object canvas")
 _SILENT = names_in("select datalist optgroup option video audio textarea")

@@ -23,8 +23,8 @@ from itertools import accumulate
 from math import log2
 from typing import NamedTuple
 
-from servers.fetch.read.html.lines import KINDS, Block, Line, Lines
-from servers.fetch.read.html.tree import HEADINGS
+from servers.common.html.tree import HEADINGS
+from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
 
 Columns = dict[str, list[float]]
 """Numbers by name, each with one for each line."""

@@ -1,6 +1,6 @@
 """Footnotes: marks and notes, as many programs write them."""
 
-from tests.servers.fetch.read.html.bodies import markdown, plain
+from tests.servers.common.html.bodies import markdown, plain
 
 NOTED = "It fell.[^2]\n\n[^2]: In 1847."
 

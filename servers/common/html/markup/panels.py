@@ -14,7 +14,7 @@ from itertools import islice
 from lxml.etree import Element, SubElement
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import HEADINGS, drop, has_text, is_alone, length, names_in, outermost, squeeze
+from servers.common.html.tree import HEADINGS, drop, has_text, is_alone, length, names_in, outermost, squeeze
 
 _TARGETS = ("aria-controls", "data-bs-target", "data-target", "commandfor", "popovertarget")
 _TOGGLES = names_in("tab pill collapse")

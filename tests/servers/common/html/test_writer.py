@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from servers.fetch.read.html.page import read_html
-from tests.servers.fetch.read.html.marked_pages import MILL, PAGES, WHEEL, MarkedPage
+from tests.servers.common.html.marked_pages import MILL, PAGES, WHEEL, MarkedPage
 
 URL = "https://example.com/docs/page.html"
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from lxml.html import HtmlElement, fragment_fromstring
 
-from servers.fetch.read.html.blocks import code_text, is_data, language, write_rows, write_table
-from servers.fetch.read.html.embedded import EMBEDDED
-from servers.fetch.read.html.footnotes import NOTE
-from servers.fetch.read.html.inline import Inline, code_span
-from servers.fetch.read.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeeze
+from servers.common.html.blocks import code_text, is_data, language, write_rows, write_table
+from servers.common.html.inline import Inline, code_span
+from servers.common.html.markup.embedded import EMBEDDED
+from servers.common.html.markup.footnotes import NOTE
+from servers.common.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeeze
 from shared.text import code_block
 
 _AT_BEGINNING = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))")

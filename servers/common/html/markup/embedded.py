@@ -9,7 +9,7 @@ import re
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import drop, length, names_in, squeeze
+from servers.common.html.tree import drop, length, names_in, squeeze
 
 EMBEDDED = "data-embedded"
 """The attribute with the address of what is embedded."""

@@ -1,6 +1,6 @@
 """What a control of the page opens is shown with its label; nothing else that is hidden is."""
 
-from tests.servers.fetch.read.html.bodies import markdown, read_body
+from tests.servers.common.html.bodies import markdown, read_body
 
 
 def test_a_panel_that_a_visible_control_opens_is_shown():

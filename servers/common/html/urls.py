@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.invisible import strip_invisible
+from servers.common.html.invisible import strip_invisible
 
 _LONGEST_URL = 2_000
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))

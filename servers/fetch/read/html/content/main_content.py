@@ -13,10 +13,10 @@ from typing import NamedTuple
 from lxml.etree import strip_elements
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.chances import chances
-from servers.fetch.read.html.evidence import is_heading
-from servers.fetch.read.html.lines import KINDS, Block, Line, Lines
-from servers.fetch.read.html.tree import BLOCKS, LONGEST_CAPTION, drop, length
+from servers.common.html.tree import BLOCKS, LONGEST_CAPTION, drop, length
+from servers.fetch.read.html.content.chances import chances
+from servers.fetch.read.html.content.evidence import is_heading
+from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
 
 _MOST_ELEMENTS = 40_000
 """Of a page whose main content is looked for: judging a line takes about 150 microseconds."""

@@ -2,9 +2,9 @@
 
 from typing import get_args
 
-from servers.fetch.read.html.hidden import hides
+from servers.common.html.invisible import strip_invisible
+from servers.common.html.markup.hidden import hides
 from servers.fetch.read.html.page import read_html
-from servers.fetch.read.invisible import strip_invisible
 from servers.fetch.read.page import Format, Page
 
 URL = "https://example.com/"

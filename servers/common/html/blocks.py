@@ -6,7 +6,7 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import HEADINGS, length
+from servers.common.html.tree import HEADINGS, length
 
 _NAMED = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source|highlight-text|highlight|brush)[-:]\s?([\w+#.-]{1,30})(?![\w-])"

@@ -13,7 +13,7 @@ from itertools import islice
 from lxml.etree import Element
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import BLOCKS, HEADINGS, drop, has_text, is_alone, length, names_in, squeeze
+from servers.common.html.tree import BLOCKS, HEADINGS, drop, has_text, is_alone, length, names_in, squeeze
 
 NOTE = "data-note"
 """The attribute with the label of a footnote, at its mark and at the note."""

@@ -1,6 +1,6 @@
 """Which tables are data, and what their cells hold."""
 
-from tests.servers.fetch.read.html.bodies import markdown, plain
+from tests.servers.common.html.bodies import markdown, plain
 
 PRE = "<pre>a = 1\n  b|c</pre>"
 

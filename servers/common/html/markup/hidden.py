@@ -17,11 +17,10 @@ from typing import NamedTuple
 from lxml.etree import iterwalk, strip_elements
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.embedded import show_embedded
-from servers.fetch.read.html.panels import open_panels
-from servers.fetch.read.html.tree import drop, length, outermost, squeeze
-from servers.fetch.read.invisible import strip_invisible
-from servers.fetch.read.page import Removed
+from servers.common.html.invisible import strip_invisible
+from servers.common.html.markup.embedded import show_embedded
+from servers.common.html.markup.panels import open_panels
+from servers.common.html.tree import drop, length, outermost, squeeze
 
 _MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", "object", "embed", "applet", "canvas")
 """What no page shows: scripts, sheets, templates, and what stands in for them."""
@@ -47,8 +46,11 @@ _NOT_HIDING = frozenset(("html", "body", "main", "article"))
 """Elements that a rule of a sheet hides only until a script has run."""
 
 
-def remove_hidden(root: HtmlElement) -> Removed:
-    """Take out what attributes and styles hide, and invisible characters; open panels, and link what is embedded."""
+def remove_hidden(root: HtmlElement) -> tuple[int, int]:
+    """Take out what attributes and styles hide, and invisible characters; open panels, and link what is embedded.
+
+    Returns how many elements with text and how many characters were taken out.
+    """
     rules = sheet_rules(root)
     show_embedded(root)
     strip_elements(root, *_MACHINERY, with_tail=False)
@@ -65,7 +67,7 @@ def remove_hidden(root: HtmlElement) -> Removed:
             element.attrib.pop(name, None)
     if any(_size(element) is False for element in root.xpath("//*[@style]")):
         elements += sum(_silenced(element) for element in outermost(root, lambda element: _size(element) is False))
-    return Removed(elements, _remove_invisible(root))
+    return elements, _remove_invisible(root)
 
 
 def _size(element: HtmlElement) -> bool | None:

@@ -1,6 +1,6 @@
 """What attributes say is text: alternatives in cells, boxes, headings by role."""
 
-from tests.servers.fetch.read.html.bodies import markdown
+from tests.servers.common.html.bodies import markdown
 
 
 def test_a_cell_with_an_icon_has_its_alternative():

@@ -1,6 +1,6 @@
 """Frames, videos and files are links; pictures in `noscript` stand where a script would have put them."""
 
-from tests.servers.fetch.read.html.bodies import markdown, plain, read_body
+from tests.servers.common.html.bodies import markdown, plain, read_body
 
 
 def test_what_is_embedded_is_a_link_with_its_title():

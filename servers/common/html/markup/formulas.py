@@ -11,7 +11,7 @@ from collections.abc import Callable
 from lxml.etree import Element
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import drop, squeeze
+from servers.common.html.tree import drop, squeeze
 
 _SCRIPT = "math/tex"
 _DRAWN = re.compile(r"(?:^|\s)(?:katex-html|MathJax(?:_\w+)?)(?:\s|$)")

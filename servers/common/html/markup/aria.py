@@ -9,8 +9,8 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.embedded import EMBEDDED
-from servers.fetch.read.html.tree import HEADINGS, has_text, squeeze
+from servers.common.html.markup.embedded import EMBEDDED
+from servers.common.html.tree import HEADINGS, has_text, squeeze
 
 _CHECKED = {"true": "[x] ", "false": "[ ] ", "mixed": "[ ] "}
 _LARGE = 100

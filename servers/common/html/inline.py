@@ -9,12 +9,12 @@ from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.embedded import EMBEDDED
-from servers.fetch.read.html.footnotes import NOTE
-from servers.fetch.read.html.formulas import split_tex, tex_of
-from servers.fetch.read.html.indices import write_script
-from servers.fetch.read.html.tree import names_in, squeeze
-from servers.fetch.read.html.urls import absolute_url, picture_url
+from servers.common.html.indices import write_script
+from servers.common.html.markup.embedded import EMBEDDED
+from servers.common.html.markup.footnotes import NOTE
+from servers.common.html.markup.formulas import split_tex, tex_of
+from servers.common.html.tree import names_in, squeeze
+from servers.common.html.urls import absolute_url, picture_url
 
 _SPACE = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _ANYWHERE = r"\\(?=[!-/:-@\[-`{-~]|$)|`|(?<!\s)\*|\*(?!\s)|(?<!\w)_|_(?!\w)|<(?=[a-zA-Z/!?]|$)|&(?=#?\w+;)|~(?=~)"

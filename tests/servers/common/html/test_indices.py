@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.servers.fetch.read.html.bodies import markdown, plain
+from tests.servers.common.html.bodies import markdown, plain
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from servers.fetch.read.html.tree import length
+from servers.common.html.tree import length
 
 _FADES = re.compile(r"(?:^|;)\s*(?:opacity\s*:\s*0*\.?0*|visibility\s*:\s*hidden)\s*(?=;|$)", re.IGNORECASE)
 _LEAST = 400
