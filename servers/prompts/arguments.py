@@ -171,6 +171,12 @@ def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> d
     return texts
 
 
+def format_default(argument: Argument) -> str | None:
+    """The default of an argument as a text that `parse_value` reads; None where it has none."""
+    value = argument.default
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
 class Completion(NamedTuple):
     """The best suggestions."""
 

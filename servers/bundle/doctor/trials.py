@@ -24,6 +24,7 @@ from shared.transports.framed import framed
 from ..catalog import Entry
 from ..program_name import program_name
 from .findings import Finding, fault, fine, warning
+from .prompt_files import NO_PROBLEMS, PromptProblems, judge_problems, read_problems
 
 MODES = ("handshake", "stateless")
 _ERAS = {"handshake": NEWEST_HANDSHAKE.date, "stateless": NEWEST.date}
@@ -68,6 +69,7 @@ class Talk(NamedTuple):
     exit_code: int | None = None
     last_words: str = ""
     """The last line it wrote to stderr."""
+    problems: PromptProblems = NO_PROBLEMS
 
 
 class _Listening:
@@ -122,6 +124,7 @@ async def converse(client: AbstractAsyncContextManager[Client], mode: str, secon
                 server = entered.server
                 tools = len(await entered.plain.list_tools()) if server.can("tools") else 0
                 said = Talk(mode, Outcome.ANSWERED, version=server.version, info=server.info, tools=tools)
+                said = said._replace(problems=await read_problems(entered))
         except PeerError as error:
             said = Talk(mode, Outcome.REFUSED, str(error), code=error.code)
         except (McpError, ConnectionError) as error:
@@ -165,6 +168,7 @@ def judge(tried: Tried, talks: Sequence[Talk]) -> Iterator[Finding]:
     elif not failed:
         spoken = " and ".join(talk.version for talk in talks)
         yield fine(tried.where, f"it starts, speaks {spoken}, and has {talks[0].tools} tools")
+    yield from judge_problems(tried.where, talks[0].problems)
 
 
 def judge_version(tried: Tried, talk: Talk) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from .configurations import Launch
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import Installation
 from .logins import check_logins
+from .prompt_files import judge_problems
 from .trials import MODES, Outcome, Talk, Tried, converse, judge_version, mask, split_secrets
 
 _TOKENS = ("authorization", "x-api-key")
@@ -70,6 +71,7 @@ def _judge(launch: Launch, talks: list[Talk], secrets: Sequence[str]) -> Iterato
     yield from strange
     if not strange:
         yield fine(launch.where, f"{place} answers, and speaks {' and '.join(talk.version for talk in talks)}")
+    yield from judge_problems(launch.where, talks[0].problems)
 
 
 def _failed(launch: Launch, talk: Talk, secrets: Sequence[str]) -> Finding:

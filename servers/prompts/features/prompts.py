@@ -22,7 +22,16 @@ from shared import (
 )
 from shared.text import join_lines
 
-from ..arguments import Completion, build_form, complete, find_missing, format_filled, format_names, parse_values
+from ..arguments import (
+    Completion,
+    build_form,
+    complete,
+    find_missing,
+    format_default,
+    format_filled,
+    format_names,
+    parse_values,
+)
 from ..errors import PromptError
 from ..format import definitions
 from ..library.folder import find_paths
@@ -108,6 +117,7 @@ def _make_prompt(prompt: definitions.Prompt) -> Prompt:
             title=_join_optional(one.title),
             description=_join_optional(one.description),
             required=one.required,
+            default=format_default(one),
         )
         for one in prompt.arguments
     ]

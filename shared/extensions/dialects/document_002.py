@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...protocol.types.base import Params
-from ...protocol.types.prompts import Prompt
+from ...protocol.types.prompts import Prompt, PromptArgument
 from ...protocol.types.resources import ReadResourceParams
 from ...server.dispatch.context import Context
 from ...server.features import Handler
@@ -82,10 +82,12 @@ def _defined(prompt: Prompt) -> _Object:
     arguments = prompt.arguments or []
     schema = {
         "type": "object",
-        "properties": {
-            one.name: {"type": "string", **({"description": one.description} if one.description is not None else {})}
-            for one in arguments
-        },
-        "required": [one.name for one in arguments if one.required],
+        "properties": {argument.name: _schema(argument) for argument in arguments},
+        "required": [argument.name for argument in arguments if argument.required],
     }
     return {**_named(prompt.to_wire()), "arguments": schema}
+
+
+def _schema(argument: PromptArgument) -> _Object:
+    schema = {"type": "string", "description": argument.description, "default": argument.default}
+    return {key: value for key, value in schema.items() if value is not None}

@@ -23,6 +23,8 @@ class PromptArgument(Wire):
     title: str | None = None
     description: str | None = None
     required: bool | None = None
+    # A server's own, which a dialect shows: no version of the specification has a place for it.
+    default: str | None = Field(default=None, exclude=True)
 
 
 class Prompt(Wire):

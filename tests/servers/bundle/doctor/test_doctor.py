@@ -563,3 +563,15 @@ def test_bad_usage_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_server_has_less_time_than_clients_give_it() -> None:
     assert SECONDS < 60
+
+
+@slow
+async def test_prompt_files_that_are_not_served_are_listed(home: Home) -> None:
+    home.write("library/good.md", "Say hello.")
+    home.write("library/open.md", "---\ndescription: never ends\n")
+    home.write("library/hint.md", "---\ndescription: before: after\n---\nSay it.")
+    home.start("prompts", str(home.path / "library"))
+    found = await home._replace(installation=this_installation()).look()
+    assert [one.what.partition(":")[0] for one in found] == ["hint.md", "open.md"]
+    assert found[1].what == "open.md:1: its front matter has no end, which is a line of ---"
+    assert {one.severity for one in found} == {Severity.WARNING}

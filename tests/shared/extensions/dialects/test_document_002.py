@@ -9,15 +9,19 @@ import anyio
 
 from shared import (
     Annotations,
+    CompletionArgument,
+    Context,
     Implementation,
     InvalidParams,
+    Prompt,
+    PromptArgument,
     ResourceNotFound,
     Server,
     TextResourceContents,
     ToolError,
 )
 from shared.testing import connected
-from tests.shared.server.peer import PATIENCE
+from tests.shared.server.peer import PATIENCE, talking
 from tests.transcript_apps import sourced
 
 Json = dict[str, Any]
@@ -97,6 +101,30 @@ async def test_prompts_of_a_source_are_defined_as_well() -> None:
         "properties": {"subject": {"type": "string"}},
         "required": ["subject"],
     }
+
+
+async def test_the_default_of_an_argument_is_in_its_schema_and_in_no_list_of_the_specification() -> None:
+    class Source:
+        async def page(self, context: Context[None], after: str, most: int) -> list[Prompt]:
+            argument = PromptArgument(name="tone", default="calm")
+            return [] if after else [Prompt(name="write", arguments=[argument])]
+
+        async def get(self, context: Context[None], name: str, arguments: dict[str, str]) -> None:
+            return None
+
+        async def complete(
+            self, context: Context[None], name: str, argument: CompletionArgument, settled: dict[str, str]
+        ) -> None:
+            return None
+
+    app: Server[None] = Server(Implementation(name="made", version="1"))
+    app.prompts_from(Source())
+    async with asked(app) as ask:
+        (prompt,) = (await ask("initialize", {}))["result"]["prompts"]
+    assert prompt["arguments"]["properties"] == {"tone": {"type": "string", "default": "calm"}}
+    async with talking(app) as peer:
+        (prompt,) = (await peer.request("prompts/list"))["result"]["prompts"]
+    assert prompt["arguments"] == [{"name": "tone"}]
 
 
 async def test_bytes_come_with_the_time_that_their_declaration_tells() -> None:

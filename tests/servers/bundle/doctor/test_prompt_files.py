@@ -1,0 +1,45 @@
+"""Files of prompts that a server says it can't serve."""
+
+import json
+from typing import Any
+
+import pytest
+
+from servers.bundle.doctor.prompt_files import judge_problems, read_problems
+from shared import Implementation, Server
+from shared.client.client import Client
+from shared.testing import connected
+
+
+def serving(text: str, name: str = "prompts") -> Server[None]:
+    app: Server[None] = Server(Implementation(name=name, version="1"))
+
+    @app.resource("prompt://")
+    async def index() -> str:
+        return text
+
+    return app
+
+
+def indexed(count: int) -> str:
+    problem = {"library": 0, "file": "a\nb.md", "line": 3, "reason": "it is wrong"}
+    return json.dumps({"problems": [problem] * count})
+
+
+async def read(app: Server[Any]) -> list[str]:
+    async with connected(app) as end, Client(end) as client:
+        return [one.what for one in judge_problems("here", await read_problems(client))]
+
+
+async def test_each_file_is_named_on_a_line_and_many_are_counted() -> None:
+    assert await read(serving(indexed(2))) == ["a\\nb.md:3: it is wrong"] * 2
+    assert (await read(serving(indexed(1_020))))[20:] == ["1,000 more of its files have something wrong"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"problems": 5}', '{"problems": [5]}', '{"problems": [{}]}'])
+async def test_what_is_no_index_says_nothing(text: str) -> None:
+    assert await read(serving(text)) == []
+
+
+async def test_other_servers_are_not_asked() -> None:
+    assert await read(serving(indexed(1), name="notes")) == []
