@@ -52,9 +52,9 @@ def reader_of(kind: KindName) -> Callable[[Source], Page]:
 
         return read_pdf_page
     if kind in DOCUMENTS:
-        from servers.fetch.read.document_page import document_reader
+        from servers.fetch.read.document_page import page_reader
 
-        return document_reader(kind)
+        return page_reader(kind)
     from servers.fetch.read.text import read_text
 
     return read_text

@@ -4,7 +4,7 @@ import pytest
 
 from servers.common.documents.kinds import DocumentKind
 from servers.fetch.errors import FetchError
-from servers.fetch.read.document_page import document_reader
+from servers.fetch.read.document_page import page_reader
 from servers.fetch.read.page import Format, Page
 from tests.servers.common.documents.archives import WORD_NAMES, book, opened, shape, slides, word
 from tests.servers.common.documents.test_sheets import one_sheet, written
@@ -27,7 +27,7 @@ def read(
     section: str | None = None,
     pages: str | None = None,
 ) -> Page:
-    return document_reader(kind)(source(kind, body, format, section, pages))
+    return page_reader(kind)(source(kind, body, format, section, pages))
 
 
 def test_a_word_document_is_markdown():
@@ -68,15 +68,6 @@ def test_a_sheet_is_a_section():
     workbook.create_sheet("Two").append(["b"])
     assert read("sheets", written(workbook), section="Two").text == "## Two\n\nb"
     assert read("opendocument", opened("text", "<text:p>Hello</text:p>")).text == "Hello"
-
-
-def test_a_long_cell_of_a_sheet_stands_below_its_table():
-    long = [f"{letter} " * 1_100 for letter in "xy"]
-    text = read("sheets", written(one_sheet(["Name", "Story"], ["Ann", long[0]], ["Bob", long[1]]))).text
-    assert text == (
-        "## Data\n\n| Name | Story |\n| --- | --- |\n| Ann | (1) |\n| Bob | (2) |\n\n"
-        f"(1) {long[0].strip()}\n\n(2) {long[1].strip()}"
-    )
 
 
 def test_slides_are_pages():

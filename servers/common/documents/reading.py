@@ -1,0 +1,78 @@
+"""Reading a document of any kind: its text as HTML, and the tree of that as a reader sees it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lxml.etree import Element
+from lxml.html import HtmlElement
+
+from servers.common.documents.document import Document
+from servers.common.documents.kinds import DocumentKind
+from servers.common.html.seen import leave_what_is_seen
+from servers.common.html.tree import length, parse
+
+DocumentReader = Callable[[bytes, str | None, str | None], Document]
+"""Takes the file, and the `pages` and the `section` that are wanted, which most kinds have no use for."""
+
+_CUT = "The document has too many elements or levels of them; what comes after is left out."
+_LONGEST_CELL = 1_000
+"""Characters that a cell of a sheet may have: the writer takes a table with longer ones for the layout of a page."""
+
+
+def document_reader(kind: DocumentKind) -> DocumentReader:
+    """Return what reads documents of a kind, its library loaded. It raises DocumentError."""
+    if kind == "word":
+        from servers.common.documents.word import read_word
+
+        return lambda body, pages, section: read_word(body)
+    if kind == "sheets":
+        from servers.common.documents.sheets import read_sheets
+
+        return lambda body, pages, section: read_sheets(body, section)
+    if kind == "slides":
+        from servers.common.documents.slides import read_slides
+
+        return lambda body, pages, section: read_slides(body, pages)
+    if kind == "epub":
+        from servers.common.documents.epub import read_epub
+
+        return lambda body, pages, section: read_epub(body)
+    from servers.common.documents.opendocument import read_opendocument
+
+    return read_opendocument
+
+
+class SeenDocument(NamedTuple):
+    """The tree of a document, of which only what a reader sees is left."""
+
+    root: HtmlElement
+    removed: tuple[int, int]
+    """Hidden elements and invisible characters that were taken out."""
+    notes: tuple[str, ...]
+    """Those of the document, and a sentence where its tree was cut."""
+
+    @property
+    def body(self) -> HtmlElement:
+        """What `servers.common.html.writer.write` makes Markdown of."""
+        return self.root.find("body")
+
+
+def seen_document(document: Document) -> SeenDocument:
+    """Parse a document and leave what a reader sees of it. Long cells of sheets move below their table."""
+    root, whole = parse(document.html)
+    if "sheets" in document.counts:
+        _put_long_cells_below(root)
+    removed = leave_what_is_seen(root)
+    return SeenDocument(root, removed, (*document.notes, *(() if whole else (_CUT,))))
+
+
+def _put_long_cells_below(root: HtmlElement) -> None:
+    """Have the text of each long cell stand below its table, under a number that stands in the cell."""
+    for table in root.iter("table"):
+        cells = [cell for cell in table.iter("td", "th") if length(cell) > _LONGEST_CELL]
+        for number, cell in reversed(list(enumerate(cells, 1))):
+            text = Element("div")
+            text.text = f"({number}) {cell.text or ''}"
+            text[:] = list(cell)
+            cell.text = f"({number})"
+            table.addnext(text)
