@@ -1,6 +1,6 @@
 """`Base`: the bridge's own connection to the server behind it, which is opened again whenever it is lost.
 
-    opening ──▶ up ──▶ down, for a reason ──▶ (after a pause, which grows) ──▶ opening
+    opening ──▶ up ──▶ down, for a reason ──▶ (after a pause, which grows, or a request) ──▶ opening
 
 It tells which era the server lives in and what it says of itself. Where no client needs a session of its own, the
 requests of all of them go over it.
@@ -37,6 +37,8 @@ _log = logging.getLogger("shared.gateway.bridge.base")
 
 _URL = re.compile(r"\b([a-z][a-z0-9+.-]*://)\S+", re.IGNORECASE)
 DOUBT_SECONDS = 10.0
+AWAY_SECONDS = 1.0
+"""How long a call waits for a server that is away: one that was started again is there by then."""
 _ENDED = "it ended the connection"
 
 
@@ -74,7 +76,11 @@ class Base:
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
         self._doubted = anyio.Event()
+        self._wanted = anyio.Event()
+        """Set when a request waits for the connection, which ends the pause."""
         self._turned = Signal()
+        self._tried = Signal()
+        """Wakes who waits for the end of an attempt."""
         self._watchers: dict[object, Callable[[], None]] = {}
         self._listeners: dict[object, Heard] = {}
 
@@ -90,11 +96,15 @@ class Base:
             raise RpcError(f"the server {self.upstream.name} is not available: {self.reason}")
         return self._client
 
-    async def come_up(self, seconds: float) -> None:
-        """Waits until it is up, `seconds` at most. Raises RpcError like `client` where it is not by then."""
-        with anyio.move_on_after(seconds):
-            while not self.up:
-                await self._turned.wait()
+    async def come_up(self) -> None:
+        """Waits, `AWAY_SECONDS` at most, for an attempt to connect that begins now, or is under way.
+
+        Raises RpcError like `client` where it is not up by then.
+        """
+        if not self.up:
+            self._wanted.set()
+            with anyio.move_on_after(AWAY_SECONDS):
+                await first_of(self._turned.wait, self._tried.wait)
         _ = self.client
 
     def watch(self, told: Callable[[], None]) -> Callable[[], None]:
@@ -118,7 +128,12 @@ class Base:
                 pauses.started(anyio.current_time())
                 # Waited for and not awaited: what it fails of is `_failed`'s to tell, and ends no more than itself.
                 await asyncio.wait([lives.start(self._live_once())])
-                await anyio.sleep(pauses.left(anyio.current_time()))
+                self._wanted = anyio.Event()
+                self._tried.wake()
+                # Requests are many: without the shortest pause each would start a server that can't live.
+                await anyio.sleep(pauses.shortest_left(anyio.current_time()))
+                with anyio.move_on_after(pauses.left(anyio.current_time())):
+                    await self._wanted.wait()
         finally:
             await lives.stop()
 

@@ -124,6 +124,8 @@ class Bridge:
         """The result of a call, or the error that its client is told: an McpError."""
         method = context.call.method.name
         async with self.answering(context):
+            if not self.base.up:
+                await self.base.come_up()
             result = as_newest(await self.place(context).call(context, params))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")

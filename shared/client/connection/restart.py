@@ -27,6 +27,10 @@ class Pauses:
         """The seconds to wait, at the time `now`, before the server is started."""
         return max(0.0, self._last_start + self._pause - now)
 
+    def shortest_left(self, now: float) -> float:
+        """The seconds of those that are waited in any case, also where somebody asks for the server."""
+        return max(0.0, self._last_start + min(self._pause, FIRST_SECONDS) - now)
+
     def started(self, now: float) -> None:
         """Has the next pause grow, as the server is started at the time `now`; after a long life it is the first."""
         is_steady = now - self._last_start >= STEADY_SECONDS

@@ -98,7 +98,7 @@ async def test_a_server_that_is_lost_leaves_ours_and_returns(
     version: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # How long a session is waited for nobody may set.
-    monkeypatch.setattr("servers.gateway.bridge.calls.own_sessions.AWAY_SECONDS", 0.01)
+    monkeypatch.setattr("servers.gateway.bridge.base.AWAY_SECONDS", 0.01)
     behind = Behind(mode=mode)
     async with behind_door(behind, version) as peer:
         await listening(peer, "tools")

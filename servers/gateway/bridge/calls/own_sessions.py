@@ -28,9 +28,6 @@ from ..forwarding import caller_of, identity_of, params_of, settled, unopened_er
 from ..tasks import OF_TASKS, UpstreamTasks, seconds_for, through_task
 from .call_relay import CallRelay, ask_apart
 
-AWAY_SECONDS = 1.0
-"""How long a call waits for a server that is away: one that was started again is there by then."""
-
 
 class Ears(Protocol):
     """Takes what concerns a session and none of its calls. Of its methods none raises."""
@@ -96,7 +93,7 @@ class OwnSession:
         """Its client, once it is open. Raises RpcError where it can't be opened in time, with the reason, and soon
         where the server is away."""
         if self.client is None:
-            await self._base.come_up(AWAY_SECONDS)
+            await self._base.come_up()
         self.begin()
         life = self._life
         if life is not None:

@@ -13,6 +13,7 @@ import pytest
 from servers.gateway.bridge.base import Base, reason_of
 from servers.gateway.bridge.upstream import Upstream
 from shared.client.client import Client
+from shared.client.connection.restart import Pauses
 from shared.client.options import ClientOptions
 from shared.concurrency import background
 from shared.errors import MethodNotFound, RpcError
@@ -102,6 +103,41 @@ async def test_while_it_is_down_it_says_why_and_no_secrets() -> None:
         turns = Turns(base)
         await turns.until(1)
         assert base.client.connected
+
+
+async def test_a_request_has_it_tried_at_once_whatever_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pauses, "left", lambda _pauses, _now: 10 * PATIENCE)
+    behind = Behind(Small().app)
+    behind.is_away = True
+    async with behind.serving() as upstream, living(upstream) as base:
+        await base.settled.wait()
+        await anyio.wait_all_tasks_blocked()
+        behind.is_away = False
+        await base.come_up()
+        assert base.up
+
+
+async def test_requests_that_come_together_are_refused_by_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pauses, "left", lambda _pauses, _now: 10 * PATIENCE)
+    attempts = 0
+
+    @asynccontextmanager
+    async def connect(_options: ClientOptions) -> AsyncIterator[Client]:
+        nonlocal attempts
+        attempts += 1
+        raise ConnectionError(f"nobody is there, time {attempts}")
+        yield
+
+    async def ask(base: Base) -> None:
+        with pytest.raises(RpcError, match="time 2"):
+            await base.come_up()
+
+    async with living(Upstream("away", connect)) as base:
+        await base.settled.wait()
+        await anyio.wait_all_tasks_blocked()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask, base)
 
 
 async def test_who_watches_hears_of_turns_and_not_of_attempts() -> None:
