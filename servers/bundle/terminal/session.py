@@ -68,14 +68,15 @@ class Talk:
         way: Connect = partial(connect, target.command, env=target.env, cwd=target.directory)
         if target.url:
             way = partial(connect_as_user, target.url, headers=target.headers)
-        return self.reach(Reached(target.name, way, has_token), work, options)
+        advice = "; its arguments are given after `--`" if target.command and not self.asked.words else ""
+        return self.reach(Reached(target.name, way, has_token, advice), work, options)
 
     def reach(self, server: "Reached", work: Work, options: ClientOptions | None = None) -> int:
         """The same with a server that was found already."""
         return anyio.run(self._run, server, work, options or ClientOptions())
 
     async def _run(self, server: "Reached", work: Work, options: ClientOptions) -> int:
-        log, phase = _Log(self), _Phase(self.seconds, server.has_token)
+        log, phase = _Log(self), _Phase(self.seconds, server.has_token, server.advice)
         # A server that has never heard of the newest protocol may be silent, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
@@ -114,6 +115,8 @@ class Reached(NamedTuple):
     connect: Connect
     has_token: bool
     """Whether it is told who we are."""
+    advice: str = ""
+    """What may help where it says why it does not start."""
 
 
 @dataclass(slots=True)
@@ -122,6 +125,7 @@ class _Phase:
 
     seconds: float
     has_token: bool
+    advice: str
     is_open: bool = False
 
     def told(self, name: str, error: Exception, last_words: str) -> str:
@@ -138,7 +142,7 @@ class _Phase:
         said = f"; last it said: {last_words}" if last_words else ""
         is_lost = self.is_open and not isinstance(error, TimeoutError)
         what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
-        return f"{what}: {reason}{said}"
+        return f"{what}: {reason}{said}{self.advice if said and not self.is_open else ''}"
 
 
 class _Log(logging.Handler):

@@ -32,8 +32,12 @@ TOOLS = [
 PICTURE = {"type": "image", "mimeType": "image/png", "data": "iVBORwo="}
 
 
-def called(params: dict) -> dict:
+def called(params: dict) -> dict | None:
     match params["name"]:
+        case "locked":  # It is not listed, and says why.
+            return {"isError": True, "content": [{"type": "text", "text": "locked: start me with --unlock"}]}
+        case "repaet":
+            return None
         case "fail":
             return {"isError": True, "content": [{"type": "text", "text": "\x1b[31mno luck"}]}
         case "draw":

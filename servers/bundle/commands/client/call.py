@@ -3,13 +3,15 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 
 from shared.client.client import Client
+from shared.errors import InvalidParams, MethodNotFound, PeerError
 from shared.program.messages import exit_with_error
 
 from ...terminal.endings import DONE, REFUSED, Misuse
@@ -48,9 +50,11 @@ def main(argv: Sequence[str]) -> int:
                 except anyio.get_cancelled_exc_class():
                     talk.say("the task works on")
                     raise
-        arguments = {**(whole or {}), **await _arguments(client, given, talk, is_whole=whole is not None)}
+        tools = await _tools(client, talk)
+        arguments = {**(whole or {}), **_arguments(given, tools, is_whole=whole is not None)}
         if given.detach:
-            started = await client.start_tool(given.tool, arguments, timeout=talk.seconds)
+            with _naming_tools(given.tool, tools):
+                started = await client.start_tool(given.tool, arguments, timeout=talk.seconds)
             if started.id is None:
                 talk.say("the server made no task of it, and has answered")
                 return _show(await started.plain_result(), given, talk)
@@ -61,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
             talk.say("the task works on; --task with this id, in place of the tool, waits for its end")
             return DONE
         params = {"name": given.tool, "arguments": arguments}
-        with bar:
+        with bar, _naming_tools(given.tool, tools):
             result = await client.request(
                 "tools/call", params, timeout=talk.seconds, on_progress=bar.report, on_task=status.take
             )
@@ -102,18 +106,34 @@ def _whole(text: str | None) -> dict[str, Any] | None:
     return value
 
 
-async def _arguments(client: Client, given: Namespace, talk: Talk, *, is_whole: bool) -> dict[str, Any]:
-    """What the words give, as the tool wants it. Raises Misuse for what it does not take, and for what it lacks."""
+async def _tools(client: Client, talk: Talk) -> Mapping[str, Any]:
+    """The tools that the server lists, by name."""
     tools = await talk.bounded(client.plain.list_tools()) if client.server.can("tools") else []
-    known = {str(tool.get("name")): tool for tool in records_of(tools)}
-    if given.tool not in known:
-        raise Misuse(unknown("tool", given.tool, known))
-    schema = known[given.tool].get("inputSchema")
+    return {str(tool.get("name")): tool for tool in records_of(tools)}
+
+
+def _arguments(given: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
+    """The words as the tool's schema wants them. Raises Misuse for what it does not take, and for what it lacks.
+
+    A tool that is not listed is called all the same, since the server alone knows why it is not on offer.
+    """
+    schema = tools.get(given.tool, {}).get("inputSchema")
     arguments = read_arguments(given.pairs, schema)
     missing = [one for one in parameters_of(schema).values() if one.required and one.name not in arguments]
     if missing and not is_whole:
         raise Misuse(f"{given.tool} needs {' and '.join(f'{one.name}={one.kind}' for one in missing)}")
     return arguments
+
+
+@contextmanager
+def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
+    """Raise Misuse with the nearest tool, where the server refuses a call of a tool that it does not list."""
+    try:
+        yield
+    except PeerError as error:
+        if name in tools or error.code not in (InvalidParams.code, MethodNotFound.code):
+            raise
+        raise Misuse(unknown("tool", name, tools)) from None
 
 
 def _show(result: dict[str, Any], given: Namespace, talk: Talk) -> int:

@@ -61,6 +61,17 @@ def test_what_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.endswith(" refuses: there is no such thing\n")
 
 
+def test_a_tool_that_is_not_listed_is_refused_by_the_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("call", "locked", "text=a") == 1
+    assert capsys.readouterr() == ("", "locked: start me with --unlock\n")
+
+
+def test_a_server_that_lacks_arguments_says_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["call", "filesystem", "list_allowed_directories"]) == 3
+    said = capsys.readouterr().err
+    assert said.endswith(": give at least one DIR that may be read; its arguments are given after `--`\n")
+
+
 def test_a_server_that_is_gone_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "vanish", "--verbose") == 3
     said = capsys.readouterr().err
