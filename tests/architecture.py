@@ -104,7 +104,7 @@ BROAD_EXCEPTS: dict[str, tuple[str, ...]] = {  # a handler for each reason, five
         "the one place where any exception becomes an answer",
         "what a tool that was to answer at once fails of is found again by its task, and told there",
     ),
-    "servers/fetch/read/worker.py": ("a damaged page may break its reader in any way, and costs itself only",),
+    "servers/common/workers/serving.py": ("a damaged file may break its reader in any way, and costs itself only",),
     "shared/transports/http/streamable/sessions.py": ("one session that fails must not take the others with it",),
 }
 LOGGING_PROTOCOL: dict[str, str] = {
@@ -116,7 +116,7 @@ KNOW_DESCRIPTORS: dict[str, str] = {
     "shared/program/process.py": "the null device stands where a standard stream is missing",
     "shared/transports/stdio.py": "the null device stands where the protocol's streams were",
     "servers/bundle/program.py": "the null device stands where nobody reads any more",
-    "servers/fetch/read/worker.py": "the null device stands where the protocol's streams were",
+    "servers/common/workers/serving.py": "the null device stands where the protocol's streams were",
     "servers/prompts/cli/parser.py": "the null device stands where nobody reads any more",
 }
 

@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 
+from servers.common.workers.pool import Limits, Pool, Program, WorkerError
 from servers.fetch.errors import FetchError
 from servers.fetch.read.kinds import as_source, check, kind_of
 from servers.fetch.read.page import Form, Format, Loaded, Page, describe
-from servers.fetch.read.pipe_frames import page_of
-from servers.fetch.read.pool import Limits, Pool
+from servers.fetch.read.page_answers import page_of
+
+PAGES = Program("servers.fetch.read.worker", "page")
 
 
 class Reader:
@@ -22,7 +24,7 @@ class Reader:
         self._pool = pool
 
     async def prepare(self) -> None:
-        """Starts a process, where there is none, and has it load what HTML needs. Raises FetchError."""
+        """Starts a process, where there is none, and has it load what HTML needs. Raises WorkerError."""
         await self._pool.warm("html")
 
     async def warm(self) -> None:
@@ -30,7 +32,7 @@ class Reader:
 
         A page that comes meanwhile waits for just that process. Raises nothing: the page itself will say what fails.
         """
-        with suppress(FetchError):
+        with suppress(WorkerError):
             await self.prepare()
 
     async def read(self, loaded: Loaded, form: Form, section: str | None = None, pages: str | None = None) -> Page:
@@ -53,7 +55,10 @@ class Reader:
             "section": section,
             "pages": pages,
         }
-        answer, text = await self._pool.ask(kind.name, head, loaded.body)
+        try:
+            answer, text = await self._pool.ask(kind.name, head, loaded.body)
+        except WorkerError as error:
+            raise FetchError(error.code, error.reason) from None
         return page_of(answer, text)
 
 
@@ -63,7 +68,7 @@ async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIter
 
     Each page may take `seconds`, and `mebibytes` of memory where the platform can limit that.
     """
-    pool = Pool(workers, Limits(seconds, mebibytes))
+    pool = Pool(PAGES, workers, Limits(seconds, mebibytes))
     try:
         yield Reader(pool)
     finally:

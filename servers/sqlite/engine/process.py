@@ -17,7 +17,7 @@ from anyio.lowlevel import RunVar
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from servers.common.sql.errors import SqlError
-from servers.common.worker import kill_worker, start_worker
+from servers.common.workers.process import kill_worker, start_worker
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.handle import Work
 from servers.sqlite.engine.opening import OpenOptions, recover

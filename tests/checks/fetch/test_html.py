@@ -5,10 +5,10 @@ import re
 import anyio
 import pytest
 
+from servers.common.workers.pool import Limits, Pool
 from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Format
-from servers.fetch.read.pool import Limits, Pool
-from servers.fetch.read.reader import Reader
+from servers.fetch.read.reader import PAGES, Reader
 from tests.checks.fetch.hostile_html import Pages
 from tests.checks.fetch.recording import recorded
 from tests.descriptors import descriptors, settled_descriptors
@@ -43,7 +43,7 @@ async def read(reader: Reader, pages: Pages) -> str:
 @pytest.mark.timeout(600)
 async def test_whatever_a_page_holds_it_is_read() -> None:
     times = 2_000
-    pages, pool = Pages(times), Pool(1, Limits(10, 256))
+    pages, pool = Pages(times), Pool(PAGES, 1, Limits(10, 256))
     ended: list[str] = []
     with recorded() as reached:
         try:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from servers.common.workers.frames import MAX_BODY
 from servers.fetch.load.headers import parse_host_header
-from servers.fetch.read.pipe_frames import MAX_BODY
 from servers.fetch.server import app
 from servers.fetch.settings import Narrowing, Settings
 from shared.program.messages import needs_extra

@@ -6,11 +6,11 @@ from zipfile import ZipFile
 import pytest
 import pytest_asyncio
 
+from servers.common.workers.frames import Head
+from servers.common.workers.pool import Limits, Pool
 from servers.fetch.errors import FetchError
 from servers.fetch.read.kinds import KindName
-from servers.fetch.read.pipe_frames import Head
-from servers.fetch.read.pool import Limits, Pool
-from servers.fetch.read.reader import Reader, open_reader
+from servers.fetch.read.reader import PAGES, Reader, open_reader
 from tests.servers.common.documents.archives import archive, opened, word
 from tests.servers.common.documents.test_sheets import one_sheet, written
 from tests.servers.common.documents.test_word import paragraph, run
@@ -37,7 +37,7 @@ async def test_the_source_is_given_as_the_site_sent_it(reader: Reader):
 
 
 async def test_what_needs_no_parsing_needs_no_process():
-    reader = Reader(pool := Pool(1, Limits(10, 256)))
+    reader = Reader(pool := Pool(PAGES, 1, Limits(10, 256)))
     with pytest.raises(FetchError, match='application/zip", 5 bytes') as caught:
         await reader.read(loaded(b"PK\x03\x04\0", "application/zip"), "markdown")
     assert caught.value.code == "unsupported_type"
@@ -104,7 +104,7 @@ async def test_an_answer_of_a_process_that_was_taken_over_is_refused():
     ]
     while answers:
         with pytest.raises(FetchError, match="the page broke the process") as caught:
-            await Reader(Taken(1, Limits(1, 64))).read(loaded("one", "text/plain"), "markdown")
+            await Reader(Taken(PAGES, 1, Limits(1, 64))).read(loaded("one", "text/plain"), "markdown")
         assert caught.value.code == "unreadable"
 
 

@@ -1,5 +1,5 @@
-"""The processes that pages are read in, seen from the server: each started when it is needed, asked one thing at a
-time, and killed; so many at once, and callers in the order they came.
+"""Workers, seen from the server: each started when it is needed, asked one thing at a time, and killed; so many at
+once, and callers in the order they came.
 """
 
 import json
@@ -11,58 +11,73 @@ import anyio
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from servers.common.worker import kill_worker, start_worker
-from servers.fetch.errors import FetchError
-from servers.fetch.read.page import KindName
-from servers.fetch.read.pipe_frames import LENGTHS, Head, lengths_of, pack
+from servers.common.workers.frames import LENGTHS, Head, lengths_of, pack
+from servers.common.workers.process import kill_worker, start_worker
+from shared.coded_errors import CodedError
 
 STARTING = 60
-"""Seconds that a worker may take to start and to load what it needs: a slow disk is not the fault of a page."""
+"""Seconds that a worker may take to start and to load what it needs: a slow disk is not the fault of a file."""
 _CHUNK = 262_144
 _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
 # OpenSSL is a tenth of the memory: no connection is made here, and Python has hashes of its own.
 _START = """
 import sys
-sys.path[:] = sys.argv[4:]
+sys.path[:] = sys.argv[5:]
 sys.modules["_ssl"] = sys.modules["_hashlib"] = None
-from servers.fetch.read.worker import main
-main(float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+from importlib import import_module
+import_module(sys.argv[1]).main(float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
 """
 
 
 class Limits(NamedTuple):
-    """What reading one page may take, and one process may read."""
+    """What one request may take, and how many of them one process answers."""
 
     seconds: float
     mebibytes: int
-    pages: int = 500
-    """How many pages one process reads. Memory that was taken once does not all come back."""
+    requests: int = 500
+    """Memory that was taken once does not all come back."""
+
+
+class Program(NamedTuple):
+    """What a worker runs: the `main` of a module, which calls `serving.serve`."""
+
+    module: str
+    subject: str
+    """The noun for what it reads, such as page."""
+
+
+class WorkerError(CodedError):
+    """A request without an answer: `unreadable`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("unreadable", reason)
 
 
 class Worker:
     """One process at most. It is started when it is first asked, and again when it has ended since."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, program: Program, limits: Limits) -> None:
+        self._program = program
         self._limits = limits
         self._process: Process | None = None
         self._lock = anyio.Lock()
-        self._prepared: set[KindName] = set()
+        self._prepared: set[str] = set()
 
     @property
     def pid(self) -> int | None:
         """The number of the process, while there is one."""
         return self._process.pid if self._process else None
 
-    async def prepare(self, kind: KindName) -> None:
-        """Starts the process, where there is none, and has it load what pages of `kind` need."""
+    async def prepare(self, kind: str) -> None:
+        """Starts the process, where there is none, and has it load what reads files of `kind`."""
         async with self._lock, self._killed_on_failure():
             await self._ready(kind)
 
-    async def ask(self, kind: KindName, head: Head, body: bytes) -> tuple[Head, bytes]:
-        """The answer to a request about a page of `kind`.
+    async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
+        """The answer to a request about a file of `kind`.
 
         The process is killed where the caller is cancelled, or where it does not answer in time or at all. Raises
-        FetchError `unreadable`.
+        WorkerError.
         """
         async with self._lock, self._killed_on_failure():
             await self._ready(kind)
@@ -70,8 +85,8 @@ class Worker:
                 with anyio.fail_after(self._limits.seconds):
                     answer, text = await self._answer({"kind": kind, **head}, body)
             except TimeoutError:
-                reason = f"reading the page takes longer than {self._limits.seconds:g} s"
-                raise FetchError("unreadable", reason) from None
+                reason = f"reading the {self._program.subject} takes longer than {self._limits.seconds:g} s"
+                raise WorkerError(reason) from None
             if answer.get("last"):
                 await self.end()
             return answer, text
@@ -92,12 +107,12 @@ class Worker:
             yield
             whole = True
         except _BROKEN:
-            raise FetchError("unreadable", "the page broke the process that was to read it") from None
+            raise WorkerError(f"the {self._program.subject} broke the process that was to read it") from None
         finally:
             if not whole:
                 await self.end()
 
-    async def _ready(self, kind: KindName) -> None:
+    async def _ready(self, kind: str) -> None:
         if self._process is not None and self._process.returncode is not None:
             await self.end()
         if kind in self._prepared:
@@ -105,12 +120,12 @@ class Worker:
         try:
             with anyio.fail_after(STARTING):
                 if self._process is None:
-                    self._process = await start_worker(_START, *map(str, self._limits))
+                    self._process = await start_worker(_START, self._program.module, *map(str, self._limits))
                 answer, _ = await self._answer({"kind": kind}, b"")
         except TimeoutError:
-            raise FetchError("unreadable", f"no process to read it was ready within {STARTING} s") from None
+            raise WorkerError(f"no process to read it was ready within {STARTING} s") from None
         if "error" in answer:
-            raise FetchError("unreadable", "what reads such pages can't be loaded")
+            raise WorkerError(f"what reads such a {self._program.subject} can't be loaded")
         self._prepared.add(kind)
 
     async def _answer(self, head: Head, body: bytes) -> tuple[Head, bytes]:
@@ -132,9 +147,9 @@ class Worker:
 class Pool:
     """At most `size` workers, of which only those have a process that were needed at the same time."""
 
-    def __init__(self, size: int, limits: Limits) -> None:
+    def __init__(self, program: Program, size: int, limits: Limits) -> None:
         self._slots = anyio.Semaphore(size)
-        self._workers = [Worker(limits) for _ in range(size)]
+        self._workers = [Worker(program, limits) for _ in range(size)]
         self._idle = [*self._workers]
 
     @property
@@ -142,13 +157,13 @@ class Pool:
         """The numbers of the processes there are."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
-    async def warm(self, kind: KindName) -> None:
-        """Starts one process, where there is none, for the first page to come."""
+    async def warm(self, kind: str) -> None:
+        """Starts one process, where there is none, for the first file to come. Raises WorkerError."""
         if not self.pids and self._idle:
             await self._idle[-1].prepare(kind)
 
-    async def ask(self, kind: KindName, head: Head, body: bytes) -> tuple[Head, bytes]:
-        """What a worker answers. Raises FetchError `unreadable`."""
+    async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
+        """What a worker answers. Raises WorkerError."""
         async with self._slots:
             # The one that was used last: it is likely to have a process.
             worker = self._idle.pop()

@@ -10,10 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from servers.common.workers.frames import lengths_of
+from servers.common.workers.pool import Limits, Pool
 from servers.fetch.errors import FetchError
-from servers.fetch.read.pipe_frames import lengths_of
-from servers.fetch.read.pool import Limits, Pool
-from servers.fetch.read.reader import Reader, open_reader
+from servers.fetch.read.reader import PAGES, Reader, open_reader
 from tests.descriptors import descriptors, settled_descriptors
 from tests.servers.fetch.bodies import loaded
 
@@ -25,7 +25,7 @@ LARGE = loaded("[" + "[]," * 3_000_000 + "1]", "application/json")
 
 @asynccontextmanager
 async def opened(limits: Limits, size: int = 1) -> AsyncIterator[tuple[Reader, Pool]]:
-    pool = Pool(size, limits)
+    pool = Pool(PAGES, size, limits)
     try:
         yield Reader(pool), pool
     finally:
@@ -165,7 +165,7 @@ async def test_one_process_is_used_where_pages_come_one_by_one_and_one_is_damage
 @pytest.mark.slow
 async def test_a_process_makes_room_for_a_fresh_one_after_some_pages():
     pids = []
-    async with opened(Limits(10, 256, pages=2)) as (reader, pool):
+    async with opened(Limits(10, 256, requests=2)) as (reader, pool):
         await reader.warm()
         for _ in range(5):
             pids += pool.pids
@@ -219,7 +219,7 @@ async def test_h17_a_page_that_is_cancelled_within_its_answer_ends_its_process(m
                 return lengths_of(start)
 
             # Nothing else tells when an answer has begun.
-            monkeypatch.setattr("servers.fetch.read.pool.lengths_of", lengths)
+            monkeypatch.setattr("servers.common.workers.pool.lengths_of", lengths)
             await reader.read(loaded("x" * 5_000_000, "text/plain"), "markdown")
         monkeypatch.undo()
         assert reading.cancelled_caught

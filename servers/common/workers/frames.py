@@ -1,0 +1,29 @@
+"""What goes between a server and a worker: frames of a head in JSON, and a body of bytes.
+
+No pickle, and nothing else that could make one side run code of the other: a file that takes over the worker that
+reads it has still only a pipe to write text into.
+"""
+
+import json
+import struct
+from typing import Any
+
+Head = dict[str, Any]
+
+LENGTHS = struct.Struct(">II")
+MAX_HEAD = 1_000_000
+MAX_BODY = 100_000_000
+
+
+def pack(head: Head, length: int) -> bytes:
+    """Return the beginning of a frame whose body has `length` bytes: the body is to follow."""
+    text = json.dumps(head).encode()
+    return LENGTHS.pack(len(text), length) + text
+
+
+def lengths_of(start: bytes) -> tuple[int, int]:
+    """Return the lengths of the head and the body of a frame. Raises ValueError where one is too long."""
+    head, body = LENGTHS.unpack(start)
+    if head > MAX_HEAD or body > MAX_BODY:
+        raise ValueError("a frame is too long")
+    return head, body

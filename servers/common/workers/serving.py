@@ -1,0 +1,132 @@
+"""The worker itself: it answers one request after another, from standard input to standard output.
+
+It loads what reads a kind of file with the first one of that kind, holds nothing but the file it reads, and ends when
+the server does. Whatever a file does to it, an error, no memory left or a crash, costs that file and no other.
+"""
+
+import gc
+import importlib
+import json
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from servers.common.workers.frames import LENGTHS, Head, lengths_of, pack
+from shared.coded_errors import CodedError
+
+MEBIBYTE = 1024 * 1024
+_STATM = Path("/proc/self/statm")
+# Memory does not all come back once it was taken. A worker that holds so much more than at its start makes room for
+# a fresh one.
+MAX_GROWTH = 48 * MEBIBYTE
+
+Read = Callable[[Head, bytes], tuple[Head, bytes]]
+"""Takes the head of a request and a file, and gives the head and the body of the answer. Raises CodedError, or
+anything where the file is damaged."""
+
+
+class _Worker:
+    def __init__(self, load: Callable[[str], Read], subject: str, mebibytes: int, requests: int) -> None:
+        self._load = load
+        self._subject = subject
+        self._mebibytes = mebibytes
+        self._requests = requests
+        self._small = 0
+
+    def answer(self, head: Head, body: bytes, seconds: float) -> tuple[Head, bytes]:
+        """Return the head of the answer, which names what is wrong where there is an error, and its body."""
+        try:
+            read = self._load(head["kind"])
+            if head.keys() == {"kind"}:
+                # What was loaded for a kind of files counts as memory of the worker, not of its files.
+                gc.collect()
+                gc.freeze()
+                _limit_memory(self._mebibytes)
+                self._small = _resident()
+                return {}, b""
+            # This ends the process, should the server be gone that would end it otherwise.
+            _set("RLIMIT_CPU", int(time.process_time() + seconds) + 2)
+            answer, text = read(head, body)
+            return self._ended(answer), text
+        except CodedError as error:
+            return self._ended({"error": [error.code, error.reason, error.suggestion, ""]}), b""
+        except MemoryError:
+            reason = f"reading the {self._subject} takes more than {self._mebibytes} MiB of memory"
+            return {"error": ["unreadable", reason, "", ""], "last": True}, b""
+        except RecursionError:
+            return self._ended({"error": ["unreadable", f"the {self._subject} is nested too deeply", "", ""]}), b""
+        except Exception as error:
+            reason = f"the {self._subject} is damaged, or of a form that is not known ({type(error).__name__})"
+            return self._ended({"error": ["unreadable", reason, "", ""]}), b""
+
+    def _ended(self, head: Head) -> Head:
+        self._requests -= 1
+        grown = _resident() - self._small
+        return head | {"last": self._requests <= 0 or grown > MAX_GROWTH}
+
+
+def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: int, requests: int) -> None:
+    """Answer `requests`, until there are no more. Each may take `seconds`, and `mebibytes` of memory.
+
+    `load` returns what reads files of a kind, its libraries loaded; `subject` is the noun for one of them.
+    """
+    source, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # What a library prints, or asks, must not come between the frames.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):
+        os.dup2(nothing, stream)
+    logging.disable()
+    warnings.simplefilter("ignore")
+    # A crash leaves no copy of a file on the disk.
+    _set("RLIMIT_CORE", 0)
+    _limit_memory(mebibytes)
+    worker = _Worker(load, subject, mebibytes, requests)
+    while start := source.read(LENGTHS.size):
+        head_length, body_length = lengths_of(start)
+        head = json.loads(source.read(head_length))
+        reply, text = worker.answer(head, source.read(body_length), seconds)
+        answers.write(pack(reply, len(text)))
+        answers.write(text)
+        answers.flush()
+
+
+# What the process may take of the machine, where the platform can limit it
+
+
+_RESOURCE: ModuleType | None
+try:
+    _RESOURCE = importlib.import_module("resource")
+except ModuleNotFoundError:  # Windows has none: there the time is limited, and the memory is not
+    _RESOURCE = None
+
+
+def _limit_memory(mebibytes: int) -> None:
+    """Let this process take `mebibytes` more than it has now."""
+    _set("RLIMIT_AS", _held(0) + mebibytes * MEBIBYTE)
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process holds; 0 where that is not known."""
+    return _held(1)
+
+
+def _set(name: str, value: int) -> None:
+    if _RESOURCE is None or not hasattr(_RESOURCE, name):
+        return
+    _, hard = _RESOURCE.getrlimit(getattr(_RESOURCE, name))
+    soft = value if hard == _RESOURCE.RLIM_INFINITY else min(value, hard)
+    try:
+        _RESOURCE.setrlimit(getattr(_RESOURCE, name), (soft, hard))
+    except (OSError, ValueError):  # a system that knows the limit and does not have it
+        return
+
+
+def _held(column: int) -> int:
+    try:
+        return int(_STATM.read_text("ascii").split()[column]) * (_RESOURCE.getpagesize() if _RESOURCE else 0)
+    except OSError:  # not Linux
+        return 0
