@@ -24,7 +24,7 @@ from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.pool import Pool
-from servers.postgres.engine.statement_text import find_parameters, kind_of
+from servers.postgres.engine.statement_text import WouldChange, find_parameters, kind_of
 from servers.postgres.engine.target import Target
 from servers.postgres.errors import PostgresError
 from servers.postgres.health.health import check_health, format_health
@@ -38,7 +38,7 @@ from servers.postgres.schema.names import find_relation, suggest_names
 from servers.postgres.values import encode_parameter
 from servers.postgres.write import execution, importing
 from servers.postgres.write import session as writing
-from servers.postgres.write.allowed import check_change
+from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl, check_change
 
 log = logging.getLogger("servers.postgres")
 
@@ -52,7 +52,7 @@ class PostgresDatabase:
 
     system = "postgresql"
 
-    def __init__(self, target: Target, limits: Limits, readers: int) -> None:
+    def __init__(self, target: Target, limits: Limits, readers: int, allowed: AllowedDdl = NOTHING_MORE) -> None:
         self.name = target.name
         self.writable = target.writable
         self.lock_seconds = limits.busy_seconds
@@ -60,6 +60,7 @@ class PostgresDatabase:
         """Whoever changes the database calls it right after COMMIT."""
         self._target = target
         self._limits = limits
+        self._allowed = allowed
         self._readers = Pool(self._open, readers, limits.seconds)
         self._writers = Pool(partial(self._open, writes=True), 1, limits.seconds)
         self._columns, self._types = ColumnTypes(), Types()
@@ -132,7 +133,7 @@ class PostgresDatabase:
     async def explain_change(self, query: Query, most: int) -> Plan:
         """The plan of a statement that changes the database. Raises SqlError."""
         sql, values = bind(query)
-        check_change(sql)
+        check_change(sql, self._allowed)
         async with self._writer() as link:
             deadline = Deadline(self._limits.seconds)
             async with link.transaction(deadline, "READ WRITE"):
@@ -187,7 +188,7 @@ class PostgresDatabase:
         """Raises what running the statement would raise before it begins; its parameters need no values."""
         sql, _ = bind(query._replace(parameters=dict.fromkeys(find_parameters(query.sql))))
         if writes:
-            check_change(sql)
+            check_change(sql, self._allowed)
         else:
             await check(sql)
         deadline = Deadline(self._limits.seconds)
@@ -221,15 +222,20 @@ class PostgresDatabase:
 
     async def _explain(self, query: Query, most: int, *, analyze: bool) -> Plan:
         sql, values = bind(query)
-        statement = await check(sql)
-        async with self._suggesting(query), self._session() as session:
-            return await plans.explain(statement.body, values, most, session, analyze=analyze)
+        async with self._suggesting(query):
+            statement = await check(sql)
+            async with self._session() as session:
+                return await plans.explain(statement.body, values, most, session, analyze=analyze)
 
     @asynccontextmanager
     async def _suggesting(self, query: Query) -> AsyncIterator[None]:
-        """Has an error of the block tell the nearest names, where one in the query is not known."""
+        """Has an error of the block tell what to do: the nearest names, where one in the query is not known, and who
+        may change the database."""
         try:
             yield
+        except WouldChange as error:
+            error.suggestion = "Use write_query." if self.writable else _WRITER
+            raise
         except PostgresError as error:
             if error.position is None:
                 raise
@@ -260,7 +266,7 @@ class PostgresDatabase:
     @asynccontextmanager
     async def _writing(self, job: Job | None) -> AsyncIterator[writing.Session]:
         async with self._writer() as link:
-            places = writing.Places(link, self._readers.lent, self.on_committed)
+            places = writing.Places(link, self._readers.lent, self.on_committed, self._allowed)
             yield writing.Session(places, Deadline(self._limits.seconds, job))
 
     async def _make_way(self, statements: Sequence[Statement]) -> None:

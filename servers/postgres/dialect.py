@@ -2,12 +2,13 @@
 
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.uris import Uris
-from servers.postgres.engine.statement_text import find_parameters
+from servers.postgres.engine.statement_text import find_parameters, split_statements
 
 POSTGRES = Dialect(
     uris=Uris("postgres"),
     title="PostgreSQL",
     find_parameters=find_parameters,
+    split_statements=split_statements,
     parameters="values for $1, $2 and so on, in order; write NULL into the statement",
     read_only="this server was started without --allow-write, and without a database with :rw",
     words={

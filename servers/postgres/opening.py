@@ -12,20 +12,21 @@ from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.rights import Rights, check_rights, read_rights
 from servers.postgres.engine.target import Target
+from servers.postgres.write.allowed import AllowedDdl
 
 log = logging.getLogger("servers.postgres")
 
 
 @asynccontextmanager
 async def open_databases(
-    targets: list[Target], limits: Limits, readers: int, *, allow_privileged: bool
+    targets: list[Target], limits: Limits, readers: int, allowed: AllowedDdl, *, allow_privileged: bool
 ) -> AsyncIterator[Databases[PostgresDatabase]]:
     """Opens the databases until the end. Raises ValueError where one can't be opened, or its role may do what no
     client should, unless that is allowed."""
     async with AsyncExitStack() as stack:
         databases: list[PostgresDatabase] = []
         for target in targets:
-            database = PostgresDatabase(target, limits, readers)
+            database = PostgresDatabase(target, limits, readers, allowed)
             stack.push_async_callback(database.close)
             databases.append(database)
             rights = await _read_rights(database, limits)

@@ -38,7 +38,11 @@ app = make_server(
 async def _open(opening: Opening) -> AsyncIterator[Opened]:
     settings: Settings = opening.settings
     opening_all = open_databases(
-        settings.sources, settings.limits, settings.readers, allow_privileged=settings.allow_privileged
+        settings.sources,
+        settings.limits,
+        settings.readers,
+        settings.allowed_ddl,
+        allow_privileged=settings.allow_privileged,
     )
     async with opening_all as databases, anyio.create_task_group() as group:
         for database in databases:

@@ -3,12 +3,14 @@
 from functools import cached_property
 from typing import ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from servers.common.sql.settings import SqlSettings
+from shared.program.settings.options import option
 
 from .engine.deadline import Limits
 from .engine.target import Target, parse_target
+from .write.allowed import AllowedDdl, parse_allowed
 
 
 class _Databases(BaseModel):
@@ -22,6 +24,7 @@ class _Databases(BaseModel):
     allow_privileged: bool = Field(
         False, description="take roles that may read files, run programs or end sessions of others, as superusers may"
     )
+    allow_ddl: list[str] = option([], "what else statements may define: policies, grants, or extension=NAME", "WHAT")
     watch_triggers: bool = Field(
         False, description="make triggers that tell of changes, in the databases that may be changed"
     )
@@ -41,6 +44,17 @@ class Settings(SqlSettings, _Databases):
         """Each database, and whether it may be changed."""
         found = [parse_target(one, self.allow_write) for one in self.databases]
         return [one for one in found if self._names is None or one.name in self._names]
+
+    @field_validator("allow_ddl")
+    @classmethod
+    def _are_known(cls, allow_ddl: list[str]) -> list[str]:
+        parse_allowed(allow_ddl)
+        return allow_ddl
+
+    @property
+    def allowed_ddl(self) -> AllowedDdl:
+        """What else statements may define."""
+        return parse_allowed(self.allow_ddl)
 
     @property
     def limits(self) -> Limits:

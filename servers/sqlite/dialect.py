@@ -2,12 +2,13 @@
 
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.uris import Uris
-from servers.sqlite.engine.sql import find_parameters
+from servers.sqlite.engine.sql import find_parameters, split_statements
 
 SQLITE = Dialect(
     uris=Uris("sqlite"),
     title="SQLite",
     find_parameters=find_parameters,
+    split_statements=split_statements,
     parameters="values for ?, in order; write NULL and blobs into the statement",
     read_only="this server was started without --allow-write, and without --db NAME=PATH:rw",
     words={

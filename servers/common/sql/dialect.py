@@ -4,7 +4,7 @@ The tools, resources and the prompt are declared once, in `features`. Where the 
 has a name in braces, which `words` fills.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from .canned import FindParameters
@@ -21,6 +21,8 @@ class Dialect(NamedTuple):
     title: str
     """As people write it."""
     find_parameters: FindParameters
+    split_statements: Callable[[str], Sequence[str]]
+    """The statements of a script, as the database cuts it. Raises SqlError."""
     parameters: str
     """Description of the parameters of a statement."""
     read_only: str

@@ -6,7 +6,7 @@ looked at for what acts beside a transaction. It is cut as PostgreSQL cuts it (s
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from servers.common.sql.errors import SqlError
@@ -22,11 +22,15 @@ _KINDS = _READS | frozenset(
         *("MERGE", "REFRESH", "REINDEX", "REVOKE", "SET", "TRUNCATE", "UPDATE", "VACUUM"),
     )
 )
+_WRITES = _KINDS - _READS - {"CLUSTER", "DO", "SET", "VACUUM"}
+"""What some tool that changes the database may run."""
 _CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _MAIN = CURSORED - {"WITH"}
 _EXPLAINED = CURSORED | _CHANGES | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
 _MOST = 1_000_000
 """Characters of a statement."""
+_ROUTINE = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE)\b")
+"""How a statement begins that may have statements in its body (BEGIN ATOMIC)."""
 _LONGEST = 100
 """Characters of a word that are repeated in an error."""
 # Every repetition is possessive: what was matched once is never tried in another way, so time grows with the text.
@@ -55,6 +59,13 @@ _CONTINUED = re.compile(
 )
 
 
+class WouldChange(SqlError):
+    """Refusal of a statement that changes the database, by what only reads it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("refused", f"the statement is not allowed: {reason}")
+
+
 class Token(NamedTuple):
     """A part of a statement."""
 
@@ -74,8 +85,8 @@ class Statement:
         self.tokens = [*_cut(sql)]
         while self.tokens and self.tokens[-1].kind == "end":
             self.tokens.pop()
-        if any(token.kind == "end" for token in self.tokens):
-            raise SqlError("bad_statement", "there is more than one statement", "Run them one by one.")
+        if next(_find_ends(sql, self.tokens), None) is not None:
+            raise SqlError("bad_statement", "there is more than one statement", "Give them one by one.")
         if not self.tokens:
             raise SqlError("bad_statement", "there is no statement")
 
@@ -141,6 +152,8 @@ def check_reads(sql: str) -> Statement:
     """The statement, which may be run to read. Raises SqlError: `refused` for what may not, with the reason."""
     statement = Statement(sql)
     word = statement.first_word
+    if word in _WRITES:
+        raise WouldChange(f"it begins with {word}, which changes the database")
     if word not in _READS:
         shown = f"it begins with {word[:_LONGEST]}" if word else "it begins with no word"
         raise _refuse(shown, "Statements that read begin with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW.")
@@ -152,7 +165,7 @@ def check_reads(sql: str) -> Statement:
         if (act := find_reason(name)) is not None:
             raise _refuse(f"{name}() {act}", "Do without it.")
     if (change := statement.find_change()) is not None:
-        raise _refuse(f"its {change} changes the database", "A statement that reads has no such part.")
+        raise WouldChange(f"its {change} changes the database")
     return statement
 
 
@@ -187,6 +200,34 @@ def find_name(sql: str, position: int) -> str | None:
     except SqlError:
         return None
     return name
+
+
+def split_statements(script: str) -> list[str]:
+    """The statements of a script without the semicolons between them. Raises SqlError `bad_statement`."""
+    tokens = [*_cut(script)]
+    ends = [*_find_ends(script, tokens), len(tokens)]
+    parts = [tokens[start:end] for start, end in zip((0, *(end + 1 for end in ends)), ends, strict=False)]
+    return [script[part[0].start : part[-1].end] for part in parts if part]
+
+
+def _find_ends(sql: str, tokens: Sequence[Token]) -> Iterator[int]:
+    """The positions of the tokens that end a statement: semicolons outside of parentheses and of the body of a
+    function, as psql finds them (psqlscan.l)."""
+    depth = nesting = 0
+    words: list[str] = []
+    for position, token in enumerate(tokens):
+        if token.kind == "symbol":
+            text = sql[token.start : token.end]
+            depth += text.count("(") - text.count(")")
+        elif token.kind == "word":
+            word = sql[token.start : token.end].upper()
+            words = [*words, word][:4]
+            if nesting or (word == "BEGIN" and depth <= 0 and _ROUTINE.match(" ".join(words))):
+                # CASE has an END of its own.
+                nesting += {"BEGIN": 1, "CASE": 1, "END": -1}.get(word, 0)
+        elif token.kind == "end" and depth <= 0 and not nesting:
+            yield position
+            depth, words = 0, []
 
 
 def find_parameters(sql: str) -> list[str]:

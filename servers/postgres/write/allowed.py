@@ -8,6 +8,7 @@ is the operator's, as rights and roles. What is allowed is named; whatever is ne
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import dropwhile, pairwise
+from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.denied_functions import find_reason
@@ -44,13 +45,20 @@ _SEQUENCES = {"nextval", "setval"}
 _CALL = re.compile(r"(\w+)\"?\s*\(")
 """A function that is called in the text of another one, or what looks like that."""
 
-_TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", ""
-_SETTINGS = "settings of the session are the operator's", ""
+_PSQL = "The operator can run it with psql."
+_TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Leave it out."
+_SETTINGS = (
+    "settings of the session are the operator's",
+    "The operator can set them for the role (ALTER ROLE).",
+)
 _NOTICES = "a call neither hears nor sends notifications", "Subscribe to the resource of a table instead."
 _KEPT = "nothing is kept from one call to the next", "Run the statement itself, with its parameters."
 _CURSORS = "no cursor is kept from one call to the next", "Use SELECT, or read_query, which pages."
-_UPKEEP = "upkeep of the whole database is the operator's, and no part of a transaction", ""
-_RIGHTS = "rights are the operator's", ""
+_UPKEEP = "upkeep of the whole database is the operator's, and no part of a transaction", _PSQL
+_RIGHTS = "who has which rights is the operator's to say"
+_POLICIES = "who may see which rows is the operator's to say"
+_GRANTED_ELSEWHERE = frozenset({"DATABASE", "FOREIGN", "LANGUAGE", "LARGE", "PARAMETER", "TABLESPACE"})
+"""Kinds of what rights are given on that are more than the tables of one database, or act beside them."""
 _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"), _TRANSACTION),
     **dict.fromkeys(("SET", "RESET", "DISCARD"), _SETTINGS),
@@ -58,7 +66,7 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("PREPARE", "EXECUTE", "DEALLOCATE"), _KEPT),
     **dict.fromkeys(("DECLARE", "FETCH", "MOVE", "CLOSE"), _CURSORS),
     **dict.fromkeys(("VACUUM", "CHECKPOINT", "CLUSTER", "LOAD"), _UPKEEP),
-    **dict.fromkeys(("GRANT", "REVOKE", "REASSIGN", "SECURITY"), _RIGHTS),
+    **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _PSQL)),
     "COPY": ("it reads and writes files, or the connection itself", "Use import_csv, or export."),
     "DO": (
         "what it would do stands in a text that nobody is asked about",
@@ -68,7 +76,31 @@ _REASONS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def check_change(sql: str) -> Words:
+class AllowedDdl(NamedTuple):
+    """What the operator lets clients define besides what belongs to tables."""
+
+    policies: bool = False
+    """Policies, and row-level security itself."""
+    grants: bool = False
+    """Rights on what is in the database."""
+    extensions: frozenset[str] = frozenset()
+    """The names of extensions."""
+
+
+NOTHING_MORE = AllowedDdl()
+
+
+def parse_allowed(given: Sequence[str]) -> AllowedDdl:
+    """What an operator allows with `--allow-ddl`. Raises ValueError."""
+    extensions = {one.partition("=")[2] for one in given if one.startswith("extension=")}
+    if odd := [one for one in given if one not in ("policies", "grants") and not one.startswith("extension=")]:
+        raise ValueError(f"{odd[0]!r} is none of policies, grants and extension=NAME")
+    if "" in extensions:
+        raise ValueError("extension= has no name after it")
+    return AllowedDdl("policies" in given, "grants" in given, frozenset(extensions))
+
+
+def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     """The words of a statement that a client may run: without comments and leading parentheses, what is not quoted in
     capitals, other tokens as they stand. Raises SqlError, `refused` for one that may not be run.
     """
@@ -78,7 +110,9 @@ def check_change(sql: str) -> Words:
     # A query may stand in parentheses, as in (SELECT 1) UNION (SELECT 2).
     words: Words = [*dropwhile(lambda word: word[0] == "(", all_words)] or all_words
     if words[0] in _SCHEMA:
-        _check_definition(words)
+        _check_definition(words, allowed)
+    elif words[0] in ("GRANT", "REVOKE"):
+        _check_grant(words, allowed)
     elif words[0] not in _DATA | _OTHERS:
         raise _refuse(*_REASONS.get(words[0], ("it is none of those that this tool runs", "")))
     # The letters of such a name may be escapes, so that nobody sees what it names.
@@ -106,38 +140,73 @@ def check_table(words: Words) -> None:
 
 
 def defines(words: Words) -> bool:
-    """Whether the statement says of itself that it changes the schema."""
-    return words[0] in _SCHEMA
+    """Whether the statement says of itself that it changes the schema, or who may do what."""
+    return words[0] in _SCHEMA or words[0] in ("GRANT", "REVOKE")
 
 
-def _check_definition(words: Words) -> None:
+def _check_definition(words: Words, allowed: AllowedDdl) -> None:
     act, *rest = words
     if act == "COMMENT":
-        rest = [word for word in rest[:2] if word != "ON"]
+        rest = [word for word in rest if word != "ON"]
     while act == "CREATE" and rest and rest[0] in _MODIFIERS:
         del rest[0]
     kind = rest[0] if rest else ""
-    if kind not in (_COMMENTED if act == "COMMENT" else _KINDS):
+    if kind == "EXTENSION":
+        _check_extension(act, rest[1:], allowed)
+    elif kind == "POLICY":
+        _require(allowed.policies, _POLICIES, "policies")
+    elif (act, *rest[:2]) == ("ALTER", "DEFAULT", "PRIVILEGES"):
+        _require(allowed.grants, _RIGHTS, "grants")
+    elif kind not in (_COMMENTED if act == "COMMENT" else _KINDS):
         what = f"{act} {kind}" if kind.isalpha() else act
-        raise _refuse(f"{what} is the operator's, for it concerns more than the tables of one database")
-    if act != "COMMENT":
-        _check_rights(kind, rest)
+        raise _refuse(f"{what} is the operator's, for it concerns more than the tables of one database", _PSQL)
+    elif act != "COMMENT":
+        _check_rights(kind, rest, allowed)
 
 
-def _check_rights(kind: str, words: Words) -> None:
-    if (
-        _has(words, "OWNER", "TO")
-        or _has(words, "ROW", "LEVEL", "SECURITY")
-        or (kind == "SCHEMA" and "GRANT" in words)
-    ):
-        raise _refuse(*_RIGHTS)
+def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
+    if _has(words, "OWNER", "TO"):
+        raise _refuse("who owns what is the operator's to say", _PSQL)
+    if _has(words, "ROW", "LEVEL", "SECURITY"):
+        _require(allowed.policies, _POLICIES, "policies")
+    if kind == "SCHEMA" and "GRANT" in words:
+        _require(allowed.grants, _RIGHTS, "grants")
     if kind not in _ROUTINES:
         return
     if _has(words, "SECURITY", "DEFINER"):
-        raise _refuse("a function with SECURITY DEFINER lends rights to others, and rights are the operator's")
+        raise _refuse("a function with SECURITY DEFINER lends rights to others", _PSQL)
     for name, language in pairwise(words):
         if name == "LANGUAGE" and language.strip("\"'").upper() not in _LANGUAGES:
             raise _refuse("functions are made in SQL and PL/pgSQL only")
+
+
+def _check_grant(words: Words, allowed: AllowedDdl) -> None:
+    """Raises SqlError unless it gives or takes rights on what is in the database."""
+    if "ON" not in words:
+        raise _refuse("who is a member of which role is the operator's to say", _PSQL)
+    kind = words[words.index("ON") + 1 :][:1]
+    if _GRANTED_ELSEWHERE.intersection(kind):
+        raise _refuse(f"rights on {kind[0]} are the operator's, for they concern more than one database", _PSQL)
+    _require(allowed.grants, _RIGHTS, "grants")
+
+
+def _check_extension(act: str, words: Words, allowed: AllowedDdl) -> None:
+    """Raises SqlError unless all extensions that it names are allowed; `words` are those after EXTENSION."""
+    names = [word for word in words if word not in ("IF", "NOT", "EXISTS")]
+    if act == "DROP":
+        names = [word for word in names if word not in (",", "CASCADE", "RESTRICT")]
+    for name in names if act == "DROP" else names[:1]:
+        folded = name[1:-1] if name[0] == '"' else name.lower()
+        _require(folded in allowed.extensions, "extensions are chosen by the operator", f"extension={folded}")
+    if act == "CREATE" and "CASCADE" in words:
+        raise _refuse("CASCADE would make extensions that it does not name", "Make each by its name.")
+    if act == "ALTER" and names[1:2] not in (["UPDATE"], ["SET"]):
+        raise _refuse("what belongs to an extension is not changed", "Use UPDATE, or SET SCHEMA.")
+
+
+def _require(is_allowed: bool, reason: str, what: str) -> None:
+    if not is_allowed:
+        raise _refuse(reason, f"The operator can allow it with --allow-ddl {what}.")
 
 
 def _has(words: Words, *wanted: str) -> bool:

@@ -25,7 +25,7 @@ async def execute(
     began = time.monotonic()
     async with session.transaction():
         for statement in statements if only_tables else ():
-            check_table(check_change(statement.sql))
+            check_table(check_change(statement.sql, session.allowed))
         known = {oid for (oid,) in await session.ask(_KNOWN)} if only_tables else set()
         done = await run_all(session, statements, limits.rows)
         if known.intersection(done.changes.tables):

@@ -18,6 +18,7 @@ from servers.postgres.commits import Commit, Committed
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
 from servers.postgres.errors import PostgresError
+from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl
 
 _FLUSHES = 150_000
 """The version of PostgreSQL that can be told to count changes at once, for who looks at its counts."""
@@ -40,6 +41,8 @@ class Places(NamedTuple):
     onlooker: Callable[[], AbstractAsyncContextManager[Link]]
     """Lends another one, which sees what is committed, for a block."""
     committed: Committed
+    allowed: AllowedDdl = NOTHING_MORE
+    """What else the operator lets a client define."""
 
 
 class Session:
@@ -48,6 +51,7 @@ class Session:
     def __init__(self, places: Places, deadline: Deadline) -> None:
         self.link = places.link
         self.onlooker = places.onlooker
+        self.allowed = places.allowed
         self.deadline = deadline
         self.types = Types()
         """Also those that the transaction makes, which others must not take for known."""

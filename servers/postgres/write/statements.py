@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from anyio import to_thread
@@ -64,8 +65,8 @@ class _Batch:
 
     async def _run(self, statement: Statement, *, is_last: bool) -> None:
         is_long = len(statement.sql) > _LONG
-        words = await to_thread.run_sync(check_change, statement.sql) if is_long else check_change(statement.sql)
-        session = self._session
+        session, look = self._session, partial(check_change, statement.sql, self._session.allowed)
+        words = await to_thread.run_sync(look) if is_long else look()
         sql, values = bind(Query(*statement))
         # Of what a TRUNCATE deletes PostgreSQL counts nothing.
         emptied = await self._find_emptied(sql) if words[0] == "TRUNCATE" else NONE

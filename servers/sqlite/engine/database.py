@@ -18,6 +18,7 @@ from servers.common.sql.temporary import temporary_directory
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.opening import Mode
+from servers.sqlite.engine.policy import ALLOW_CHANGES
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.quick import QuickReader
 from servers.sqlite.engine.sql import find_declared_types
@@ -109,8 +110,7 @@ class Database:
     def writer(self) -> AbstractAsyncContextManager[Connection]:
         """The connection that changes the database, for one caller at a time. Raises SqlError."""
         if not self.writable:
-            suggestion = "The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
-            raise SqlError("read_only", f"the database {self.name!r} may only be read", suggestion)
+            raise SqlError("read_only", f"the database {self.name!r} may only be read", ALLOW_CHANGES)
         return self._writers.lent()
 
     @property

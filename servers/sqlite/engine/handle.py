@@ -87,7 +87,7 @@ class Handle:
             return deadline.reason()
         # Of what a view or a generated column does, SQLite says that it is not authorized, or names the view.
         if policy.refused is not None:
-            return SqlError("refused", f"the statement is not allowed: {policy.refused}")
+            return SqlError("refused", f"the statement is not allowed: {policy.refused}", policy.suggestion)
         found = from_sqlite(error)
         if name == "SQLITE_ERROR":
             found.suggestion = suggest_names(self.connection, str(error), policy.closes)

@@ -17,7 +17,13 @@ from servers.sqlite.engine.deadline import (
     impose_quick_limits,
     retry_locked,
 )
-from servers.sqlite.engine.policy import Policy, find_closed_modules, find_uninterruptible_tables, find_virtual_tables
+from servers.sqlite.engine.policy import (
+    ALLOW_CHANGES,
+    Policy,
+    find_closed_modules,
+    find_uninterruptible_tables,
+    find_virtual_tables,
+)
 from servers.sqlite.engine.quick_policy import QuickPolicy
 from servers.sqlite.errors import from_sqlite
 
@@ -163,7 +169,11 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
             connection.policy = QuickPolicy(closed | find_virtual_tables(connection), elsewhere or ())
             impose_quick_limits(connection, opening.limits)
         else:
-            connection.policy = Policy(mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere)
+            # Who recovers a database may change it, by other connections than this.
+            advice = "Use write_query." if opening.recovers else ALLOW_CHANGES
+            connection.policy = Policy(
+                mode in ("rw", "rwc"), closed, views=mode == "views", elsewhere=elsewhere, advice=advice
+            )
         connection.set_authorizer(connection.policy)
     return connection
 

@@ -84,12 +84,14 @@ _OF_A_TREE = ("_node", "_rowid", "_parent")
 # What SQLite keeps of the statement that made a virtual table begins like this.
 _NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|\w+)"""
 _VIRTUAL = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}\s+USING\s+["'`\[]?(\w+)""", re.IGNORECASE)
+ALLOW_CHANGES = "The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
 _WORDS = {
     sqlite3.SQLITE_ATTACH: "it opens or writes another file (ATTACH, VACUUM)",
     sqlite3.SQLITE_DETACH: "it detaches a database",
     sqlite3.SQLITE_TRANSACTION: "it begins or ends a transaction, which each call does by itself",
     sqlite3.SQLITE_SAVEPOINT: "it sets a savepoint, which each call does by itself",
 }
+_BOUNDS = frozenset({sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT})
 
 
 class Policy:
@@ -97,6 +99,7 @@ class Policy:
 
     `closed_modules` are the virtual tables that no statement may read. With `views` temporary views may be made, and
     nothing is run. `elsewhere` are the tables whose use calls what can't be interrupted; None where all may be run.
+    `advice` is for who would change a database that may only be read here.
     """
 
     def __init__(
@@ -106,7 +109,9 @@ class Policy:
         *,
         views: bool = False,
         elsewhere: Iterable[str] | None = None,
+        advice: str = ALLOW_CHANGES,
     ) -> None:
+        self._advice = advice
         self._writable = writable
         self._views = views
         self._elsewhere = None if elsewhere is None else frozenset(elsewhere)
@@ -117,6 +122,8 @@ class Policy:
         """What SQLite has asked about since `forget`: nothing, where it had compiled the statement before."""
         self.refused: str | None = None
         """Why the last statement that was refused was."""
+        self.suggestion = ""
+        """What to do instead; empty where there is nothing."""
         self.uninterruptible = False
         """Whether it was because SQLite could not be interrupted while it runs."""
         self.defines = False
@@ -126,7 +133,8 @@ class Policy:
 
     def forget(self) -> None:
         """Begins with a new statement."""
-        self.acts, self.refused, self.uninterruptible, self.defines, self.changed = 0, None, False, False, set()
+        self.acts, self.uninterruptible, self.defines, self.changed = 0, False, False, set()
+        self.refused, self.suggestion = None, ""
 
     def closes(self, table: str) -> bool:
         """Whether no statement may read the table of that name."""
@@ -172,7 +180,7 @@ class Policy:
         reason = self._find_reason(action, first or "", second, schema)
         if reason is None:
             return sqlite3.SQLITE_OK
-        self.refused = reason
+        self.refused, self.suggestion = reason, self._suggest(action)
         return sqlite3.SQLITE_DENY
 
     def _belongs_elsewhere(self, action: int, first: str, second: str) -> bool:
@@ -199,11 +207,16 @@ class Policy:
             return self._check_change(action, first, second, schema)
         return _WORDS.get(action, "it does what this server offers no statement for")
 
+    def _suggest(self, action: int) -> str:
+        if action in _BOUNDS:
+            return "Leave BEGIN, COMMIT and the like out: the statements of one call are one transaction."
+        return "" if self._writable or action not in _CHANGES | _DEFINITIONS else self._advice
+
     def _check_change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if not self._writable and action in _CHANGES and first.endswith(_OF_A_TREE):
             return None
         if not self._writable:
-            return "it changes the database, which only write_query and create_table may"
+            return "it changes the database"
         if schema == "temp":
             return "it makes or changes something temporary"
         if self._only_tables and not _is_of_a_table(action, first):

@@ -6,16 +6,21 @@ made by a connection of its own, which no statement of a client ever runs on, an
 
 import re
 import sqlite3
+from collections.abc import Iterator
 from functools import partial
 
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 
 # What a parameter is not in, then a parameter. A view may have none, and which value it has changes no type.
+# Nothing is tried twice, and what has no end goes to the end of the text: so time grows with the text alone.
 _TOKENS = re.compile(
-    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)|\w+"""
-    r"""|(?P<parameter>\?\d*|[:@$]\w+)""",
+    r"""'(?:[^']++|'')*+(?:'|\Z)|"(?:[^"]++|"")*+(?:"|\Z)|`(?:[^`]++|``)*+(?:`|\Z)|\[[^\]]*+(?:\]|\Z)"""
+    r"""|(?P<comment>--[^\n]*+|/\*.*?(?:\*/|\Z))|\w++|(?P<parameter>\?\d*+|[:@$]\w++)|(?P<end>;)""",
     re.DOTALL,
 )
+_COMMENTS = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TRIGGER = re.compile(r"(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b")
+"""How a statement begins that has statements in it."""
 
 
 def quote(name: str) -> str:
@@ -45,6 +50,30 @@ def find_declared_types(query: str, connection: sqlite3.Connection, deadline: St
     finally:
         connection.execute("DROP VIEW temp.declared")
     return [kind or None for _, _, kind, *_ in rows]
+
+
+def split_statements(script: str) -> list[str]:
+    """The statements of a script without the semicolons between them. One of CREATE TRIGGER ends after an END that
+    follows a semicolon, as `sqlite3_complete` has it (https://sqlite.org/c3ref/complete.html)."""
+    ends = [*_find_ends(script), len(script)]
+    parts = [script[start:end].strip() for start, end in zip((0, *(end + 1 for end in ends)), ends, strict=False)]
+    return [part for part in parts if _COMMENTS.sub("", part).strip()]
+
+
+def _find_ends(script: str) -> Iterator[int]:
+    """The positions of the semicolons that end a statement."""
+    words: list[str] = []
+    before, last = ";", ";"
+    for token in _TOKENS.finditer(script):
+        if token["comment"]:
+            continue
+        text = token[0].upper()
+        if text != ";":
+            words = [*words, text][:6]
+        elif not _TRIGGER.match(" ".join(words)) or (before, last) == (";", "END"):
+            yield token.start()
+            words = []
+        before, last = last, text
 
 
 def find_parameters(query: str) -> list[str]:

@@ -5,7 +5,8 @@ import pytest
 
 from servers.postgres.server import app
 from tests.servers.peers import AskedPeer, wired_inside
-from tests.servers.postgres.databases import Database
+from tests.servers.postgres.databases import READER, Database
+from tests.servers.postgres.serving import inside
 from tests.wire import STATELESS
 
 
@@ -33,3 +34,41 @@ async def test_the_user_is_asked_with_what_changes_and_no_lock_is_held_meanwhile
         f"Change {database.name}? 1 row changes (refund):\nDELETE FROM refund",
     ]
     assert database.run("SELECT (SELECT count(*) FROM refund), (SELECT count(*) FROM new)") == [(2, 2)]
+
+
+ROW_LEVEL = f"""
+    ALTER TABLE refund ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY mine ON refund FOR SELECT TO {READER} USING (id = 1);
+    GRANT SELECT ON refund TO {READER}"""
+
+
+async def test_row_level_security_is_set_up_with_the_leave_that_the_refusal_names(database: Database) -> None:
+    async with inside("--allow-write", database.owner) as peer:
+        refused = await peer.text("write_query", query=ROW_LEVEL)
+    assert refused == (
+        "refused: statement 1: the statement is not allowed: who may see which rows is the operator's to say. "
+        "The operator can allow it with --allow-ddl policies."
+    )
+    database.run("INSERT INTO refund VALUES (3, 3, 1, 1) ON CONFLICT DO NOTHING")
+    async with inside("--allow-write", "--allow-ddl", "policies", "--allow-ddl", "grants", database.owner) as peer:
+        assert (await peer.text("write_query", query=ROW_LEVEL)).startswith("committed; ")
+    assert database.run("SELECT DISTINCT id FROM refund", user=READER) == [(1,)]
+
+
+async def test_a_script_of_functions_with_statements_in_them_is_one_transaction(database: Database) -> None:
+    body = "SELECT 1; SELECT CASE WHEN true THEN 2 END;"
+    script = f"CREATE FUNCTION two() RETURNS int BEGIN ATOMIC {body} END; SELECT two() + :more; DELETE FROM refund"
+    async with inside("--allow-write", database.owner) as peer:
+        done = await peer.data("write_query", query=script, parameters={"more": 3})
+    assert [one.get("rows") for one in done["statements"]] == [None, [[5]], None]
+
+
+async def test_what_changes_and_is_asked_to_read_names_the_way(database: Database) -> None:
+    changes = "DELETE FROM refund", "WITH gone AS (DELETE FROM refund RETURNING 1) SELECT 1", "DROP TABLE refund"
+    async with inside("--allow-write", database.owner) as peer:
+        for query in changes:
+            assert (await peer.text("read_query", query=query)).endswith("changes the database. Use write_query.")
+    async with inside(database.owner) as peer:
+        for query in changes:
+            told = await peer.text("read_query", query=query)
+            assert told.endswith("The operator can allow changes with --allow-write, or :rw after the URL.")

@@ -2,11 +2,12 @@
 transaction, and told in both forms.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+from anyio import to_thread
 from pydantic import Field, WithJsonSchema
 
 from shared import Data, Features
@@ -37,9 +38,10 @@ from .context import (
 T = TypeVar("T")
 Act = Callable[[Consent, Job], Awaitable[T | Figures]]
 """Does something with the consent that there is, or gives figures to ask with."""
+_MOST_STATEMENTS = 500
 OneOrSeveral = (
-    Annotated[str, Field(description="one statement")]
-    | Annotated[list[str], Field(min_length=1, max_length=500, description="several: all are done, or none")]
+    Annotated[str, Field(description="one statement, or several with ; between")]
+    | Annotated[list[str], Field(min_length=1, max_length=_MOST_STATEMENTS, description="several")]
 )
 OfEach = Annotated[
     list[Any] | dict[str, Any],
@@ -49,6 +51,10 @@ OfEach = Annotated[
 
 _FRAME = 2_000
 """Bytes of an answer around what it holds."""
+_LONG = 20_000
+"""Characters of a script that is cut in a thread."""
+_NAME = 100
+"""Characters of a name in an error."""
 _SHOWN = 1_000
 """Characters of SQL that a question shows."""
 
@@ -114,7 +120,10 @@ async def _write_query(
     dry_run: bool,
     max_rows: int | None,
 ) -> Data[WriteResult]:
-    statements = _make_statements(source, query, parameters)
+    make = partial(_make_statements, ctx.state.dialect, source, query, parameters)
+    # To cut a long script takes a while.
+    is_long = isinstance(query, str) and len(query) > _LONG
+    statements = await to_thread.run_sync(make) if is_long else make()
     if not dry_run:
         return await execute_statements(ctx, source, statements, max_rows)
     work = partial(source.dry_run, statements, limit_response(ctx, max_rows))
@@ -170,16 +179,34 @@ def limit_response(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
 
 
 def _make_statements(
-    source: Database, query: str | list[str], parameters: list[Any] | dict[str, Any]
+    dialect: Dialect, source: Database, query: str | list[str], parameters: list[Any] | dict[str, Any]
 ) -> list[Statement]:
-    if isinstance(query, str):
+    """The statements of a call, those of a script one by one, with their parameters. Raises SqlError."""
+    parts = [*dialect.split_statements(query)] if isinstance(query, str) else query
+    if isinstance(query, str) and len(parts) < 2:
         return [Statement(query, source.bind(parameters))]
+    if len(parts) > _MOST_STATEMENTS:
+        raise SqlError("too_large", f"there are more than {_MOST_STATEMENTS} statements", "Run fewer at once.")
     if not parameters:
-        return [Statement(sql) for sql in query]
-    if not isinstance(parameters, list) or len(parameters) != len(query):
-        reason = f"for {len(query)} statements, parameters is no list of {len(query)} entries"
+        return [Statement(sql) for sql in parts]
+    if isinstance(parameters, dict) and isinstance(query, str):
+        return [*_share(dialect, source, parts, parameters)]
+    if not isinstance(parameters, list) or len(parameters) != len(parts):
+        reason = f"for {len(parts)} statements, parameters is no list of {len(parts)} entries"
         raise SqlError("bad_parameters", reason, "Give one list or object for each statement; [] where it has none.")
-    return [Statement(sql, _bind_one(source, given)) for sql, given in zip(query, parameters, strict=True)]
+    return [Statement(sql, _bind_one(source, given)) for sql, given in zip(parts, parameters, strict=True)]
+
+
+def _share(
+    dialect: Dialect, source: Database, parts: Sequence[str], parameters: dict[str, Any]
+) -> Iterator[Statement]:
+    """The statements of a script, each with those of the `parameters` that it names. Raises SqlError."""
+    given = {name.lstrip(":@$"): value for name, value in parameters.items()}
+    names = [{name.lstrip(":@$") for name in dialect.find_parameters(sql)} for sql in parts]
+    if odd := given.keys() - set().union(*names):
+        raise SqlError("bad_parameters", f"no statement has :{min(odd)[:_NAME]}")
+    for sql, wanted in zip(parts, names, strict=True):
+        yield Statement(sql, source.bind({name: value for name, value in given.items() if name in wanted}))
 
 
 def _bind_one(source: Database, given: Any) -> Parameters:

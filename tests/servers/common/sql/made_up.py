@@ -48,6 +48,7 @@ MADE_UP = Dialect(
     uris=Uris("madeup"),
     title="Made-up",
     find_parameters=lambda sql: re.findall(r"\?", sql),
+    split_statements=lambda script: [part for part in script.split(";") if part.strip()],
     parameters="values for ?",
     read_only="it may only be read",
     words={

@@ -16,6 +16,7 @@ from servers.postgres.engine.statement_text import (
     find_name,
     find_parameters,
     kind_of,
+    split_statements,
 )
 from tests.postgres_server import PostgresServer
 
@@ -163,3 +164,25 @@ def cluster(postgres: PostgresServer) -> Iterator[psycopg.Connection[tuple[str]]
     with postgres.connect() as connection:
         connection.execute("SET statement_timeout = 1000")
         yield connection
+
+
+ATOMIC = "CREATE OR REPLACE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT CASE WHEN true THEN 2 END; END"
+
+
+def test_a_script_is_cut_as_psql_cuts_it() -> None:
+    assert {script: split_statements(script) for script in SCRIPTS} == SCRIPTS
+
+
+SCRIPTS = {
+    "": [],
+    " ; -- a\n;": [],
+    "SELECT 1": ["SELECT 1"],
+    "SELECT 1; ;\nSELECT 2 ; -- b; c": ["SELECT 1", "SELECT 2"],
+    "SELECT ';', $a$;$a$, \";\" /* ; /* ; */ */; SELECT 2": ["SELECT ';', $a$;$a$, \";\"", "SELECT 2"],
+    "CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT 2); SELECT 3": [
+        "CREATE RULE r AS ON INSERT TO t DO (SELECT 1; SELECT 2)",
+        "SELECT 3",
+    ],
+    f"{ATOMIC}; SELECT 3": [ATOMIC, "SELECT 3"],
+    "BEGIN; SELECT 1; END": ["BEGIN", "SELECT 1", "END"],
+}

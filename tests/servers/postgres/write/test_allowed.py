@@ -3,7 +3,7 @@
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.write.allowed import check_change, check_table
+from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl, check_change, check_table, parse_allowed
 
 MAY = [
     "INSERT INTO t VALUES (1) RETURNING a",
@@ -39,7 +39,15 @@ REFUSED = [
     ("DECLARE c CURSOR FOR SELECT 1", "cursor"),
     ("VACUUM t", "upkeep"),
     ("LOAD 'x'", "upkeep"),
-    ("GRANT ALL ON t TO PUBLIC", "rights"),
+    ("GRANT ALL ON t TO PUBLIC", "--allow-ddl grants"),
+    ("REVOKE SELECT (a) ON t FROM x", "--allow-ddl grants"),
+    ("ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC", "--allow-ddl grants"),
+    ("CREATE SCHEMA s CREATE TABLE t (a integer) GRANT ALL ON t TO PUBLIC", "--allow-ddl grants"),
+    ("CREATE POLICY x ON t", "--allow-ddl policies"),
+    ("ALTER TABLE t DISABLE ROW LEVEL SECURITY", "--allow-ddl policies"),
+    ("COMMENT ON POLICY x ON t IS 'y'", "--allow-ddl policies"),
+    ('CREATE EXTENSION IF NOT EXISTS "Vector"', "--allow-ddl extension=Vector"),
+    ("DROP EXTENSION hstore", "--allow-ddl extension=hstore"),
     ("REASSIGN OWNED BY a TO b", "rights"),
     ("SECURITY LABEL ON TABLE t IS 'x'", "rights"),
     ("LOCK t", "locks"),
@@ -52,14 +60,11 @@ OPERATORS = [
     "DROP ROLE x",
     "CREATE USER x",
     "ALTER TABLESPACE x RENAME TO y",
-    "CREATE EXTENSION dblink",
     "CREATE SERVER x FOREIGN DATA WRAPPER y",
     "CREATE FOREIGN TABLE x (a integer) SERVER y",
     "DROP SUBSCRIPTION x",
     "CREATE PUBLICATION x",
     "CREATE EVENT TRIGGER x ON sql_drop EXECUTE FUNCTION f()",
-    "CREATE POLICY x ON t",
-    "ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC",
     "DROP OWNED BY x",
     "CREATE OPERATOR + (FUNCTION = f)",
     "COMMENT ON DATABASE x IS 'y'",
@@ -67,9 +72,35 @@ OPERATORS = [
 """What is more than tables of one database."""
 RIGHTS = [
     "ALTER TABLE t OWNER TO x",
-    "ALTER TABLE t DISABLE ROW LEVEL SECURITY",
-    "CREATE SCHEMA s CREATE TABLE t (a integer) GRANT ALL ON t TO PUBLIC",
+    "GRANT x TO y",
+    "REVOKE x FROM y CASCADE",
+    "GRANT CONNECT ON DATABASE x TO y",
+    "GRANT SET ON PARAMETER work_mem TO y",
     "ALTER FUNCTION f SECURITY DEFINER",
+]
+"""What no option allows."""
+EVERYTHING = AllowedDdl(True, True, frozenset({"vector", "hstore"}))
+ALLOWED = [
+    "CREATE POLICY x ON t USING (a = current_user)",
+    "DROP POLICY x ON t",
+    "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE t NO FORCE ROW LEVEL SECURITY",
+    "GRANT SELECT (a, b), UPDATE ON TABLE t TO x WITH GRANT OPTION",
+    "REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC",
+    "ALTER DEFAULT PRIVILEGES IN SCHEMA s GRANT SELECT ON TABLES TO x",
+    "CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA s",
+    'CREATE EXTENSION "vector"',
+    "ALTER EXTENSION Vector UPDATE TO '2'",
+    "DROP EXTENSION IF EXISTS hstore, vector CASCADE",
+    "COMMENT ON EXTENSION hstore IS 'x'",
+]
+"""What may run where the operator allows all of it."""
+NOT_EVEN_SO = [
+    ("CREATE EXTENSION dblink", "extension=dblink"),
+    ("DROP EXTENSION hstore, dblink", "extension=dblink"),
+    ("CREATE EXTENSION vector CASCADE", "does not name"),
+    ("ALTER EXTENSION vector ADD TABLE t", "Use UPDATE"),
+    ("CREATE POLICY x ON t USING (pg_sleep(1) IS NULL)", "pg_sleep()"),
 ]
 ACTS = [
     "SELECT pg_sleep(1)",
@@ -81,9 +112,9 @@ ACTS = [
 LANGUAGES = ["plpython3u", '"C"', "'internal'"]
 
 
-def why_refused(sql: str) -> str:
+def why_refused(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> str:
     with pytest.raises(SqlError) as caught:
-        check_change(sql)
+        check_change(sql, allowed)
     assert caught.value.code == "refused"
     return str(caught.value)
 
@@ -97,13 +128,26 @@ def test_other_statements_are_refused_with_the_reason() -> None:
     reasons = [
         *REFUSED,
         *((sql, "is the operator's") for sql in OPERATORS),
-        *((sql, "rights are the operator's") for sql in RIGHTS),
+        *((sql, "The operator can run it with psql") for sql in RIGHTS),
         *((sql, "SQL and PL/pgSQL") for sql in made),
         *((sql, "()") for sql in ACTS),
         # A name with escapes could be that of a function.
         ('SELECT U&"pg\\005fsleep"(1)', "U&"),
     ]
     assert [(sql, reason) for sql, reason in reasons if reason not in why_refused(sql)] == []
+
+
+def test_what_the_operator_allows_may_run_and_nothing_beside_it() -> None:
+    assert all(check_change(sql, EVERYTHING) for sql in ALLOWED)
+    told = [*NOT_EVEN_SO, *((sql, "The operator can run it with psql") for sql in RIGHTS)]
+    assert [(sql, reason) for sql, reason in told if reason not in why_refused(sql, EVERYTHING)] == []
+
+
+def test_what_is_allowed_is_named_in_known_words() -> None:
+    assert parse_allowed(["policies", "grants", "extension=hstore", "extension=vector"]) == EVERYTHING
+    for odd, reason in (("rights", "none of policies"), ("extension=", "no name")):
+        with pytest.raises(ValueError, match=reason):
+            parse_allowed([odd])
 
 
 def test_create_table_makes_a_table_that_stays_and_nothing_else() -> None:

@@ -1,6 +1,7 @@
 """Declared types of the columns of queries."""
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from servers.sqlite.engine.deadline import Limits, StatementDeadline
 from servers.sqlite.engine.opening import OpenOptions, open_database
-from servers.sqlite.engine.sql import find_declared_types, find_parameters
+from servers.sqlite.engine.sql import find_declared_types, find_parameters, split_statements
 
 TYPES: dict[str, list[str | None] | None] = {
     "SELECT n, name FROM numbers": ["INTEGER", "VARCHAR(20)"],
@@ -64,3 +65,28 @@ def test_the_connection_for_views_changes_no_database(file: Path) -> None:
 def test_the_parameters_of_a_query_are_those_outside_of_texts_names_and_comments() -> None:
     query = "SELECT :a, ':b', \":c\", [:d], `:e`, ?, ?2, @f, $g /* :h */ FROM t -- :i"
     assert find_parameters(query) == [":a", "?", "?2", "@f", "$g"]
+
+
+TRIGGER = "CREATE TEMP TRIGGER a AFTER INSERT ON t BEGIN SELECT CASE 1 WHEN 1 THEN 2 END; DELETE FROM u; END"
+SCRIPTS = {
+    "": [],
+    " ; -- a\n;": [],
+    "SELECT 1": ["SELECT 1"],
+    "SELECT 1; ;\nSELECT 2 ; -- b; c": ["SELECT 1", "SELECT 2"],
+    "SELECT ';', \";\", `;`, [;] /* ; */; SELECT 2": ["SELECT ';', \";\", `;`, [;] /* ; */", "SELECT 2"],
+    f"{TRIGGER}; SELECT 3": [TRIGGER, "SELECT 3"],
+    f"EXPLAIN {TRIGGER};SELECT 3": [f"EXPLAIN {TRIGGER}", "SELECT 3"],
+    "BEGIN; SELECT 1; END; +": ["BEGIN", "SELECT 1", "END", "+"],
+    "SELECT 'a; SELECT 2": ["SELECT 'a; SELECT 2"],
+}
+
+
+def test_a_script_is_cut_as_sqlite_cuts_it() -> None:
+    assert {script: split_statements(script) for script in SCRIPTS} == SCRIPTS
+
+
+@pytest.mark.parametrize("piece", ["[", "'", '"', "`", "/*", "a;", "--"])
+def test_a_long_script_is_cut_in_a_moment(piece: str) -> None:
+    began = time.thread_time()
+    split_statements(piece * 100_000)
+    assert time.thread_time() - began < 2

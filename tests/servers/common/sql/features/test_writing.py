@@ -87,6 +87,42 @@ async def test_a_list_is_done_with_parameters_for_each(path: Path, db: sqlite3.C
     assert db.execute(found).fetchall() == [("five", "key", 0)]
 
 
+async def test_a_script_is_one_transaction_with_parameters_by_name(path: Path, db: sqlite3.Connection) -> None:
+    script = """
+        INSERT INTO t VALUES (:a, 'x; y'); -- the first
+        CREATE TRIGGER again AFTER DELETE ON t BEGIN INSERT INTO log VALUES (old.b); SELECT 1; END;
+        UPDATE t SET b = :b WHERE a = :a;"""
+    async with inside("--allow-write", path) as peer:
+        done = await peer.data("write_query", query=script, parameters={"a": 7, "b": "z"})
+        failed = await peer.text("write_query", query="DELETE FROM t; DELETE FROM nothing")
+        odd = await peer.text("write_query", query=script, parameters={"a": 7, "b": "z", "c": 1})
+        flat = await peer.text("write_query", query=script, parameters=[7, "z"])
+    assert [one["affected"] for one in done["statements"]] == [1, 0, 1]
+    assert db.execute("SELECT * FROM t WHERE a = 7").fetchall() == [(7, "z")]
+    assert failed.startswith("bad_statement: statement 2: ")
+    assert count(db) == 3
+    assert odd == "bad_parameters: no statement has :c"
+    assert flat.startswith("bad_parameters: for 3 statements, parameters is no list of 3 entries")
+
+
+async def test_a_script_of_too_many_statements_is_refused(path: Path, db: sqlite3.Connection) -> None:
+    async with inside("--allow-write", path) as peer:
+        text = await peer.text("write_query", query="DELETE FROM t;" * 501)
+    assert text == "too_large: there are more than 500 statements. Run fewer at once."
+    assert count(db) == 2
+
+
+async def test_what_changes_and_is_asked_to_read_names_the_way(path: Path) -> None:
+    async with inside("--allow-write", path) as peer:
+        assert (await peer.text("read_query", query=ALL)).endswith("changes the database. Use write_query.")
+        assert "Leave BEGIN" in await peer.text("write_query", query=f"BEGIN; {ALL}; COMMIT")
+    async with inside(path) as peer:
+        for query in (ALL, "DROP TABLE t"):
+            assert (await peer.text("read_query", query=query)).endswith(
+                "changes the database. The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
+            )
+
+
 async def test_rows_are_cut_at_what_was_asked_for_and_at_the_room_that_all_statements_share(path: Path) -> None:
     async with inside("--allow-write", "--max-page", "5000", path) as peer:
         (one,) = (await peer.data("write_query", query="SELECT a FROM t ORDER BY a", max_rows=1))["statements"]
