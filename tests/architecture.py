@@ -28,7 +28,7 @@ LADDER = [
 STRANGERS = {("client", "server"), *((part, known) for part in PLAIN for known in ("errors", "version"))}
 STEP = {part: step for step, parts in enumerate(LADDER) for part in parts}
 # The ladder of `servers`; what is not named is a server, or the gateway, on the second step.
-SERVER_STEP = {"common": 0, "start": 0, "bundle": 2, "__main__": 3}
+SERVER_STEP = {"common": 0, "start": 0, "catalog": 0, "bundle": 2, "__main__": 3}
 
 IMPURE = set("anyio asyncio os sys socket threading time logging starlette aiohttp httpx uvicorn".split())  # noqa: SIM905
 SDKS = {"mcp", "mcp_types", "fastmcp"}
@@ -47,6 +47,7 @@ MAX_BODY, MAX_PARAMETERS, MAX_NESTING = 50, 6, 3
 LATE_IMPORTS: dict[str, str] = {
     "servers/bundle/program.py": "what a command does not need is not loaded, and nothing before modules are put off",
     "servers/start.py": "nothing of ours is loaded before the collector is off and modules are put off",
+    "servers/gateway/__main__.py": "nothing of ours is loaded before modules are put off",
     "servers/postgres/__main__.py": "what says that a library is missing is loaded where it is",
     "servers/sqlite/__main__.py": "what says that a library is missing is loaded where it is",
     "shared/text.py": "most names are right, and difflib is for those that are not",
@@ -67,8 +68,8 @@ LATE_IMPORTS: dict[str, str] = {
     "shared/program/run.py": "a transport is imported when it is chosen, a reader of settings where there is a file",
     "shared/program/worker.py": "most programs are the only process that serves, and count for nobody else",
     "shared/program/messages.py": "most copies have what they need; what says how to add it is loaded where not",
-    "servers/bundle/proxy/remote.py": "what obtains tokens is an extra, loaded where the user has logged in",
-    "servers/bundle/proxy/accounts.py": "keyring is an extra, and takes a while to find what a system has",
+    "servers/gateway/proxy/remote.py": "what obtains tokens is an extra, loaded where the user has logged in",
+    "servers/gateway/proxy/accounts.py": "keyring is an extra, and takes a while to find what a system has",
     "servers/bundle/commands/serve.py": "it says which extra is missing, or starts workers, without a web server",
     "servers/bundle/commands/open.py": "it says which extra is missing, without a web server",
     "shared/transports/http/app/endpoint.py": "websockets takes 5 ms to load, and most clients speak HTTP",

@@ -114,7 +114,7 @@ SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
     (rules.servers_stand_alone, "servers/a/paths.py", "import pathlib\nfrom shared import ToolError  #!"),
     (rules.servers_stand_alone, "servers/a/features/paths.py", "import shared\nimport servers.b  #!"),
     (rules.servers_stand_alone, "servers/__main__.py", "import shared, servers.a.x"),
-    (rules.servers_stand_alone, "servers/bundle/hosts/x.py", "import shared, servers.bundle.catalog"),
+    (rules.servers_stand_alone, "servers/bundle/hosts/x.py", "import shared, servers.catalog"),
     (rules.servers_stand_alone, "servers/a/server.py", "import shared\nimport servers.bundle.hosts.x  #!"),
     (rules.servers_stand_alone, "servers/a/paths.py", "import shared.text\nimport shared.server.app  #!"),
     (rules.servers_stand_alone, "servers/a/server.py", "import servers.start, servers.common.web.pages"),

@@ -12,12 +12,12 @@ import anyio
 import pytest
 from pydantic import BaseModel
 
-from servers.bundle.catalog import load_catalog
 from servers.bundle.program import COMMANDS
-from servers.bundle.serve.choice import choose
-from servers.bundle.serve.configuration import read_configuration
+from servers.catalog import load_catalog
 from servers.fetch.server import app as fetch
 from servers.filesystem.server import app as filesystem
+from servers.gateway.serve.choice import choose
+from servers.gateway.serve.configuration import read_configuration
 from servers.postgres.server import app as postgres
 from servers.prompts.server import app as prompts
 from servers.sqlite.server import app as sqlite

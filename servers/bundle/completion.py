@@ -16,19 +16,20 @@ from typing import Any
 import anyio
 import argcomplete
 
+from servers.catalog import CATALOG, load_catalog
+from servers.common.machine import this_machine
 from shared.client.client import Client
 from shared.client.connect import connect
 from shared.client.options import ClientOptions
 from shared.errors import McpError
 from shared.protocol.types.prompts import PromptReference
 
-from .catalog import CATALOG, load_catalog
 from .commands.client.call import call_parser
 from .commands.client.inspect import inspect_parser
 from .commands.client.prompt import prompt_parser
 from .commands.client.read import read_parser
 from .commands.client.watch import watch_parser
-from .hosts.clients import CLIENTS, this_machine
+from .hosts.clients import CLIENTS
 from .terminal.endings import Misuse
 from .terminal.parameters import as_text, parameters_of
 from .terminal.showing import records_of

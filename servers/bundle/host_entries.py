@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from servers.catalog import Catalog, Entry
+from servers.gateway.proxy.remote import read_token
+from servers.gateway.proxy.urls import check_url
+from servers.gateway.serve.configuration import read_configuration
 from shared.version import __version__
 
-from .catalog import Catalog, Entry
 from .hosts.clients import Client
 from .hosts.configured import Configured
 from .hosts.launching import launch_command, launch_environment
-from .proxy.remote import read_token
-from .proxy.urls import check_url
-from .serve.configuration import read_configuration
 
 BUNDLE = Entry(
     name="mcp-server-bundle",

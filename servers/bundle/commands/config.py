@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from servers.catalog import CATALOG, Argument, Entry, load_catalog
+from servers.common.machine import this_machine
+from servers.gateway.proxy.urls import check_url
 from shared.program.messages import exit_with_error
 from shared.program.run import Options
 from shared.program.settings.command_line import CommandLine, Spelling, read_command_line
 from shared.program.settings.options import is_secret, variable_of
 
-from ..catalog import CATALOG, Argument, Entry, load_catalog
 from ..host_entries import BUNDLE, JOINED, Elsewhere, joined, name_of, reached
 from ..hosts.checking import check
-from ..hosts.clients import CLIENTS, SCOPES, Client, client_named, this_machine
+from ..hosts.clients import CLIENTS, SCOPES, Client, client_named
 from ..hosts.configured import Configured, write_snippet
 from ..hosts.launching import launch_command, launch_environment
-from ..proxy.urls import check_url
 from ..terminal.command_parser import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from servers.gateway.proxy.door import Door, Limits
+from servers.gateway.proxy.options import OVER_STDIO, PREFIX, read_common
+from servers.gateway.proxy.remote import Remote, connect_as_user
+from servers.gateway.proxy.urls import place_of
+from servers.gateway.serve.values import read_value
 from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options, secret
 
 from ..program_name import program_name
-from ..proxy.door import Door, Limits
-from ..proxy.options import OVER_STDIO, PREFIX, read_common
-from ..proxy.remote import Remote, connect_as_user
-from ..proxy.urls import place_of
-from ..serve.values import read_value
 
 _OWN = "MCP_CONNECT"
 

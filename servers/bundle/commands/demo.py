@@ -13,11 +13,11 @@ from pathlib import Path
 
 import anyio
 
+from servers.catalog import load_catalog
 from shared.client.client import Client
 from shared.client.connect import connect_http, connect_stdio
 from shared.client.options import ClientOptions
 
-from ..catalog import load_catalog
 from ..demo.printing import Teller, say
 from ..demo.work import PARTS, Part
 from ..host_entries import BUNDLE, JOINED, joined

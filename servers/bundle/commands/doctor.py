@@ -7,14 +7,15 @@ from pathlib import Path
 import anyio
 from rich.text import Text
 
+from servers.catalog import load_catalog
+from servers.common.machine import this_machine
 from shared.program.messages import exit_with_error
 
-from ..catalog import load_catalog
 from ..doctor.examination import Examination, examine
 from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
 from ..doctor.served import Served, examine_served
-from ..hosts.clients import CLIENTS, client_named, this_machine
+from ..hosts.clients import CLIENTS, client_named
 from ..terminal.command_parser import CommandParser
 from ..terminal.output import console, print_json, wrap
 

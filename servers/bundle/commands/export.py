@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
+from servers.catalog import load_catalog
 from shared.program.files.atomic import prepared, put_in_place
 from shared.program.files.entries import current, entry_at
 from shared.program.messages import exit_with_error
 
-from ..catalog import load_catalog
 from ..exports.containers import describe_container
 from ..exports.desktop import bundle_name, make_bundle
 from ..exports.registry import NAMESPACE, describe_server

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from servers.gateway.proxy.door import Door, Limits
+from servers.gateway.proxy.options import OVER_HTTP, PREFIX, read_common
+from servers.gateway.serve.foreign_server import hear_commands
 from shared.client.connect import connect
 from shared.program.messages import exit_with_error
 from shared.program.process import open_standard_streams
@@ -16,9 +19,6 @@ from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options
 
 from ..program_name import program_name
-from ..proxy.door import Door, Limits
-from ..proxy.options import OVER_HTTP, PREFIX, read_common
-from ..serve.foreign_server import hear_commands
 
 _OWN = "MCP_EXPOSE"
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")

@@ -3,9 +3,9 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from servers.catalog import Argument, Entry, load_catalog
 from shared.program.messages import exit_with_error
 
-from ..catalog import Argument, Entry, load_catalog
 from ..program_name import program_name
 from ..terminal.command_parser import CommandParser
 from ..terminal.output import cell, console, list_demands, print_json, table

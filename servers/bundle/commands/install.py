@@ -12,10 +12,11 @@ from pathlib import Path
 import anyio
 from rich.text import Text
 
+from servers.catalog import load_catalog
+from servers.common.machine import this_machine
 from shared.program.messages import exit_with_error
 from shared.text import plain
 
-from ..catalog import load_catalog
 from ..doctor.configurations import Launch
 from ..doctor.examination import try_launch
 from ..doctor.findings import Severity
@@ -23,7 +24,7 @@ from ..doctor.installation import this_installation
 from ..doctor.trials import MODES
 from ..host_entries import BUNDLE
 from ..hosts import installing
-from ..hosts.clients import client_named, this_machine
+from ..hosts.clients import client_named
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
 from ..hosts.launching import launch_command, local_command

@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 
 import anyio
 
+from servers.gateway.proxy.accounts import Account, Accounts, server_key
+from servers.gateway.proxy.remote import accounts_folder
+from servers.gateway.proxy.urls import check_url, place_of
 from shared.auth.web import Web
 from shared.client.auth.grants import AuthorizationCode
 from shared.client.auth.loopback import Loopback
@@ -23,9 +26,6 @@ from shared.errors import AuthError, McpError
 from shared.program.messages import exit_with_error
 from shared.text import plain
 
-from ..proxy.accounts import Account, Accounts, server_key
-from ..proxy.remote import accounts_folder
-from ..proxy.urls import check_url, place_of
 from ..terminal.command_parser import CommandParser
 from ..terminal.endings import DONE, REFUSED, UNREACHED
 from ..terminal.output import console, print_json, table

@@ -8,16 +8,16 @@ from threading import Thread
 
 from pydantic import Field
 
+from servers.catalog import CATALOG, load_catalog
+from servers.gateway.serve.choice import EPILOG, choose_joined
+from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
+from servers.gateway.serve.selection import Selection
 from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import Options, missing_extra, open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, read_options
 
-from ..catalog import CATALOG, load_catalog
 from ..program_name import program_name
-from ..serve.choice import EPILOG, choose_joined
-from ..serve.configuration import OPTIONS, Configuration, read_configuration
-from ..serve.selection import Selection
 
 _SETTLED = {"host": "127.0.0.1", "port": "0", "workers": "1"}
 """What a configuration says of these is for its operator's `serve`, which may run at the same time."""
@@ -51,7 +51,8 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     secrets = [configuration.exposed(configuration.options, OPTIONS), *(one.exposed for one in choice.servers)]
-    from ..serve.running import run_all
+    from servers.gateway.serve.running import run_all
+
     from ..workbench.front import Workbench
 
     def started(url: str) -> None:

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from servers.gateway.proxy.pins import CAPABLE, Comparison, accept, compare, differences, list_tools, summary
 from servers.gateway.rules.pins import Pins, definition_of
+from servers.gateway.serve.configuration import read_configuration
+from servers.gateway.serve.foreign import Foreign, pins_path
 from shared.client.client import Client
 from shared.program.installation import shell_line
 from shared.program.messages import exit_with_error
 from shared.text import escape, nearest, plain
 
 from ..program_name import program_name
-from ..proxy.pins import CAPABLE, Comparison, accept, compare, differences, list_tools, summary
-from ..serve.configuration import read_configuration
-from ..serve.foreign import Foreign, pins_path
 from ..terminal.command_parser import CommandParser
 from ..terminal.endings import DONE, REFUSED, Misuse
 from ..terminal.session import Reached, Talk

@@ -1,4 +1,4 @@
-"""`python -m servers run NAME`: one server, by its name; with `--join` several as one (`run_joined.py`).
+"""`python -m servers run NAME`: one server, by its name; with `--join` several as one (`servers/gateway/program.py`).
 
 Clients of the MCP registry start a package by the program that is called as the package, and give it arguments. So
 `mcp-server-bundle run filesystem DIR` is `mcp-bundle-filesystem DIR`. It reads no catalog: it must not need more than
@@ -20,7 +20,8 @@ SERVERS = Path(__file__).resolve().parents[2]
 def main(argv: Sequence[str]) -> int:
     """Runs the server, which ends the program with its own exit code."""
     if argv[:1] and argv[0].startswith("-") and "--join" in argv:
-        code: int = import_module(".run_joined", __package__).main(argv)
+        program = import_module(f"{SERVERS.name}.gateway.program")
+        code: int = program.run_gateway(f"{program_name()} run", argv, is_command=True)
         return code
     names = sorted(path.parent.name for path in SERVERS.glob("*/__main__.py"))
     usage = "%(prog)s NAME [ARGUMENT ...]\n       %(prog)s --join [OPTION ...] [NAME ...]"

@@ -3,17 +3,17 @@
 import os
 from collections.abc import Sequence
 
+from servers.catalog import CATALOG, load_catalog
+from servers.gateway.serve.choice import EPILOG, choose_joined
+from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
+from servers.gateway.serve.selection import PageOptions, Selection
 from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import Options, missing_extra, open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, read_options
 from shared.program.worker import has_workers
 
-from ..catalog import CATALOG, load_catalog
 from ..program_name import program_name
-from ..serve.choice import EPILOG, choose_joined
-from ..serve.configuration import OPTIONS, Configuration, read_configuration
-from ..serve.selection import PageOptions, Selection
 
 
 def main(argv: Sequence[str]) -> int:
@@ -51,7 +51,8 @@ def main(argv: Sequence[str]) -> int:
         from shared.program.workers import supervise
 
         return supervise(parser.program, options, exposed)
-    from ..serve.running import run_all
+    from servers.gateway.serve.running import run_all
+
     from ..workbench.front import Workbench
 
     return run_all(parser.program, options, choice, exposed, None if page.no_page else Workbench().answer)

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from servers.common.machine import state_folder, this_machine
 from shared.auth.policy import read_scopes
 from shared.program.line_parser import LineParser
 from shared.program.messages import exit_with_error
 from shared.text import plain
 
-from ..hosts.clients import state_folder, this_machine
 from ..terminal.command_parser import CommandParser
 from ..terminal.output import console, print_json, table
 from ..tokens import TokensToChange

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from servers.catalog import Argument, Entry
+from servers.common.machine import Machine
 from shared.program.run import Options
 from shared.program.settings.command_line import read_command_line
 from shared.program.settings.options import option_spellings, split_list, variable_of
 from shared.text import nearest
 
-from ..catalog import Argument, Entry
-from ..hosts.clients import Client, Machine
+from ..hosts.clients import Client
 
 _COMMON = option_spellings(Options.model_fields)
 _ON = {"1", "true", "yes", "on", "t", "y"}

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from servers.catalog import Entry
+from servers.common.machine import Machine
 from shared.program.installation import shell_line
 
-from ..catalog import Entry
 from ..host_entries import BUNDLE
 from ..hosts import jsonc
-from ..hosts.clients import CLIENTS, SCOPES, Client, Machine
+from ..hosts.clients import CLIENTS, SCOPES, Client
 from ..hosts.configured import Configured, as_configured, of_project, read_bytes, read_entries
 from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine

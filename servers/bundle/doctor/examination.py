@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import anyio
 
-from ..catalog import Entry
+from servers.catalog import Entry
+from servers.common.machine import Machine
+
 from ..host_entries import BUNDLE
-from ..hosts.clients import Client, Machine
+from ..hosts.clients import Client
 from ..hosts.launching import local_command
 from ..program_name import program_name
 from .arguments import environment_from, known_variables, read_arguments

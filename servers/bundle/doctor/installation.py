@@ -12,10 +12,10 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from servers.catalog import Entry
 from shared.program import installation
 from shared.program.installation import NAME
 
-from ..catalog import Entry
 from .findings import Finding, fault, fine, warning
 
 _HEAD = 4_096

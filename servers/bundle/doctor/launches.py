@@ -8,12 +8,12 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from servers.catalog import Argument
+from servers.common.machine import Machine
 from shared.auth.tokens_file import TokensFile
 from shared.program.installation import is_passing
 from shared.program.settings.options import expand_home
 
-from ..catalog import Argument
-from ..hosts.clients import Machine
 from ..program_name import program_name
 from .arguments import environment_from, is_on, read_arguments, read_variables, value_of
 from .configurations import Launch

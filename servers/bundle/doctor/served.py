@@ -15,21 +15,21 @@ from typing import NamedTuple
 
 import anyio
 
+from servers.catalog import Catalog
+from servers.gateway.proxy.pins import CAPABLE, Comparison, compare, list_tools
 from servers.gateway.rules.names import Rules
 from servers.gateway.rules.pins import Pins
+from servers.gateway.serve.choice import choose
+from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
+from servers.gateway.serve.foreign import Foreign, is_foreign, pins_path
+from servers.gateway.serve.selection import Joining
 from shared.errors import McpError
 from shared.program.process import Options
 from shared.program.settings.options import read_options
 from shared.text import escape, join_lines
 
-from ..catalog import Catalog
 from ..log_records import take_records
 from ..program_name import program_name
-from ..proxy.pins import CAPABLE, Comparison, compare, list_tools
-from ..serve.choice import choose
-from ..serve.configuration import OPTIONS, Configuration, read_configuration
-from ..serve.foreign import Foreign, is_foreign, pins_path
-from ..serve.selection import Joining
 from .examination import SECONDS, Step, take
 from .findings import Finding, fault, fine, warning
 from .installation import Installation, check_installation

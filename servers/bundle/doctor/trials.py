@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import anyio
 
+from servers.catalog import Entry
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.contracts import ClosableTransport
@@ -21,7 +22,6 @@ from shared.protocol.wire.jsonrpc import Malformed, Message
 from shared.transports.child.process import start_process
 from shared.transports.framed import framed
 
-from ..catalog import Entry
 from ..program_name import program_name
 from .findings import Finding, fault, fine, warning
 from .prompt_files import NO_PROBLEMS, PromptProblems, judge_problems, read_problems

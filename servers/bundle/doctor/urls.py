@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
+from servers.common.machine import Machine
+from servers.gateway.proxy.urls import place_of
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 
-from ..hosts.clients import Machine
-from ..proxy.urls import place_of
 from .arguments import environment_from
 from .configurations import Launch
 from .findings import Finding, Severity, fault, fine, warning

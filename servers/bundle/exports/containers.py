@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from ..catalog import Argument, Entry
+from servers.catalog import Argument, Entry
+
 from .servers import choose_arguments, is_path
 
 

@@ -19,7 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..catalog import Argument, Catalog, Entry
+from servers.catalog import Argument, Catalog, Entry
+
 from .servers import Package, choose_arguments, fills_command, is_path, title
 
 _MAIN = '''"""Starts the server."""

@@ -13,7 +13,8 @@ A registry lists a package only under a name which the package claims: its READM
 import re
 from typing import Any
 
-from ..catalog import Argument, Entry
+from servers.catalog import Argument, Entry
+
 from .servers import Package, is_path
 
 NAMESPACE = "internal.mcp-server-bundle"

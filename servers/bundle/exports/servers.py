@@ -6,7 +6,7 @@ import re
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
-from ..catalog import Argument, Entry
+from servers.catalog import Argument, Entry
 
 # The last part of a requirement that stands in one extra only.
 _EXTRA = re.compile(r"""\s*(?:;|\band)\s*extra\s*==\s*["']([^"']+)["']\s*$""")

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
+from servers.catalog import Entry
 from shared.program.messages import needs_extra
 from shared.program.run import Options, check_arguments
 from shared.program.settings.command_line import read_command_line
 from shared.program.settings.options import option_spellings, paths_after, positional_field
 from shared.program.settings.settings_file import placed
 from shared.server.server import Server
-
-from ..catalog import Entry
 
 Fields = dict[str | None, FieldInfo]
 

@@ -1,62 +1,17 @@
 """The clients: where the configuration of each stands, and how it writes down a server.
 
-But for `this_machine` all of it is data and pure functions of a `Machine`, so that a test on one system sees the
-paths of all three. Each place and each shape is that of the client's own documentation, which `source` names.
+All of it is data and pure functions of a `Machine`, so that a test on one system sees the paths of all three. Each
+place and each shape is that of the client's own documentation, which `source` names.
 """
 
-import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
-System = Literal["linux", "macos", "windows"]
+from servers.common.machine import Machine
+
 Scope = Literal["user", "project"]
 SCOPES: tuple[Scope, ...] = ("user", "project")
-
-
-class Machine(NamedTuple):
-    """What the place of a configuration depends on."""
-
-    system: System
-    home: PurePath
-    """The user's home directory; every path that is made from a machine is of its type."""
-    environment: Mapping[str, str]
-
-    def variable(self, name: str) -> PurePath | None:
-        """The path in an environment variable. A relative one counts as none, as the XDG specification has it."""
-        path = type(self.home)(self.environment.get(name, ""))
-        return path if path.is_absolute() else None
-
-    def settings(self) -> PurePath:
-        """Where desktop programs keep their settings, a directory each; Electron calls it `appData`."""
-        if self.system == "windows":
-            return self.variable("APPDATA") or self.home / "AppData" / "Roaming"
-        if self.system == "macos":
-            return self.home / "Library" / "Application Support"
-        return self.variable("XDG_CONFIG_HOME") or self.home / ".config"
-
-
-def this_machine() -> Machine:
-    """This machine. Raises ValueError where nobody knows the user's home directory."""
-    try:
-        home = Path.home()
-    except RuntimeError as error:
-        raise ValueError(f"there is no home directory: {error}") from None
-    if sys.platform == "win32":
-        return Machine("windows", home, os.environ)
-    return Machine("macos" if sys.platform == "darwin" else "linux", home, os.environ)
-
-
-def state_folder(machine: Machine) -> PurePath:
-    """The directory for what the bundle keeps for the user: receipts, backups, pins."""
-    if machine.system == "windows":
-        base = machine.variable("LOCALAPPDATA") or machine.home / "AppData" / "Local"
-    elif machine.system == "macos":
-        base = machine.home / "Library" / "Application Support"
-    else:
-        base = machine.variable("XDG_STATE_HOME") or machine.home / ".local" / "state"
-    return base / "mcp-server-bundle"
 
 
 class HttpShape(NamedTuple):

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from servers.common.machine import Machine, state_folder
+
 from . import json_edits, toml_edits
-from .clients import Client, Machine, Scope, state_folder
+from .clients import Client, Scope
 from .configured import Configured, as_entry, read_bytes, read_entries
 from .files import back_up, hold_lock, remove_file, write_atomically
 from .json_edits import Receipt, digest_of

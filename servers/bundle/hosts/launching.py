@@ -6,9 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from servers.catalog import Entry
 from shared.program.installation import this_installation
-
-from ..catalog import Entry
 
 # How uv reaches packages, of which a host that was not started from a shell hands on nothing.
 _OF_UV = (

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from .clients import Client, Machine
+from servers.common.machine import Machine
+
+from .clients import Client
 
 _PLAIN = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\}")
 _BARE = re.compile(r"\$([A-Za-z_]\w*)")

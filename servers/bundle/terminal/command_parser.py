@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from servers.catalog import CATALOG
 from shared.program.line_parser import LineParser
 
-from ..catalog import CATALOG
 from ..program_name import program_name
 
 

@@ -9,9 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from servers.catalog import Entry
 from shared.text import plain
-
-from ..catalog import Entry
 
 _NETWORK = {
     "none": "connects to no other host",

@@ -6,9 +6,9 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from servers.gateway.proxy.remote import read_token
 from shared.program.messages import exit_with_error
 
-from ..proxy.remote import read_token
 from .command_parser import CommandParser
 from .endings import Misuse
 from .session import Talk

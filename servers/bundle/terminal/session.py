@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import anyio
 
+from servers.gateway.proxy.remote import connect_as_user
 from shared.client.client import Client
 from shared.client.connect import connect
 from shared.client.options import ClientOptions
@@ -20,7 +21,6 @@ from shared.program.messages import exit_with_error, needs_extra
 from shared.text import plain
 
 from ..log_records import take_records
-from ..proxy.remote import connect_as_user
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse
 from .targets import Asked, find_target
 from .waking import woken_by_signals

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from servers.catalog import CATALOG, load_catalog
+from servers.common.machine import Machine, this_machine
+from servers.gateway.proxy.urls import SCHEMES, place_of
 from shared.transports.child.process import inherited_environment
 
-from ..catalog import CATALOG, load_catalog
-from ..hosts.clients import CLIENTS, Client, Machine, client_named, this_machine
+from ..hosts.clients import CLIENTS, Client, client_named
 from ..hosts.launching import local_command
-from ..proxy.urls import SCHEMES, place_of
 from .endings import Misuse
 from .parameters import unknown
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from servers.bundle.catalog import load_catalog
+from servers.catalog import load_catalog
 from tests.postgres_server import new_database
 from tests.servers.peers import FORMS, AskedPeer, Json, text_of
 from tests.wire import STATELESS, Wire

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import pytest
 
-from servers.bundle.catalog import load_catalog
 from servers.bundle.commands.install import main as install
 from servers.bundle.commands.install import uninstall
-from servers.bundle.hosts.clients import client_named, this_machine
+from servers.bundle.hosts.clients import client_named
 from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
+from servers.catalog import load_catalog
+from servers.common.machine import this_machine
 
 pytestmark = pytest.mark.timeout(600)
 

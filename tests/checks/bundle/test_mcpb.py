@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from servers.bundle.catalog import Entry
+from servers.catalog import Entry
 from tests.raw import BARE
 from tests.servers.bundle.exports.test_exports import chosen, each, exported
 from tests.wire import Wire

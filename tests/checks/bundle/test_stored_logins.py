@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.bundle.proxy.remote import Remote
+from servers.gateway.proxy.remote import Remote
 from shared.auth.metadata import IssuerMetadata, canonical
 from shared.client.auth.discovery import Found
 from shared.client.auth.grants import AuthorizationCode

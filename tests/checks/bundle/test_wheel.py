@@ -11,8 +11,8 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from servers.bundle.catalog import CATALOG, Entry, load_catalog
 from servers.bundle.commands.export import main as export
+from servers.catalog import CATALOG, Entry, load_catalog
 from shared.client.connect import connect_http
 from tests.checks.bundle.programs import run
 from tests.checks.interop.pages import served

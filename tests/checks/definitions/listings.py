@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from servers.bundle.catalog import Entry, load_catalog
+from servers.catalog import Entry, load_catalog
 from tests.postgres_server import any_database
 from tests.servers.peers import inside
 

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from servers.bundle.catalog import load_catalog
+from servers.catalog import load_catalog
 from tests.checks.docker.images import COMPOSE, interpolated
 from tests.schemas import SPEC_DIR
 

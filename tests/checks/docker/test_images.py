@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from servers.bundle.catalog import Entry, load_catalog
+from servers.catalog import Entry, load_catalog
 from shared.version import __version__
 from tests.checks.docker.containers import (
     Container,

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.servers.bundle.conftest import _no_variables  # noqa: F401
+
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:

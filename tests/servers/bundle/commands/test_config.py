@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from servers.bundle.catalog import CATALOG, load_catalog
 from servers.bundle.commands import config
 from servers.bundle.commands.config import HostParser
 from servers.bundle.hosts.clients import CLIENTS, Client, client_named
 from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
+from servers.catalog import CATALOG, load_catalog
 from shared.program.messages import needs_extra
 from shared.program.run import Options
 from tests.servers.bundle.refusals import not_refused, refused

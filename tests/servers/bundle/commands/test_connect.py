@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from servers.bundle.commands.connect import main
-from servers.bundle.proxy.remote import Remote
+from servers.gateway.proxy.remote import Remote
 from shared.client.connect import connect_stdio
 from shared.client.options import ClientOptions
 from tests.raw import ROOT, Raw, listening

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.catalog import load_catalog
 from servers.bundle.commands.export import main, write_files
+from servers.catalog import load_catalog
 from tests.servers.bundle.refusals import refused
 
 VERSION = load_catalog().servers[0].version

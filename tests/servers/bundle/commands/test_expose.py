@@ -20,7 +20,7 @@ from shared.errors import PeerError
 from tests.raw import ROOT, Raw, listening
 from tests.servers.bundle.other_server import COMMAND
 from tests.servers.bundle.refusals import not_refused
-from tests.servers.bundle.serve.test_foreign_server import is_alive
+from tests.servers.gateway.serve.test_foreign_server import is_alive
 
 EXPOSE = [sys.executable, "-m", "servers", "expose", "--port", "0"]
 PATIENCE = 60.0

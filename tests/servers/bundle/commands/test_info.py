@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from servers.bundle.catalog import Catalog, load_catalog
 from servers.bundle.program import main
+from servers.catalog import Catalog, load_catalog
 
 ROOT = Path(__file__).resolve().parents[4]
 ENTRIES = load_catalog().servers

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.catalog import load_catalog
 from servers.bundle.commands.install import main as install
 from servers.bundle.commands.install import uninstall
 from servers.bundle.hosts.checking import check
-from servers.bundle.hosts.clients import CLIENTS, Machine, client_named, state_folder
+from servers.bundle.hosts.clients import CLIENTS, client_named
 from servers.bundle.hosts.configured import Configured, as_configured, read_entries
 from servers.bundle.hosts.installing import Receipts, Target
 from servers.bundle.hosts.installing import install as plan
 from servers.bundle.hosts.installing import uninstall as plan_removal
 from servers.bundle.hosts.launching import launch_command
+from servers.catalog import load_catalog
+from servers.common.machine import Machine, state_folder
 from tests.servers.bundle.refusals import exit_code, refused
 
 SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})

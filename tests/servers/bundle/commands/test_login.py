@@ -17,7 +17,7 @@ import pytest
 
 from servers.bundle.commands import login
 from servers.bundle.program import main
-from servers.bundle.proxy.accounts import Accounts, stored_credentials
+from servers.gateway.proxy.accounts import Accounts, stored_credentials
 from shared.client.auth import AuthorizationCode, HttpxAuth
 from shared.client.auth.store import FileTokens
 from shared.errors import LoginRequired
@@ -36,7 +36,7 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileTokens:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     # As where keyring is not installed: that of this machine is not to be touched.
-    monkeypatch.setattr("servers.bundle.proxy.accounts.find_spec", lambda _: None)
+    monkeypatch.setattr("servers.gateway.proxy.accounts.find_spec", lambda _: None)
     return FileTokens(tmp_path / "mcp-server-bundle" / "accounts")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from servers.bundle.program import main
 from servers.bundle.program_name import program_name
-from servers.bundle.proxy.pins import MAX_LINE, MAX_LINES, differences
+from servers.gateway.proxy.pins import MAX_LINE, MAX_LINES, differences
 from servers.gateway.rules.pins import Pins
 from tests.servers.bundle.refusals import exit_code
 

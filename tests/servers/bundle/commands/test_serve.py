@@ -18,8 +18,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from servers.bundle.catalog import CATALOG
 from servers.bundle.commands.serve import main
+from servers.catalog import CATALOG
 from tests.raw import ROOT, Raw, listening
 from tests.servers.bundle.refusals import not_refused
 from tests.shared.transports.http.http_wire import PATIENCE, Json, envelope, merged, routing

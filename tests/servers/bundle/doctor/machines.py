@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from servers.bundle.catalog import load_catalog
 from servers.bundle.doctor.examination import Examination, examine
 from servers.bundle.doctor.findings import Finding, Severity
 from servers.bundle.doctor.installation import Installation
-from servers.bundle.hosts.clients import Machine
+from servers.catalog import load_catalog
+from servers.common.machine import Machine
 
 ROOT = Path(__file__).resolve().parents[4]
 CATALOG = load_catalog()

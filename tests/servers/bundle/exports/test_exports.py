@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 import yaml
 
-from servers.bundle.catalog import Entry, load_catalog
 from servers.bundle.commands.export import main
+from servers.catalog import Entry, load_catalog
 from tests import schemas
 from tests.postgres_server import any_database
 from tests.raw import BARE

@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from servers.bundle.hosts.clients import Machine, client_named
+from servers.bundle.hosts.clients import client_named
 from servers.bundle.hosts.configured import Configured, read_bytes
 from servers.bundle.hosts.installing import Target, install, uninstall
+from servers.common.machine import Machine
 
 HOME = Path(sys.argv[1])
 FILES = {"cursor": HOME / ".cursor" / "mcp.json", "codex": HOME / ".codex" / "config.toml"}

@@ -4,7 +4,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from servers.bundle.hosts.clients import CLIENTS, Machine, client_named, state_folder
+from servers.bundle.hosts.clients import CLIENTS, client_named
+from servers.common.machine import Machine, state_folder
 
 LINUX = Machine("linux", PurePosixPath("/home/ann"), {})
 MACOS = Machine("macos", PurePosixPath("/Users/ann"), {})

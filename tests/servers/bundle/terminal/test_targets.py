@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.hosts.clients import client_named, this_machine
+from servers.bundle.hosts.clients import client_named
 from servers.bundle.hosts.variables import Variables
 from servers.bundle.terminal.endings import Misuse
 from servers.bundle.terminal.targets import Asked, Target, find_target
+from servers.common.machine import this_machine
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 import anyio
 
-from servers.gateway.joined.gateway import JoinedSettings, gateway
 from shared import Server
 from shared.auth.policy import Rules
 from shared.extensions.narrowing import narrowing
@@ -13,6 +12,8 @@ from shared.server.declaration import Declaration
 from shared.server.dispatch.limits import CallLimits
 from shared.server.extension import Extension
 from shared.telemetry.supervised import Supervised
+
+from ..joined.gateway import JoinedSettings, gateway
 
 OPENING_SECONDS = 8.0
 """How long clients wait for all of them to be open at first: they ask for lists at once, and many never again. Some

@@ -6,11 +6,11 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import NamedTuple
 
+from servers.common.machine import state_folder, this_machine
 from shared.client.client import Client
 from shared.client.connect import connect, fixed_headers
 from shared.client.options import ClientOptions
 
-from ..hosts.clients import state_folder, this_machine
 from .urls import check_url
 
 _HEADER = re.compile(r"([^:=]*)[:=](.*)", re.DOTALL)

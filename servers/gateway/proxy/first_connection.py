@@ -13,12 +13,13 @@ from math import inf
 
 import anyio
 
-from servers.gateway.bridge import base
-from servers.gateway.bridge.upstream import Connect
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import McpError, PeerError
 from shared.program.process import Failed
+
+from ..bridge import base
+from ..bridge.upstream import Connect
 
 _LETS_NOBODY_IN = (401, 403)
 _UNREACHED = re.compile(r"no connection to \S+: ")

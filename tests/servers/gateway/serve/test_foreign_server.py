@@ -133,7 +133,7 @@ async def test_one_that_is_not_there_is_told_with_the_reason(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_one_that_hears_nothing_is_gone_with_the_program(tmp_path: Path) -> None:
-    deaf = {"command": [sys.executable, "-m", "tests.servers.bundle.serve.deaf"], "cwd": str(ROOT)}
+    deaf = {"command": [sys.executable, "-m", "tests.servers.gateway.serve.deaf"], "cwd": str(ROOT)}
     with serving(tmp_path, "--config", configured(tmp_path, others={"deaf": deaf}, join=True)) as (process, _):
         assert process.process.stderr is not None
         while not (found := re.search(rb"pid (\d+)", line := process.process.stderr.readline())):

@@ -11,10 +11,10 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.bundle.serve.joined import joined_server, kept_apart, settled
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Narrowing
 from servers.filesystem.settings import Settings as FilesystemSettings
+from servers.gateway.serve.joined import joined_server, kept_apart, settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
 from shared.program.rules import keeping_to
@@ -22,8 +22,8 @@ from shared.protocol.identity import Principal
 from shared.server.run import Run
 from shared.telemetry.supervised import Supervised
 from tests.servers.bundle.commands.test_serve import metrics
-from tests.servers.bundle.serve.test_foreign_server import at_work, call, configured, listed, started, text
 from tests.servers.gateway.joined.members import small
+from tests.servers.gateway.serve.test_foreign_server import at_work, call, configured, listed, started, text
 from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
 
 

@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import ndiff
 from typing import Any, NamedTuple
 
-from servers.gateway.rules.names import Rules
-from servers.gateway.rules.pins import Pins, digest_of
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import InvalidResult
 from shared.text import escape
+
+from ..rules.names import Rules
+from ..rules.pins import Pins, digest_of
 
 # Some servers have tools for clients alone that can do something for them.
 CAPABLE = ClientOptions(

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from servers.bundle.catalog import CATALOG, load_catalog
-from servers.bundle.hosts.clients import Machine
-from servers.bundle.serve.choice import choose
-from servers.bundle.serve.configuration import read_configuration
-from servers.bundle.serve.foreign import Foreign, pins_path
-from servers.bundle.serve.values import Value, read_env_file
+from servers.catalog import CATALOG, load_catalog
+from servers.common.machine import Machine
+from servers.gateway.serve.choice import choose
+from servers.gateway.serve.configuration import read_configuration
+from servers.gateway.serve.foreign import Foreign, pins_path
+from servers.gateway.serve.values import Value, read_env_file
 
 SECRET = "hunter2-hunter2"
 

@@ -2,13 +2,13 @@
 
 from pydantic import BaseModel, Field
 
-from servers.gateway.bridge.bridge import bridge
-from servers.gateway.bridge.upstream import Connect, Upstream
-from servers.gateway.rules.extension import rules
-from servers.gateway.rules.names import Rules
 from shared.program.run import run_app
 from shared.program.settings.options import option
 
+from ..bridge.bridge import bridge
+from ..bridge.upstream import Connect, Upstream
+from ..rules.extension import rules
+from ..rules.names import Rules
 from .first_connection import FirstConnection
 from .options import Options
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from servers.bundle.catalog import CATALOG, Catalog, load_catalog
-from servers.bundle.serve.choice import Chosen, choose
-from servers.bundle.serve.configuration import OPTIONS, Configuration, read_configuration
-from tests.servers.bundle.serve.test_foreign import written
+from servers.catalog import CATALOG, Catalog, load_catalog
+from servers.gateway.serve.choice import Chosen, choose
+from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
+from tests.servers.gateway.serve.test_foreign import written
 
 OURS = load_catalog(CATALOG)
 

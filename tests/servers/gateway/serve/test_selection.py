@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.serve.configuration import read_configuration
-from servers.bundle.serve.selection import Joining
+from servers.gateway.serve.configuration import read_configuration
+from servers.gateway.serve.selection import Joining
 from shared.program.settings.options import Words, read_options
 
 

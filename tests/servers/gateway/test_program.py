@@ -1,22 +1,27 @@
-"""`python -m servers run --join` as a process: several servers at one pair of streams."""
+"""`python -m servers.gateway`, which is `python -m servers run --join` as well: several servers at one pair of
+streams."""
 
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from servers.bundle.commands.run import main
+from servers.gateway.program import run_gateway
 from tests.raw import Raw, call, request
-from tests.servers.bundle.refusals import not_refused
-from tests.servers.bundle.serve.test_foreign_server import configured, is_alive, started
+from tests.servers.bundle.refusals import not_refused, refused
+from tests.servers.gateway.serve.test_foreign_server import configured, is_alive, started
 from tests.shared.transports.http.http_wire import Json
 
-JOIN = [*started()["command"][:1], "-m", "servers", "run", "--join"]
+PYTHON = started()["command"][0]
+GATEWAY = [PYTHON, "-m", "servers.gateway"]
+JOIN = [PYTHON, "-m", "servers", "run", "--join"]
 
 
-def joined(*arguments: str | Path) -> Raw:
-    return Raw([*JOIN, *map(str, arguments)], env=dict(os.environ))
+def joined(*arguments: str | Path, program: Sequence[str] = GATEWAY) -> Raw:
+    return Raw([*program, *map(str, arguments)], env=dict(os.environ))
 
 
 def names(process: Raw, id: str = "list") -> list[str]:
@@ -30,8 +35,9 @@ def text(process: Raw, message: Json) -> str:
     return said
 
 
-def test_several_by_their_names_are_one_server() -> None:
-    with joined("sqlite", "prompts") as process:
+@pytest.mark.parametrize("program", [GATEWAY, pytest.param(JOIN, marks=pytest.mark.slow)])
+def test_several_by_their_names_are_one_server(program: Sequence[str]) -> None:
+    with joined("sqlite", "prompts", program=program) as process:
         found = names(process.open())
         assert {"read_query", "search_prompts"} <= {*found}
         assert "fetch" not in found
@@ -75,6 +81,14 @@ REFUSED = [
 
 def test_what_is_wrong_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert not not_refused(capsys, main, REFUSED)
+
+
+def test_as_a_program_of_its_own_it_needs_no_join(capsys: pytest.CaptureFixture[str]) -> None:
+    def gateway(words: Sequence[str]) -> int:
+        return run_gateway("gateway", words)
+
+    assert refused(capsys, gateway, "--join") == "unrecognized arguments: --join; see --help"
+    assert refused(capsys, gateway, "--config", "/there/is/none").startswith("/there/is/none: No such file")
 
 
 def test_with_one_name_it_is_the_program_of_that_server(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,11 +3,11 @@
 import logging
 from typing import Any
 
-from servers.gateway.bridge.bridge import bridge
-from servers.gateway.rules.extension import rules
-from servers.gateway.rules.pins import Pins
 from shared import Server
 
+from ..bridge.bridge import bridge
+from ..rules.extension import rules
+from ..rules.pins import Pins
 from .foreign import Foreign, pins_path
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
+from servers.catalog import Catalog, Entry
 from shared import Implementation, Server
 from shared.auth.policy import Rules
 from shared.program.process import Options, set_limits
@@ -19,7 +20,6 @@ from shared.program.settings.tables import TABLES
 from shared.server.extension import Extension
 from shared.server.server import NoSettings
 
-from ..catalog import Catalog, Entry
 from .configuration import Configuration
 from .foreign import Foreign
 from .foreign_server import foreign_server

@@ -1,4 +1,4 @@
-"""`python -m servers run --join`: several servers as one, for a client that starts it."""
+"""The program of the gateway: several servers as one, for a client that starts it."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -8,17 +8,16 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
+from servers.catalog import CATALOG, load_catalog
 from shared.program.messages import exit_with_error
 from shared.program.process import Options, open_standard_streams
 from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options
 
-from ..catalog import CATALOG, load_catalog
-from ..program_name import program_name
-from ..proxy.options import OVER_STDIO
-from ..serve.choice import EPILOG, choose_joined
-from ..serve.configuration import OPTIONS, Configuration, read_configuration
-from ..serve.over_stdio import Joined
+from .proxy.options import OVER_STDIO
+from .serve.choice import EPILOG, choose_joined
+from .serve.configuration import OPTIONS, Configuration, read_configuration
+from .serve.over_stdio import Joined
 
 _OPTIONS: Mapping[str, FieldInfo] = {
     name: field for name, field in OPTIONS.items() if name in {*OVER_STDIO, "max_result", "max_entries"}
@@ -35,15 +34,17 @@ class _Own(BaseModel):
     )
 
 
-def main(argv: Sequence[str]) -> int:
-    """Serves until its client or a signal ends it; the exit code."""
+def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) -> int:
+    """Serves until its client or a signal ends it; the exit code. `program` is how it was called, and `is_command`
+    whether `--join` has to be said, since the command has other uses."""
     open_standard_streams()
+    own_fields = {name: field for name, field in _Own.model_fields.items() if is_command or name != "join"}
     parser = OptionParser(
-        f"{program_name()} run",
-        [Group(_Own.model_fields), Group(_OPTIONS, "options of every server", "MCP")],
+        program,
+        [Group(own_fields), Group(_OPTIONS, "options of every server", "MCP")],
         "Serve several servers as one over stdio, so that a client needs one entry for all of them.",
         EPILOG,
-        "--join [OPTION ...] [NAME ...]",
+        "--join [OPTION ...] [NAME ...]" if is_command else None,
     )
     given = parser.read(argv)
     try:

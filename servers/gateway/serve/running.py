@@ -11,7 +11,6 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from servers.gateway.joined.gateway import JoinedSettings
 from shared.program.messages import exit_with_error
 from shared.program.observation import open_telemetry
 from shared.program.process import (
@@ -31,6 +30,7 @@ from shared.transports.http.app.app import Front, HttpOptions
 from shared.transports.http.app.mount import Mount
 from shared.transports.http.server import run_mounts
 
+from ..joined.gateway import JoinedSettings
 from .choice import Choice
 from .foreign_server import hear_commands
 from .joined import joined_server, kept_apart, settled

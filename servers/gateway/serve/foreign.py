@@ -22,8 +22,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from servers.gateway.bridge.upstream import Upstream
-from servers.gateway.rules.names import Rules
+from servers.common.machine import Machine, state_folder, this_machine
 from shared.client.client import Client
 from shared.client.connect import connect, fixed_headers
 from shared.client.group.names import check_server_name
@@ -33,9 +32,10 @@ from shared.program.settings.options import Written, option, read_options, secre
 from shared.program.settings.settings_file import settings_in
 from shared.program.settings.tables import TABLES
 
-from ..hosts.clients import Machine, state_folder, this_machine
+from ..bridge.upstream import Upstream
 from ..proxy.remote import connect_as_user
 from ..proxy.urls import check_url
+from ..rules.names import Rules
 from .selection import JOINED
 from .values import Values, read_env_file, read_value
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from shared.program.settings.command_line import Spelling, spellings
 from shared.yaml import YamlError, read_yaml
 
-_SERVERS = Path(__file__).resolve().parents[1]
+_SERVERS = Path(__file__).resolve().parent
 CATALOG = next(path for path in (_SERVERS / "catalog.yaml", _SERVERS.parent / "catalog.yaml") if path.exists())
 """The bundle's own catalog: in `servers` in an installed wheel, in the directory above it in a checkout."""
 

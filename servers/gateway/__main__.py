@@ -1,0 +1,25 @@
+"""`python -m servers.gateway [NAME...]`: several servers as one over stdio."""
+
+import sys
+
+from servers.start import put_off
+
+
+def main() -> None:
+    """Runs the servers; exits with its code."""
+    put_off()
+    from shared.program.messages import exit_with_error, needs_extra, program_name
+
+    from .program import run_gateway
+
+    try:
+        sys.exit(run_gateway(program_name(), sys.argv[1:]))
+    except ModuleNotFoundError as error:
+        # The catalog and configurations are read with it.
+        if error.name != "yaml":
+            raise
+    exit_with_error(program_name(), needs_extra("catalog"))
+
+
+if __name__ == "__main__":
+    main()
