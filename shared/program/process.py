@@ -206,7 +206,9 @@ def set_limits(app: Server[Any], options: Options) -> None:
     app.budget = replace(
         app.budget, result_bytes=options.max_result, seconds=options.max_seconds, entries=options.max_entries
     )
-    app.limits = replace(app.limits, concurrent_calls=options.max_calls)
+    # Several messages as large as they may be have to fit.
+    call_bytes = max(app.limits.call_bytes, 4 * (options.max_message or 0))
+    app.limits = replace(app.limits, concurrent_calls=options.max_calls, call_bytes=call_bytes)
     app.task_limits = TaskLimits(
         total=options.max_tasks,
         of_one_client=options.max_client_tasks,

@@ -1,6 +1,7 @@
 """What is wrong with arguments, told to whoever sent them: which argument, of which object, and what it may be."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,6 +10,13 @@ from ..text import nearest
 
 Schema = dict[str, Any]
 
+MOST_ERRORS = 1_000
+"""Errors of which pydantic makes a list in a few milliseconds; a client can cause hundreds of thousands."""
+_CLAUSES = 20
+"""What is said of one call's arguments; more is counted."""
+_ITEMS = 10
+_MEMBERS = 100
+"""Items of an array and members of an object that are tried again where too many are wrong."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
 
@@ -17,7 +25,20 @@ def describe(error: ValidationError, schema: Schema) -> str:
     root is an object."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
     # The members of a union may have the same to say.
-    return "; ".join(dict.fromkeys(_clause(one["type"], one["loc"], one["msg"], schema) for one in errors))
+    clauses = list(dict.fromkeys(_clause(one["type"], one["loc"], one["msg"], schema) for one in errors))
+    more = [f"and {len(clauses) - _CLAUSES:,} more"] if len(clauses) > _CLAUSES else []
+    return "; ".join(clauses[:_CLAUSES] + more)
+
+
+def shortened(arguments: Any, known: Collection[str]) -> Any:
+    """The beginning of `arguments` of which too many values are wrong, with all that are `known`."""
+    if isinstance(arguments, list):
+        return [shortened(item, ()) for item in arguments[:_ITEMS]]
+    if not isinstance(arguments, dict):
+        return arguments
+    names = [name for name in known if name in arguments]
+    names += islice((name for name in arguments if name not in known), _MEMBERS)
+    return {name: shortened(arguments[name], ()) for name in names}
 
 
 def _clause(kind: str, location: Sequence[int | str], message: str, schema: Schema) -> str:

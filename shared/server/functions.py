@@ -26,7 +26,7 @@ from ..errors import DeclarationError, InvalidArguments
 from ..protocol.types.content import Content
 from ..protocol.types.tools import CallToolResult
 from .argument_coercion import coerce
-from .argument_errors import describe
+from .argument_errors import MOST_ERRORS, describe, shortened
 
 _UNIONS = (Union, UnionType, Annotated)
 _CONTENT = (Content, CallToolResult)
@@ -125,6 +125,9 @@ class Function:
     def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
         """`arguments` as the function takes them, with the `context` where it wants one. Raises InvalidArguments that
         says what does not fit."""
+        if len(arguments) > len(self._fields) + MOST_ERRORS:
+            unknown = sum(name not in self._fields for name in arguments)
+            raise InvalidArguments(self._many(arguments, unknown))
         data = to_json(arguments)
         try:
             # By way of JSON: strict Python would refuse a text for a `date`, and a list for a tuple.
@@ -150,6 +153,9 @@ class Function:
     def _coerced(self, data: bytes, error: ValidationError) -> BaseModel:
         """The arguments whose JSON was refused, in a form that fits. Raises InvalidArguments where none does."""
         arguments = from_json(data)
+        count = error.error_count()
+        if count > MOST_ERRORS and not self._looks_coercible(arguments):
+            raise InvalidArguments(self._many(arguments, count))
         for _ in range(_COERCIONS):
             if not coerce(arguments, error.errors(include_url=False, include_context=False)):
                 break
@@ -158,6 +164,23 @@ class Function:
             except ValidationError as next_error:
                 error = next_error
         raise InvalidArguments(describe(error, self.schema))
+
+    def _looks_coercible(self, arguments: Any) -> bool:
+        """Whether the beginning of arguments of which very many values are wrong has another form that may fit."""
+        beginning = shortened(arguments, self._fields)
+        try:
+            self._model.model_validate_json(to_json(beginning), strict=True)
+        except ValidationError as error:
+            return coerce(beginning, error.errors(include_url=False, include_context=False))
+        return False
+
+    def _many(self, arguments: Any, count: int) -> str:
+        """What is wrong with arguments of which `count` values are, more than can be listed."""
+        try:
+            self._model.model_validate_json(to_json(shortened(arguments, self._fields)), strict=True)
+        except ValidationError as error:
+            return f"{count:,} values are wrong, such as {describe(error, self.schema)}"
+        return f"{count:,} values are wrong, none of them among the first; send fewer at once to see which"
 
     def _parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}

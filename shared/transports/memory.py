@@ -21,11 +21,12 @@ class MemoryTransport:
         outbox: MemoryObjectSendStream[bytes],
         inbox: MemoryObjectReceiveStream[bytes],
         *,
+        is_client: bool = False,
         dialects: bool = False,
     ) -> None:
         self._outbox = outbox
         self._inbox = inbox
-        self._codec = Codec(line_end=b"", dialects=dialects)
+        self._codec = Codec(is_client=is_client, line_end=b"", dialects=dialects)
 
     async def receive(self) -> Sequence[Message]:
         """The next message. Raises EndOfStream when the other end is closed."""
@@ -66,8 +67,9 @@ class MemoryTransport:
 
 
 def memory_pair(buffered: float = 1_024, *, dialects: bool = False) -> tuple[MemoryTransport, MemoryTransport]:
-    """Two connected ends; each direction holds `buffered` messages before its sender has to wait. The second one
-    may be spoken to in `dialects`."""
+    """Two connected ends; each direction holds `buffered` messages before its sender has to wait. The first one
+    is the client's; the second one may be spoken to in `dialects`."""
     to_second, at_second = anyio.create_memory_object_stream[bytes](buffered)
     to_first, at_first = anyio.create_memory_object_stream[bytes](buffered)
-    return MemoryTransport(to_second, at_first), MemoryTransport(to_first, at_second, dialects=dialects)
+    client = MemoryTransport(to_second, at_first, is_client=True)
+    return client, MemoryTransport(to_first, at_second, dialects=dialects)

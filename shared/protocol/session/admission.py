@@ -68,4 +68,4 @@ class Admission:
             round_ = open_round(method.name, request.params, principal, signer=self._signer, now=self._now())
         else:
             round_ = FIRST_ROUND
-        return Call(request.id, method, params, peer, request.params, round_, token)
+        return Call(request.id, method, params, peer, request.params, round_, token, request.weight)

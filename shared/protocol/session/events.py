@@ -33,6 +33,10 @@ class Call:
     round: Round = FIRST_ROUND
     token: RequestId | None = None
     """What its reports of progress are marked with, where the peer wants any."""
+    weight: int = 0
+    """Bytes of memory that its params take."""
+    release: Any = None
+    """Gives these bytes back, where they are accounted for."""
     is_over: bool = False
     """Whether it is answered, or cancelled: nothing more can be said of it."""
     link: Any = None
@@ -52,6 +56,13 @@ class Call:
     began: float | None = None
     """When the work on it began, by the clock of the event loop."""
     _progress: float | None = None
+
+    def end(self) -> None:
+        """Ends it: it is answered, or cancelled, and its params are given up."""
+        self.is_over, self.params, self.raw = True, None, None
+        if self.release is not None:
+            self.release()
+            self.release = None
 
     def advance(self, progress: float) -> bool:
         """Records `progress`; False where it did not grow, which may not be sent (Utilities, Progress)."""
@@ -79,7 +90,9 @@ class Call:
         said = (self.raw or {}).get("_meta") or {}
         meta = {name: value for name, value in said.items() if name != "progressToken"}
         raw = self._raw_of(params, meta)
-        return replace(self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None, task=None)
+        return replace(
+            self, method=method, params=params, raw=raw, round=FIRST_ROUND, token=None, release=None, task=None
+        )
 
     def _raw_of(self, params: Params, meta: dict[str, Any] | None) -> dict[str, Any]:
         raw = {name: value for name, value in params.to_wire().items() if name != "_meta"}

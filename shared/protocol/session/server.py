@@ -225,7 +225,7 @@ class ServerSession:
             answer = Response(call.id, shape(call.method, told, call.peer.version, self._identity.server_info))
         else:
             answer = failure(call.id, told)
-        call.is_over, call.params, call.raw = True, None, None
+        call.end()
         del self._calls[call.id]
         self._calls = self._calls or {}  # one that was used keeps room, a tenth of what an idle session is
         if self._batches is None:
@@ -237,7 +237,7 @@ class ServerSession:
         """Drops a call: its answer is no longer wanted. Does nothing where it is over."""
         if call.is_over:
             return
-        call.is_over, call.params, call.raw = True, None, None
+        call.end()
         del self._calls[call.id]
         self.subscriptions.close(call.id)
         batches = self._batches
@@ -248,7 +248,7 @@ class ServerSession:
         """The peer is gone: drops all its calls, which are given back, without a word."""
         calls, self._calls = list(self._calls.values()), {}
         for call in calls:
-            call.is_over, call.params, call.raw = True, None, None
+            call.end()
         return calls
 
     def ask(self, call: Call, questions: Mapping[str, Question]) -> dict[str, Any]:

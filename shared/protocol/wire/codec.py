@@ -23,6 +23,7 @@ What was decided where the specifications leave room:
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -45,7 +46,8 @@ from .jsonrpc import (
     json_of,
     scrubbed,
 )
-from .salvage import salvage
+from .salvage import EDGE, read_answered, read_edges, salvage
+from .weight import MAX_VALUES, count_values, weigh
 
 if TYPE_CHECKING:  # what only peers with headers need
     from .content_length import ContentLengthBuffer, Frame, Misframed
@@ -89,9 +91,10 @@ class Codec:
         dialects: bool = False,
     ) -> None:
         """A message of more than `max_message` bytes is dropped, and what follows it is read. A server tells its peer
-        so, under the id of a request where its ends show that; a client tells nobody. Where bodies are written, they
-        have no `line_end`. What a client writes is framed by `framing`; a server writes as its peer does. With
-        `dialects` a peer may begin to speak one of them instead of the specification, or with headers."""
+        so, under the id of a request where its ends show that; a client tells nobody. A server refuses a message of
+        too many values likewise. Where bodies are written, they have no `line_end`. What a client writes is framed by
+        `framing`; a server writes as its peer does. With `dialects` a peer may begin to speak one of them instead of
+        the specification, or with headers."""
         self._max_message = max_message
         self._is_client = is_client
         self._has_headers = framing == "content-length"
@@ -115,7 +118,7 @@ class Codec:
         found = frames.feed(data)
         # Nearly all connections: nothing stands between a line and its message, so nothing is asked of it.
         if self._is_standard and isinstance(frames, LineBuffer):
-            return [decode(line) if isinstance(line, bytes) else self._dropped(line) for line in found]
+            return [self._decode(line) if isinstance(line, bytes) else self._dropped(line) for line in found]
         return self._read_all(found)
 
     def end(self) -> list[Message]:
@@ -125,11 +128,11 @@ class Codec:
 
     def feed_body(self, body: bytes | bytearray) -> list[Message]:
         """The messages of the next item of a stream of them, which is one JSON text."""
-        return [decode(body)] if self._is_standard else self._read(bytes(body), is_stream=True)
+        return [self._decode(body)] if self._is_standard else self._read(bytes(body), is_stream=True)
 
     def decode_body(self, body: bytes | bytearray) -> Message:
         """The message that is the whole of `body`, by itself."""
-        return decode(body) if self._is_standard else self._read(bytes(body), is_stream=False)[0]
+        return self._decode(body) if self._is_standard else self._read(bytes(body), is_stream=False)[0]
 
     def encode(self, message: Message) -> bytes:
         """`message` as compact JSON in UTF-8, framed for a stream. `Malformed` is never sent. Empty where a dialect
@@ -176,26 +179,36 @@ class Codec:
         """The messages in one JSON text, which may settle what the peer speaks."""
         if not isinstance(frame, bytes):
             return [self._no_object(self._dropped(frame))]
+        values = 0 if self._is_client else count_values(frame)
+        if values > MAX_VALUES:
+            return [self._no_object(_crowded(frame))]
         try:
             value = from_json(frame, allow_inf_nan=False)
         except ValueError as error:
             if not frame.lstrip().startswith(b"{"):
-                return [self._no_object(decode(frame))]
+                return [self._no_object(self._decode(frame))]
             refuse = Malformed if self.dialect is None else self.dialect.refuse
             told = ParseError(f"not valid JSON: {error}")
-            return [salvage(frame, told, lambda value: self._read_object(value, is_stream=is_stream)[0], refuse)]
+            return [salvage(frame, told, lambda value: self._read_object(value, 0, is_stream=is_stream)[0], refuse)]
         if not isinstance(value, dict):
-            return [self._no_object(decode(frame))]
-        return self._read_object(value, is_stream=is_stream)
+            return [self._no_object(self._decode(frame))]
+        return self._read_object(value, weigh(frame, values), is_stream=is_stream)
 
-    def _read_object(self, value: dict[str, Any], *, is_stream: bool) -> list[Message]:
+    def _read_object(self, value: dict[str, Any], weight: int, *, is_stream: bool) -> list[Message]:
         """What the peer means by `value`, one message or more, in what it speaks."""
         # Settled once, by the first object: a peer that changed its language in the middle would be answered in
         # two.
         if self.dialect is None and not self._is_standard:
             self.dialect = find_dialect(value, is_stream=is_stream)
             self._is_standard = self.dialect is None
-        return [_message(value)] if self.dialect is None else list(self.dialect.read(value))
+        if self.dialect is None:
+            return [_message(value, weight)]
+        messages = self.dialect.read(value)
+        return [replace(one, weight=weight) if isinstance(one, Request) else one for one in messages]
+
+    def _decode(self, text: bytes | bytearray) -> Message:
+        """The message in one JSON text in the words of the specification."""
+        return decode(text) if self._is_client else _read_bounded(bytes(text))
 
     def _no_object(self, message: Message) -> Message:
         """What becomes of a text that is no JSON object, and which the specification would take for `message`."""
@@ -240,18 +253,37 @@ class Codec:
 
 def decode(data: bytes | bytearray | memoryview) -> Message:
     """The message in `data`: one JSON text. Never raises for its content."""
+    return _read_text(bytes(data), 0)
+
+
+def _read_bounded(text: bytes) -> Message:
+    """The message in a JSON text, which is refused where it has too many values."""
+    values = count_values(text)
+    return _crowded(text) if values > MAX_VALUES else _read_text(text, weigh(text, values))
+
+
+def _crowded(text: bytes) -> Malformed:
+    error = InvalidRequest(f"a message may have {MAX_VALUES:,} values at most: send less at once")
+    head, tail = text[:EDGE], text[-EDGE:]
+    answered = read_answered(head, tail)
+    if answered is not None:
+        return Malformed(failure(answered, error), silent=True)
+    return Malformed(failure(read_edges(head, tail), error))
+
+
+def _read_text(text: bytes, weight: int) -> Message:
     try:
-        value = from_json(bytes(data), allow_inf_nan=False)
+        value = from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        return salvage(bytes(data), ParseError(f"not valid JSON: {error}"), _message)
+        return salvage(text, ParseError(f"not valid JSON: {error}"), _message)
     if not isinstance(value, list):
-        return _message(value)
+        return _message(value, weight)
     if not value:
         return Malformed(failure(None, InvalidRequest("an empty batch is no request")))
-    return Batch(tuple(_message(one) for one in value))
+    return Batch(tuple(_message(one, weight // len(value)) for one in value))
 
 
-def _message(value: Any) -> Message:
+def _message(value: Any, weight: int = 0) -> Message:
     if not isinstance(value, dict):
         return Malformed(failure(None, InvalidRequest("a message is a JSON object")))
     known_id = value.get("id")
@@ -265,7 +297,7 @@ def _message(value: Any) -> Message:
     method, params = value["method"], value.get("params", {})
     if isinstance(method, str) and isinstance(params, dict):
         if known_id is not None:
-            return Request(known_id, method, params)
+            return Request(known_id, method, params, weight=weight)
         if "id" not in value:
             return Notification(method, params)
     # The answer due to a call that is none.

@@ -19,6 +19,8 @@ class Request:
     id: RequestId
     method: str
     params: dict[str, Any] = field(default_factory=dict)
+    weight: int = field(default=0, kw_only=True)
+    """Bytes of memory that it takes, where it was read. It does not count when requests are compared."""
 
 
 @record

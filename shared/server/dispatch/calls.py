@@ -15,18 +15,25 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from anyio import CancelScope
 
 from ...concurrency import ExpiryQueue, Signal
-from ...errors import CallTimeout, InputRequired, InternalError, McpError
+from ...errors import CallTimeout, InputRequired, InternalError, LimitExceeded, McpError
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.server import ServerSession
 from ...tracing.trace_context import TRACEPARENT, follow
 from .hooks import Hooks
 from .limits import CallLimits, Limits
+from .portions import Portions
 from .thread_limiter import Turns
+
+_LIGHT = 16_384
+"""Bytes of a call that are not accounted for while it runs: how many run is bounded."""
+_CALL_BYTES = 1_024
+"""What a call takes besides its arguments."""
 
 
 class Outlet(Protocol):
@@ -97,6 +104,7 @@ class Calls:
         """What each call may cost."""
         self.turns, self.brief_turns = Turns(), Turns()
         """Who works in threads, and who does so for less than a second."""
+        self._memory = Portions(limits.call_bytes)
         self.hooks = hooks
         """Who has a say in how many there are, and hears of those that are refused."""
         self._work = work
@@ -122,6 +130,8 @@ class Calls:
         limits = self.limits
         # Until it is detached: then it has no link, and somebody else hears how it ends.
         call.link, call.outlet = link, link.session
+        if call.weight > _LIGHT and not self._take_memory(link, call):
+            return
         if call.method.is_stream:
             # Streams wait for hours by design: they have a limit of their own, and no deadline.
             if link.streams >= limits.streams:
@@ -133,9 +143,7 @@ class Calls:
             # Over all connections of one client, of which a link knows its own alone.
             refusal = None if quota is None else quota.begin(link.client)
             if refusal is not None:
-                link.session.finish(call, refusal)
-                if self.hooks.on_refused is not None:
-                    self.hooks.on_refused(call, refusal)
+                self._refuse(link, call, refusal)
                 return
             link.running += 1
         else:
@@ -310,10 +318,28 @@ class Calls:
         if len(link.queue or ()) >= most:
             link.session.finish(call, InternalError("too many calls are waiting; send fewer at once"))
             return
+        if not self._take_memory(link, call):
+            return
         if link.queue is None:
             link.queue = deque()
         call.came_in = copy_context()  # it begins in the task of another call, which has its own
         link.queue.append(call)
+
+    def _take_memory(self, link: Link, call: Call) -> bool:
+        """Accounts for the memory of `call` until it is over; False where there is too little, and it is refused."""
+        if call.release is not None:  # it has waited for its place
+            return True
+        size = call.weight + _CALL_BYTES
+        if not self._memory.take(link.client, size):
+            self._refuse(link, call, LimitExceeded("your calls take too much memory", "memory", 1))
+            return False
+        call.release = partial(self._memory.give, link.client, size)
+        return True
+
+    def _refuse(self, link: Link, call: Call, refusal: LimitExceeded) -> None:
+        link.session.finish(call, refusal)
+        if self.hooks.on_refused is not None:
+            self.hooks.on_refused(call, refusal)
 
 
 def _stop(call: Call) -> None:

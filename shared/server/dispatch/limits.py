@@ -7,12 +7,15 @@ from ...protocol.records import record
 
 @record
 class Limits:
-    """Caps per connection or HTTP session. Each is an option of every server."""
+    """Caps per connection or HTTP session, unless more is said."""
 
     concurrent_calls: int = 64
     """Calls running at once; more wait their turn."""
     waiting_calls: int = 100_000
     """Calls that may wait; more are refused."""
+    call_bytes: int = 128 * 1_048_576
+    """Memory of the arguments of all calls under way and waiting, on all connections. One client has half of it at
+    most, while others may come."""
     subscriptions: int = 10_000
     """Resource subscriptions."""
     streams: int = 64

@@ -23,7 +23,8 @@ class RedisBus:
         self._told: dict[tuple[str, Change], None] = {}
         self._owed: dict[tuple[str, Change], None] = {}
         """What the others may not have heard yet: it happened, even where this replica is lost meanwhile."""
-        self._codec = Codec(line_end=b"")
+        # As a client's: what another replica passes on was bounded when it came there.
+        self._codec = Codec(is_client=True, line_end=b"")
         self._hear: Callable[[str, Change], None] = lambda _run, _change: None
 
     def receive(self, hand: Callable[[News], None]) -> None:

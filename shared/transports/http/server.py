@@ -5,6 +5,7 @@ import math
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from ipaddress import ip_network
 from typing import Any, cast
 
 import anyio
@@ -105,11 +106,19 @@ def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], 
         server_header=False,
         date_header=False,
         proxy_headers=bool(options.trusted_proxies),
-        forwarded_allow_ips=list(options.trusted_proxies),
+        forwarded_allow_ips=[form for proxy in options.trusted_proxies for form in _forms(proxy)],
         backlog=options.backlog,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=stop_seconds,
     )
+
+
+def _forms(network: str) -> tuple[str, ...]:
+    """A network as connections name it: to a socket for both an IPv4 address is one of IPv6 (RFC 4291, 2.5.5.2)."""
+    parsed = ip_network(network, strict=False)
+    if parsed.version == 6:
+        return (network,)
+    return network, f"::ffff:{parsed.network_address}/{96 + parsed.prefixlen}"
 
 
 async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScope) -> None:

@@ -128,3 +128,27 @@ def test_an_unknown_name_in_a_member_of_a_union_is_told_with_the_names_of_what_i
 def test_what_several_members_of_a_union_have_to_say_is_said_once():
     assert told(edits=5) == "edits: Input should be a valid array"
     assert told(either=5).count("either: ") == 2
+
+
+def test_of_many_faults_the_first_are_said_and_the_rest_counted():
+    message = told(edits=[{"old": ""}, *[{"new": 1}] * 50])
+    assert message.startswith("edits.1.old: Field required; edits.1.new: ")
+    assert message.endswith("; and 80 more")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"edits": [1] * 50_000}, "50,000 values are wrong, such as edits.0: Input should be"),
+        (
+            {**{f"n{number}": 1 for number in range(50_000)}, "edit": {"old": 5}},
+            "50,000 values are wrong, such as edit.old",
+        ),
+        ({"edits": [*[{"old": ""}] * 20, *[{}] * 2_000]}, "2,000 values are wrong, none of them among the first"),
+    ],
+    ids=["items", "names", "later"],
+)
+def test_faults_without_end_are_said_in_a_few_words(arguments, said):
+    message = told(**arguments)
+    assert message.startswith(said)
+    assert len(message) < 3_000

@@ -4,7 +4,9 @@ It holds no token, no query string and no id of a session, which stands there as
 """
 
 import logging
+from functools import lru_cache
 from hashlib import sha256
+from ipaddress import IPv6Address
 from time import perf_counter
 from typing import Any
 
@@ -24,7 +26,18 @@ _LONGEST = 500
 
 def address_of(scope: Scope) -> str:
     """Where a request comes from."""
-    return (scope.get("client") or ("",))[0]
+    return _unmapped((scope.get("client") or ("",))[0])
+
+
+@lru_cache(1_024)
+def _unmapped(address: str) -> str:
+    """The IPv4 address that stands in an IPv6 address, as a socket for both has it (RFC 4291, section 2.5.5.2): else
+    all clients of one kind would be in one network of the other."""
+    try:
+        inner = IPv6Address(address).ipv4_mapped
+    except ValueError:  # IPv4, or a name that a proxy has sent
+        return address
+    return address if inner is None else str(inner)
 
 
 def session_digest(session: str) -> str:

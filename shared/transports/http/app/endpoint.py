@@ -167,14 +167,13 @@ class Endpoint:
         refusal, dialects = check_post(http.headers, dialects=self._limits.dialects)
         if refusal is not None and not dialects:
             return refusal
-        body = await self._bodies.read(http)
-        if isinstance(body, Refusal):
-            return refusal or body
+        codec = Codec(line_end=b"", dialects=True) if dialects else _STANDARD
+        message = await self._bodies.read(http, codec.decode_body)
+        if isinstance(message, Refusal):
+            return refusal or message
         if self._closed is not None or sessions is not self._sessions:
             # Whoever began to send this to a server that has failed since has no session with the next one.
             return refusal or self._closed or _STARTING
-        codec = Codec(line_end=b"", dialects=True) if dialects else _STANDARD
-        message = await self._bodies.decode(http.client, codec.decode_body, body)
         if codec.dialect is not None:  # it has no such headers, so their refusal says nothing of it
             return await self._stateless.post_dialect(http, message, codec)
         if refusal is not None:

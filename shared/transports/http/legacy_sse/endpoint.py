@@ -135,7 +135,7 @@ class LegacySse:
         if owner is None or owner == self._sessions.replica.number:
             return _UNKNOWN
         # Has the replica that has the stream, if it is there, take in what was posted here.
-        body = await self._bodies.read(http)
+        body = await self._bodies.read(http, bytes)
         if isinstance(body, Refusal):
             return body
         # Unread: only the replica with the stream knows whose session it is and which version it speaks.
@@ -149,10 +149,9 @@ class LegacySse:
         return None
 
     async def _take(self, session: LegacySession, http: Http) -> Refusal | None:
-        body = await self._bodies.read(http)
-        if isinstance(body, Refusal):
-            return body
-        messages = await self._bodies.decode(http.client, session.codec.feed_body, body)
+        messages = await self._bodies.read(http, session.codec.feed_body)
+        if isinstance(messages, Refusal):
+            return messages
         if session.is_ending:
             return _UNKNOWN
         self._sessions.shares.use(session)

@@ -147,28 +147,6 @@ class Shares:
         return share, found
 
 
-class Portions:
-    """How many of `limit` each client has: as many as are left for others at most, so alone half of them."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._by_client: Counter[str] = Counter()
-
-    def take(self, client: str) -> bool:
-        """Takes one, if the client may have one more."""
-        # Half of what is free, and then half of that: no number of clients can be kept out by those who came first.
-        if self._by_client.get(client, 0) >= self._limit - self._by_client.total():
-            return False
-        self._by_client[client] += 1
-        return True
-
-    def give(self, client: str) -> None:
-        """Gives one back."""
-        self._by_client[client] -= 1
-        if not self._by_client[client]:
-            del self._by_client[client]
-
-
 def _is_idle(session: Place) -> bool:
     return session.is_idle
 

@@ -1,4 +1,4 @@
-"""The bodies of requests: read within a limit, and those that are large are decoded one after another."""
+"""The bodies of requests: read within limits, and those that are large are decoded one after another."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -6,15 +6,19 @@ from typing import TypeVar
 from anyio import lowlevel
 
 from ....protocol.http.bodies import body_of, check_length
-from ....protocol.http.rules import Refusal, is_gzip
+from ....protocol.http.rules import Refusal, is_gzip, refuse
+from ....server.dispatch.portions import Portions
 from ....server.dispatch.thread_limiter import Turns
 from ....telemetry.footprint import count_bytes
-from .reply import Gone, Http
+from .reply import Asgi, Gone, Http
 
 T = TypeVar("T")
 
 _LARGE = 65_536
 """Bytes of a body that takes a millisecond to decode, and more where a tool validates it."""
+_MEMORY = 64 * 1_048_576
+"""Bytes of all bodies that are being read, or wait to be decoded; more where one may have more than a quarter."""
+_FULL = refuse(429, "too much of your requests is being read; send less at once", Retry_After="1")
 
 
 class Bodies:
@@ -23,11 +27,13 @@ class Bodies:
     def __init__(self, limit: int) -> None:
         """A body has `limit` bytes at most, inflated where it is gzipped."""
         self._limit = limit
+        self._memory = Portions(max(_MEMORY, 4 * limit))
         self._turns = Turns(1)
 
-    async def read(self, http: Http) -> bytes | Refusal:
-        """The body of a request: 413 beyond the limit, 400 for gzip that is broken. How long it may take is the
-        connection's matter. Raises Gone when the client goes away meanwhile."""
+    async def read(self, http: Http, decode: Callable[[bytes], T]) -> T | Refusal:
+        """What `decode` makes of the body of a request: 413 beyond the limit, 400 for gzip that is broken, 429 where
+        too much of this client's is being read. How long it may take is the connection's matter. Raises Gone when the
+        client goes away meanwhile."""
         # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
         refusal = check_length(http.headers, self._limit)
         if refusal is not None:
@@ -35,13 +41,23 @@ class Bodies:
         event = await http.receive()
         if event["type"] == "http.request" and not event.get("more_body", False) and not is_gzip(http.headers):
             data: bytes = event.get("body", b"")
-            if len(data) <= self._limit:
+            if len(data) <= min(self._limit, _LARGE):
                 _count(http, len(data))
-                return data  # whole, as most are
+                return decode(data)  # whole, as most are
+        share = _Share(self._memory, http.client)
+        try:
+            body = await self._gather(http, event, share)
+            return body if isinstance(body, Refusal) else await self.decode(http.client, decode, body)
+        finally:
+            share.give()
+
+    async def _gather(self, http: Http, event: Asgi, share: "_Share") -> bytes | Refusal:
         body = body_of(http.headers, self._limit)
         while event["type"] != "http.disconnect":
             is_last = not event.get("more_body", False)
             refusal = body.feed(event.get("body", b"")) or (body.end() if is_last else None)
+            if refusal is None and not share.grow(len(body.data)):
+                refusal = _FULL
             if refusal is not None:
                 return refusal
             if is_last:
@@ -58,6 +74,26 @@ class Bodies:
         async with self._turns.take(client):
             await lowlevel.checkpoint()
             return decode(body)
+
+
+class _Share:
+    """What one body takes of the memory for all."""
+
+    def __init__(self, memory: Portions, client: str) -> None:
+        self._memory = memory
+        self._client = client
+        self._size = 0
+
+    def grow(self, size: int) -> bool:
+        """Takes so much in all; False where the client may not have it."""
+        may = self._memory.take(self._client, size - self._size)
+        if may:
+            self._size = size
+        return may
+
+    def give(self) -> None:
+        """Gives all of it back."""
+        self._memory.give(self._client, self._size)
 
 
 def _count(http: Http, size: int) -> None:

@@ -21,8 +21,8 @@ from ....protocol.session.events import Outgoing
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Failure, Malformed, Message, Request, Response, failure
+from ....server.dispatch.portions import Portions
 from ....server.run import Run
-from ..limits.client_shares import Portions
 from ..limits.endpoint_limits import EndpointLimits
 from .header_arguments import RepeatedArguments
 from .reply import Http, Stage, Watch

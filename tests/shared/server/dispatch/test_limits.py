@@ -28,6 +28,10 @@ class Gate:
         await self.open.wait()
         return number
 
+    async def keep(self, text: str) -> int:
+        """Tells how long a text is."""
+        return len(text)
+
 
 async def test_calls_over_the_cap_wait_their_turn_in_order():
     gate = Gate(concurrent_calls=2)
@@ -65,6 +69,22 @@ async def test_a_queue_that_is_full_refuses():
         error = (await peer.call("enter", number=2))["error"]
     assert error["code"] == -32603
     assert "too many calls" in error["message"]
+
+
+async def test_calls_that_take_too_much_memory_are_refused_until_others_are_over():
+    gate = Gate(concurrent_calls=1, call_bytes=300_000)
+    gate.app.tool()(gate.keep)
+    async with talking(gate.app) as peer:
+        first = await peer.start("enter", number=0)
+        kept = [await peer.start("keep", text="x" * 100_000) for _ in range(2)]
+        error = (await peer.answer(kept.pop()))["error"]
+        assert "too much memory" in error["message"]
+        assert error["data"] == {"limit": "memory", "retryAfter": 1}
+        await peer.cancel(kept.pop())
+        last = await peer.start("keep", text="x" * 100_000)
+        gate.open.set()
+        assert (await peer.answer(first))["result"]
+        assert (await peer.answer(last))["result"]["content"][0]["text"] == "100000"
 
 
 async def open_stream(peer):

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from shared.transports.http.limits import client_shares
-from shared.transports.http.limits.client_shares import Portions, client_name
+from shared.transports.http.limits.client_shares import client_name
 from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
 from tests.shared.transports.http.http_wire import NEWEST_HANDSHAKE, PATIENCE, Json, Site, coming_from, merged, served
 
@@ -138,14 +138,6 @@ async def test_one_client_leaves_listen_streams_to_another() -> None:
         await ending.aclose()
         await site.idle()
         assert await listens(site) == 200
-
-
-def test_what_one_client_gave_back_others_have() -> None:
-    portions = Portions(2)
-    for client in "abcabc":
-        assert portions.take(client)
-        assert not portions.take(client)
-        portions.give(client)
 
 
 async def test_one_client_leaves_subscriptions_to_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -314,3 +314,19 @@ async def test_whoever_is_no_trusted_proxy_has_the_limits_of_its_own_address() -
         for number in range(5):
             await ask(site, {"X-Forwarded-For": f"192.0.2.{number}"})
         assert (await ask(site, {"X-Forwarded-For": "198.51.100.7"})).status_code == 429
+
+
+async def test_clients_of_a_socket_for_both_kinds_of_addresses_have_limits_of_their_own() -> None:
+    at_both = limited(host="::", allowed_hosts=("127.0.0.1",))
+    async with at_both as (site, _), coming_from(site, "127.0.0.2") as other:
+        for _ in range(5):
+            await ask(site)
+        assert [(await ask(one)).status_code for one in (site, other)] == [429, 200]
+
+
+async def test_a_trusted_proxy_is_known_on_a_socket_for_both_kinds_of_addresses() -> None:
+    async with limited(host="::", allowed_hosts=("127.0.0.1",), trusted_proxies=("127.0.0.1",)) as (site, _):
+        told = [{"X-Forwarded-For": address} for address in ("::ffff:192.0.2.1", "192.0.2.1", "192.0.2.2")]
+        for _ in range(5):
+            await ask(site, told[0])
+        assert [(await ask(site, one)).status_code for one in told] == [429, 429, 200]

@@ -1,0 +1,75 @@
+"""What a JSON text takes in memory, judged before it is read."""
+
+import pytest
+
+from shared.protocol.wire.codec import Codec
+from shared.protocol.wire.jsonrpc import Malformed, Notification, Request
+from shared.protocol.wire.weight import MAX_VALUES, count_values, weigh
+
+SERVER = Codec(line_end=b"")
+MANY = MAX_VALUES + 1
+
+
+def call(arguments: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"n","arguments":%b}}' % arguments
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (b"[" + b",".join([b"[]"] * 20_000) + b"]", 40_000),
+        (b"{" + b",".join(b'"%d":1' % number for number in range(20_000)) + b"}", 20_000),
+        (b'{"text":"' + b"a,[{" * 20_000 + b'"}', 1),
+        (b'{"text":"' + b'\\",' * 20_000 + b'","last":[1,2]}', 4),
+        (b'{"text":"' + rb"\\," * 20_000 + b'\\\\","last":[1,2]}', 4),
+    ],
+    ids=["lists", "members", "commas in a string", "escaped quotes", "escaped backslashes"],
+)
+def test_what_is_in_strings_is_not_counted(text: bytes, values: int) -> None:
+    assert count_values(text) == pytest.approx(values, abs=2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        b'{"a":[' + b",".join([b"[]"] * MANY) + b"]}",
+        b"{" + b",".join(b'"%d":1' % number for number in range(MANY)) + b"}",
+        b'{"a":[' + b",".join([b'"x"'] * MANY) + b"]}",
+    ],
+    ids=["lists", "members", "strings"],
+)
+def test_a_server_refuses_a_message_of_too_many_values_under_its_id(arguments: bytes) -> None:
+    refused = SERVER.decode_body(call(arguments))
+    assert isinstance(refused, Malformed)
+    assert refused.failure.id == 7
+    assert "100,000 values" in refused.failure.message
+
+
+def test_a_large_text_is_taken_whatever_it_has() -> None:
+    request = SERVER.decode_body(call(b'{"text":"' + b'{\\"a\\": [1, 2]},\\n' * 200_000 + b'"}'))
+    assert isinstance(request, Request)
+
+
+def test_a_client_takes_results_of_any_number_of_values() -> None:
+    client, text = Codec(is_client=True, line_end=b""), call(b'{"a":[' + b",".join([b"1"] * MANY) + b"]}")
+    assert isinstance(client.decode_body(text), Request)
+
+
+@pytest.mark.parametrize("dialects", [False, True])
+def test_a_request_knows_the_memory_that_it_takes(dialects: bool) -> None:
+    text = call(b'{"a":[' + b",".join([b"7"] * 50_000) + b"]}")
+    request = Codec(line_end=b"", dialects=dialects).decode_body(text)
+    assert isinstance(request, Request)
+    assert request.weight == weigh(text, count_values(text)) > 5_000_000
+
+
+def test_messages_of_a_batch_share_the_weight() -> None:
+    text = b"[%b,%b]" % (call(b"{}"), call(b"{}"))
+    batch = SERVER.decode_body(text)
+    share = weigh(text, count_values(text)) // 2
+    assert [one.weight for one in batch.messages] == [share, share]  # type: ignore[union-attr]
+
+
+def test_the_weight_is_no_part_of_what_is_said() -> None:
+    assert Request(1, "ping", weight=5) == Request(1, "ping")
+    assert isinstance(SERVER.decode_body(b'{"jsonrpc":"2.0","method":"m"}'), Notification)
