@@ -42,7 +42,9 @@ _LONGEST_SCHEMA = 100_000
 """Characters of SQL. SQLite parses all of it whenever it has changed."""
 _LATE, _REST = 0.05, 10
 """Seconds of a read after which none is tried for a while, and how many times as long that is: the disk is slow, or
-the machine."""
+the machine, or a row large."""
+_MOST_DOUBLED = 10
+"""How often the time of rest is doubled."""
 _RETRY = 1.0
 """Seconds after which a file that could not be opened is tried again."""
 _NO_LOCK = -1.0
@@ -76,6 +78,8 @@ class QuickReader:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._is_learning = False
         self._until = self._rests_until = 0.0
+        self._costly = 0
+        """Reads that were late because of their rows, which stay: so after each the rest is twice as long."""
         self._turn_began: float | None = None
         """What the thread had taken of the processor before the first read of this turn of the event loop."""
 
@@ -93,11 +97,21 @@ class QuickReader:
             found = self._run(known, handle.connection, work)
         except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
             is_passing = _is_passing(error)
-        if not is_passing:
-            known.tries = known.tries - 1 if found is None else _TRIES
         if (seconds := time.monotonic() - began) > _LATE:
-            self._rests_until = began + (_REST + 1) * seconds
+            self._rest(known, seconds)
+        elif not is_passing:
+            known.tries = known.tries - 1 if found is None else _TRIES
         return found
+
+    def _rest(self, known: _Known, seconds: float) -> None:
+        """Tries none for a while after a read that took so long, and its statement no more where the processor was at
+        work: a single instruction goes through all pages of a large row to the column behind it."""
+        if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE:
+            known.tries = 0
+            self._costly += 1
+        else:
+            known.tries -= 1
+        self._rests_until = time.monotonic() + seconds * _REST * 2 ** min(self._costly, _MOST_DOUBLED)
 
     def knows(self, statement: str) -> bool:
         """Whether it is worth while to `run` a statement."""

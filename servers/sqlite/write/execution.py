@@ -8,6 +8,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
 from servers.sqlite.write.previews import Preview
+from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 from servers.sqlite.write.statements import run_all
 
@@ -21,9 +22,11 @@ def execute(
     With `only_tables` they may define tables and nothing else.
     """
     began = time.monotonic()
-    with session.transaction():
+    # To count them takes time, and only who is asked needs it.
+    counting = nullcontext() if consent.rows is None else ReplacedRows(session)
+    with counting as replaced, session.transaction():
         with session.policy.only_tables() if only_tables else nullcontext():
-            effects = run_all(session, statements, limits.rows)
+            effects = run_all(session, statements, limits.rows, replaced=replaced)
         if only_tables and not session.policy.defines:
             raise SqlError("refused", "the statement is no CREATE TABLE", "Use read_query or write_query.")
         figures = sum_figures(effects)

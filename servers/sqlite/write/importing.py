@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from servers.common.sql.write.imports import (
 )
 from servers.sqlite.engine.deadline import retry_locked
 from servers.sqlite.engine.sql import quote
+from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 
 _OF: dict[str, Callable[[str], Any]] = {"INTEGER": int, "REAL": float, "TEXT": str}
@@ -35,7 +37,7 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
     is_there = bool(retry_locked(session.deadline, partial(_list_columns, session, wanted.table)))
     # To look through the whole text for types takes a while, in which others may write.
     types = [] if is_there else _infer_types(session, wanted)
-    with session.transaction():
+    with nullcontext() if consent.rows is None else ReplacedRows(session) as replaced, session.transaction():
         there = _list_columns(session, wanted.table)
         before = session.connection.total_changes
         with open_rows(wanted, ONLY if is_there else LAST, session.deadline) as records:
@@ -54,8 +56,11 @@ def import_csv(wanted: Import, consent: Consent, session: Session) -> Imported |
             into = f"main.{quote(wanted.table)} ({', '.join(quote(name) for name, _ in columns)})"
             marks = ", ".join("?" * len(columns))
             # The names are quoted.
-            session.connection.executemany(f"INSERT INTO {into} VALUES ({marks})", rows).close()  # noqa: S608
-        figures = Figures(session.connection.total_changes - before, (records.count,), (wanted.table,), not there)
+            insert = f"INSERT INTO {into} VALUES ({marks})"  # noqa: S608
+            with nullcontext() if replaced is None else replaced.watch(insert, [None] * len(columns)):
+                session.connection.executemany(insert, rows).close()
+        changed = session.connection.total_changes - before + (0 if replaced is None else replaced.count)
+        figures = Figures(changed, (records.count,), (wanted.table,), not there)
         if not consent.covers(figures):
             return figures
         session.commit(figures)

@@ -6,7 +6,6 @@ while that runs: afterwards nothing in the schema stands in the way of ALTER TAB
 """
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Self
@@ -84,7 +83,7 @@ class Preview:
     def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
         """Watches the statement that is run within the block."""
         kinds = self._session.kinds()
-        names = self._find_changed(sql, parameters)
+        names = self._session.find_changed(sql, parameters)
         for name in names:
             if kinds.get(name) == "virtual":
                 self._index(name, (), _VIRTUAL)
@@ -101,16 +100,6 @@ class Preview:
         for index in watched:
             for act in _ACTS:
                 self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
-
-    def _find_changed(self, sql: str, parameters: Parameters) -> list[str]:
-        """The tables whose rows the statement may change, as SQLite compiles it; none for a definition."""
-        policy = self._session.policy
-        policy.forget()
-        try:
-            self._session.connection.execute(f"EXPLAIN {sql}", parameters).close()
-        except (sqlite3.Error, sqlite3.Warning):
-            return []  # What is wrong is said when it is run.
-        return [] if policy.defines else sorted(policy.changed)
 
     def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
         """Where the table stands in the list of what was seen. With other columns it stands there anew."""

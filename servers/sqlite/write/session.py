@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from servers.common.sql.jobs import Job
+from servers.common.sql.query.query import Parameters
 from servers.common.sql.write.consent import Figures
 from servers.sqlite.engine.database import Committed, Database, ignore_commit
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
@@ -44,6 +45,15 @@ class Session:
         """The columns of a table: name, declared type, and 0 where a value can be given, 1 where it is hidden, more
         where it is generated. None where there is no such table."""
         return [(row[1], row[2], row[6]) for row in self.execute_own(f"PRAGMA main.table_xinfo({quote(table)})")]
+
+    def find_changed(self, sql: str, parameters: Parameters) -> list[str]:
+        """The tables whose rows the statement may change, as SQLite compiles it; none for a definition."""
+        self.policy.forget()
+        try:
+            self.connection.execute(f"EXPLAIN {sql}", parameters).close()
+        except (sqlite3.Error, sqlite3.Warning):
+            return []  # What is wrong is said when it is run.
+        return [] if self.policy.defines else sorted(self.policy.changed)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

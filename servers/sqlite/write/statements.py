@@ -10,6 +10,7 @@ from servers.common.sql.write.results import LEAST_FOR_ROWS, Effect, Statement, 
 from servers.sqlite.paging import fill_page
 from servers.sqlite.values import encode_cells
 from servers.sqlite.write.previews import Preview
+from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
@@ -37,17 +38,27 @@ class _Others:
 
 
 def run_all(
-    session: Session, statements: Sequence[Statement], limits: AnswerLimits, preview: Preview | None = None
+    session: Session,
+    statements: Sequence[Statement],
+    limits: AnswerLimits,
+    preview: Preview | None = None,
+    replaced: ReplacedRows | None = None,
 ) -> list[Effect]:
-    """Runs the statements in the transaction that was begun, without committing it. A `preview` watches them."""
+    """Runs the statements in the transaction that was begun, without committing it. A `preview` watches them; rows
+    that are `replaced` count as changed, where somebody counts them."""
     session.execute_own(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
     others = _Others(session)
     effects: list[Effect] = []
     for number, statement in enumerate(statements, 1):
         session.deadline.where = f"statement {number}" if len(statements) > 1 else ""
         session.deadline.check()
-        with nullcontext() if preview is None else preview.watch(statement.sql, statement.parameters):
+        with (
+            nullcontext() if preview is None else preview.watch(statement.sql, statement.parameters),
+            nullcontext() if replaced is None else replaced.watch(statement.sql, statement.parameters),
+        ):
             effect = _run(session, statement, limits, others)
+        if replaced is not None:
+            effect = effect._replace(total=effect.total + replaced.count)
         effects.append(effect)
         limits = reduce_limits(limits, effect)
     session.deadline.where = ""

@@ -236,6 +236,35 @@ async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
         assert (await read(database, ROW), database.quick.wants("SELECT 2", 0.0)) == (None, False)
 
 
+async def test_a_late_answer_is_no_success_and_the_more_there_are_the_longer_none_is_tried(file: Path) -> None:
+    rests = []
+    async with opened(file) as database:
+        await learn(database, ROW, "SELECT 1", "SELECT 2")
+        for statement in ("SELECT 1", "SELECT 2"):
+            await anyio.lowlevel.checkpoint()
+            began = time.monotonic()
+            assert database.quick.run(statement, partial(spin, 0.06)) == "done"
+            ended = time.monotonic()
+            rests.append((database.quick._rests_until - ended) / (ended - began))
+            database.quick._rests_until = 0.0
+            assert not database.quick.knows(statement)
+        assert rests[1] > 1.5 * rests[0]
+        assert await read(database, ROW) == FOUND
+
+
+async def test_a_column_behind_a_large_value_is_left_to_threads_from_the_second_time_on(
+    file: Path, other: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick, "_LATE", 0.002)
+    other.execute("CREATE TABLE wide (id INTEGER PRIMARY KEY, large BLOB, small TEXT)")
+    other.execute("INSERT INTO wide VALUES (1, NULL, 'a'), (2, zeroblob(50000000), 'b')")
+    statement = "SELECT small FROM wide WHERE id = ?"
+    async with opened(file) as database:
+        await learn(database, statement)
+        await read(database, statement, 2)
+        assert not database.quick.knows(statement)
+
+
 async def test_reads_take_twenty_milliseconds_of_one_turn_of_the_event_loop(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,78 @@
+"""The rows that REPLACE deletes, which SQLite counts nowhere, and no trigger is told of that may not be recursive.
+
+They are what is missing: of the rows that a table had, those that were inserted, and those that were deleted by other
+words. Temporary triggers count the latter two while a statement runs.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Self
+
+from servers.common.sql.query.query import Parameters
+from servers.sqlite.engine.sql import quote
+from servers.sqlite.write.session import Session
+
+_NAME = f"counted_{os.urandom(8).hex()}"
+"""How the names of our triggers and functions begin, which hide nothing of the database."""
+_REPLACE = re.compile(r"\bREPLACE\b", re.IGNORECASE)
+
+
+class ReplacedRows:
+    """Counts the rows that REPLACE deletes, in one transaction.
+
+    It is entered before the transaction begins: while that lasts, full text search may keep a statement open, and
+    then no function can be taken back.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._balance = 0
+        """Rows inserted without those deleted, by a statement that is watched."""
+        self.count = 0
+        """The rows that the last statement that was watched replaced."""
+
+    def __enter__(self) -> Self:
+        self._session.connection.create_function(f"{_NAME}_add", 1, self._add)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._session.connection.create_function(f"{_NAME}_add", 1, None)
+
+    @contextmanager
+    def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
+        """Counts for the statement that is run within the block."""
+        tables = self._find_replacing(sql, parameters)
+        before, self._balance = self._count_rows(tables), 0
+        for index, table in enumerate(tables):
+            for act, number in (("INSERT", 1), ("DELETE", -1)):
+                self._session.execute_own(
+                    f"CREATE TEMP TRIGGER {_NAME}_{index}_{act} AFTER {act} ON main.{quote(table)} "
+                    f"BEGIN SELECT {_NAME}_add({number}); END"
+                )
+        yield
+        # A transaction that failed takes them back by itself.
+        for index in range(len(tables)):
+            for act in ("INSERT", "DELETE"):
+                self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
+        self.count = before + self._balance - self._count_rows(tables)
+
+    def _add(self, number: int) -> None:
+        self._balance += number
+
+    def _find_replacing(self, sql: str, parameters: Parameters) -> Sequence[str]:
+        """The tables of which the statement may replace rows: none, unless the word stands in it, in what made a
+        table that it changes, or in a trigger of one."""
+        names = self._session.find_changed(sql, parameters)
+        marks = ", ".join("?" * len(names))
+        question = f"SELECT sql FROM main.sqlite_schema WHERE tbl_name IN ({marks}) AND sql IS NOT NULL"  # noqa: S608
+        made = [made for (made,) in self._session.execute_own(question, tuple(names))]
+        if not any(map(_REPLACE.search, (sql, *made))):
+            return ()
+        kinds = self._session.kinds()
+        return [name for name in names if kinds.get(name) in ("table", "shadow") and not name.startswith("sqlite_")]
+
+    def _count_rows(self, tables: Sequence[str]) -> int:
+        counts = [self._session.execute_own(f"SELECT count(*) FROM main.{quote(table)}") for table in tables]  # noqa: S608
+        return sum(count for ((count,),) in counts)
