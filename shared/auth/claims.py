@@ -13,6 +13,8 @@ from ..protocol.records import record
 from .jose import BadToken
 from .metadata import canonical
 
+CLIENT = "client:"
+"""What settings call a client that stands for itself by, before its id: it may be called like a user."""
 _MAX_NAME = 512
 _MAX_SCOPES = 1_024
 
@@ -60,7 +62,11 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
         key = f"{issuer}?client#{client}"
     else:
         raise BadToken("it has neither sub nor client_id")
-    name = _name(claims, rules.principal_claim) or (client if rules.principal_claim == "sub" else "")
+    name = _name(claims, rules.principal_claim)
+    if name.startswith(CLIENT):
+        raise BadToken("its principal is named like a client")
+    if not name and rules.principal_claim == "sub":
+        name = CLIENT + client
     if not name:
         # Whom no rule can name would have none to keep to.
         raise BadToken("it lacks the claim that names its principal")

@@ -5,12 +5,13 @@
     scopes = ["filesystem:read"]        # everything, where it does not say
     expires = 2027-01-01T00:00:00Z      # never, where it does not say
 
-The file is read again when it has changed. One that can't be read, or is wrong, changes nothing: what it said before
-holds on, and the log tells of it.
+The file is read again when it has changed. What it said before counts for a moment where it is gone, and for a minute
+where it can't be read or is wrong, since it may just be written; then no token of it is valid. The log says so.
 """
 
 import hmac
 import logging
+import math
 import os
 import re
 import stat
@@ -31,6 +32,10 @@ log = logging.getLogger("shared.auth")
 
 LOOK_SECONDS = 1.0
 """How long what the file said is good without another look at it."""
+GONE_SECONDS = 2.0
+"""How long the tokens of a file that is gone are valid: some editors take it away before they write it."""
+WRONG_SECONDS = 60.0
+"""How long those of a file are valid that can't be read, or is wrong."""
 _NAME = re.compile(r"[!-~]{1,128}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _OTHERS = stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH
@@ -105,7 +110,9 @@ class TokensFile:
         self._pepper = token_bytes(32)
         self._stamp = _stamp_of(path)
         self._looked = clock()
-        self._principals = self._load()
+        self._lapse = math.inf
+        """When the tokens lapse, by the clock; infinite while the file is good."""
+        self._principals: Mapping[bytes, Principal] = self._load()
 
     def known(self, token: str) -> Principal | None:
         """Whose token this is; None where it is nobody's, or not valid any more."""
@@ -118,17 +125,22 @@ class TokensFile:
         return None if is_over else found
 
     def _refresh(self) -> None:
-        if self._clock() - self._looked < LOOK_SECONDS:
+        now = self._clock()
+        if now - self._looked < LOOK_SECONDS:
             return
-        self._looked = self._clock()
+        self._looked = now
         stamp = _stamp_of(self.path)
-        if stamp == self._stamp:
-            return
-        self._stamp = stamp
-        try:
-            self._principals = self._load()
-        except ValueError as error:
-            log.error("%s; what it said before holds on", error)
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._principals, self._lapse = self._load(), math.inf
+            except ValueError as error:
+                left = GONE_SECONDS if stamp is None else WRONG_SECONDS
+                self._lapse = min(self._lapse, now + left)
+                log.error("%s; its tokens are valid for %.0f s more", error, max(self._lapse - now, 0))
+        if now >= self._lapse and self._principals:
+            self._principals = {}
+            log.error("%s: none of its tokens is valid any more, until it can be read", self.path)
 
     def _load(self) -> Mapping[bytes, Principal]:
         try:

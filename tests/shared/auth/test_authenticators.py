@@ -90,6 +90,12 @@ async def test_a_client_without_a_subject_is_no_subject_of_its_name() -> None:
     assert isinstance(client, Principal)
     assert isinstance(person, Principal)
     assert client.key != person.key
+    assert (client.name, person.name) == ("client:alice", "alice")
+
+
+async def test_a_subject_that_is_named_like_a_client_is_nobody() -> None:
+    async with issuing() as issuer:
+        assert isinstance(await bear(trusting(issuer), issuer.sign(sub="client:alice")), Denial)
 
 
 async def test_two_issuers_have_principals_of_their_own() -> None:

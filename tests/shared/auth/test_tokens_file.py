@@ -71,18 +71,51 @@ def test_a_change_is_seen_within_a_second(place: Place) -> None:
     assert tokens.known("his")
 
 
-@pytest.mark.parametrize("broken", ["[ada", "[ada]\ndigest = 1\n", None])
-def test_a_broken_change_changes_nothing(place: Place, caplog: pytest.LogCaptureFixture, broken: str | None) -> None:
+@pytest.mark.parametrize("broken", ["[ada", "[ada]\ndigest = 1\n"])
+def test_a_broken_file_is_good_for_a_minute(place: Place, caplog: pytest.LogCaptureFixture, broken: str) -> None:
     tokens = place.open(ADA)
-    if broken is None:
-        place.path.unlink()
-    else:
-        place.write(broken)
-    for second in (1.0, 2.0, 3.0):
+    ada = tokens.known("hers")
+    place.write(broken)
+    for second in (1.0, 2.0, 60.5):
         place.clock = second
+        assert tokens.known("hers") is ada
+    assert "its tokens are valid for 60 s more" in caplog.text
+    place.clock = 62.0
+    assert tokens.known("hers") is None
+    assert ada is not None
+    assert ada.is_revoked()
+    assert len(caplog.records) == 2
+    place.write(ADA)
+    place.clock = 63.0
+    assert tokens.known("hers")
+
+
+def test_tokens_of_a_file_that_is_gone_lapse(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    tokens = place.open(ADA)
+    place.path.unlink()
+    place.clock = 1.0
+    assert tokens.known("hers")
+    place.clock = 3.0
+    assert tokens.known("hers") is None
+    assert "none of its tokens is valid any more" in caplog.text
+
+
+def test_a_file_that_was_written_anew_keeps_its_tokens(place: Place) -> None:
+    tokens = place.open(ADA)
+    place.path.unlink()
+    place.clock = 1.0
+    assert tokens.known("hers")
+    place.write(ADA)
+    for place.clock in (2.0, 4.0, 100.0):
         assert tokens.known("hers")
-    assert len(caplog.records) == 1
-    assert "what it said before holds on" in caplog.text
+
+
+def test_to_break_a_file_again_and_again_keeps_no_token(place: Place) -> None:
+    tokens = place.open(ADA)
+    for second in range(1, 70):
+        place.write("[ada" + "a" * second)
+        place.clock = float(second)
+        assert (tokens.known("hers") is not None) == (second < 61)
 
 
 def test_whoever_replaces_a_token_keeps_what_is_the_owners(place: Place) -> None:
