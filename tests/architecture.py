@@ -90,6 +90,8 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/common/files/names.py": "most names are ASCII, and the tables of all others are large",
     "servers/common/files/exchange.py": "ctypes takes 3 ms to load, and is needed with the first edit",
     "servers/common/notices.py": "watchfiles is an extra, loaded when something is first watched",
+    "servers/prompts/settings.py": "what runs git and keeps what it fetched is loaded where a library is in git",
+    "servers/prompts/server.py": "what runs git and keeps what it fetched is loaded where a library is in git",
     "servers/prompts/__main__.py": "a server needs nothing of its other commands",
     "servers/prompts/format/commands.py": "a start does not pay for the parser of TOML",
     "servers/prompts/templates/rendering.py": "Jinja is an extra, loaded with the first prompt that is rendered",

@@ -1,15 +1,15 @@
 """`python -m servers.prompts [DIR...]`, and the console script `mcp-bundle-prompts`.
 
-Where the first argument is lint, render, test or export, that is done instead of serving.
+Where the first argument is lint, render, test, export or update, that is done instead of serving.
 """
 
 import sys
 
 from servers.start import start
 
-HELP = "With lint, render, test or export before a DIR it does that instead of serving: lint --help says more."
+HELP = "With lint, render, test, export or update as the first word it does that instead: lint --help says more."
 
-COMMANDS = frozenset(["export", "lint", "render", "test"])
+COMMANDS = frozenset(["export", "lint", "render", "test", "update"])
 """What the first argument is then. A folder that is called so is served as ./lint."""
 
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -31,6 +32,9 @@ from .library.skills import SkillCache
 from .library.snapshot import Changed
 from .library.watch import Watch
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from .remote.updates import Updates
 
 log = logging.getLogger("servers.prompts")
 
@@ -64,18 +68,31 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
     settings: Settings = opening.settings
     if not RACE_FREE:
         log.warning(CHECKED_TWICE)
-    libraries = Libraries(settings.roots)
+    libraries = Libraries(settings.roots, {checkout.root: checkout for checkout in settings.checkouts})
     watch = Watch(libraries)
     watch.on_problems = partial(report_problems, opening.conditions)
     watch.on_polling = opening.conditions.set_polling
+    updates = await _begin_updates(settings)
     await to_thread.run_sync(_prepare, libraries, watch, opening)
     files = tuple(Folder(path) for path in settings.files)
     opened = Opened(libraries, files, settings, SkillCache(libraries), watch, {})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch.run, partial(_tell, opened, opening.changes))
+        if updates is not None:
+            tasks.start_soon(updates.run, watch.look)
         opening.changes.on_heard = partial(_hear, watch)
         yield opened
         tasks.cancel_scope.cancel()
+
+
+async def _begin_updates(settings: Settings) -> "Updates | None":
+    if not settings.checkouts:
+        return None
+    from .remote.updates import Updates
+
+    updates = Updates(settings.checkouts, settings.refresh_minutes)
+    await updates.begin()
+    return updates
 
 
 def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:

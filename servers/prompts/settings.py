@@ -3,7 +3,7 @@
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -12,6 +12,10 @@ from shared.program.messages import needs_extra
 from shared.program.settings.options import expand_home, option, positional
 
 from .library.libraries import STARTER
+from .remote.address import FORM, parse_address
+
+if TYPE_CHECKING:
+    from .remote.cache import Checkout
 
 
 class Narrowing(BaseModel):
@@ -30,6 +34,8 @@ class Settings(BaseModel):
     starter: bool = Field(False, description="also serve the prompts that come with the server, as without any DIR")
     allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")
     confirm: bool = Field(False, description="ask the user before a prompt is saved or deleted")
+    library: list[str] = option([], f"library in a git repository, after each DIR: {FORM}", "URL")
+    refresh_minutes: float = Field(30.0, ge=0, description="how often each --library is looked at; 0: at the start")
     files: list[Path] = option([], "directory whose files are suggested where an argument is a file", "DIR")
 
     @field_validator("libraries", "files", mode="before")
@@ -48,6 +54,11 @@ class Settings(BaseModel):
                 raise ValueError(f"{directory} is not a directory")
         return [expand_home(directory) for directory in directories]
 
+    @field_validator("library")
+    @classmethod
+    def _are_addresses(cls, addresses: list[str]) -> list[str]:
+        return [str(parse_address(address)) for address in addresses]
+
     @model_validator(mode="after")
     def _has_a_place_to_write(self) -> Self:
         if self.allow_write and not self.libraries:
@@ -64,7 +75,17 @@ class Settings(BaseModel):
     @cached_property
     def roots(self) -> list[Path]:
         """The directories of all libraries, first that with precedence."""
-        return [*self.libraries, STARTER] if self.starter or not self.libraries else self.libraries
+        roots = [*self.libraries, *(checkout.root for checkout in self.checkouts)]
+        return [*roots, STARTER] if self.starter or not roots else roots
+
+    @cached_property
+    def checkouts(self) -> "list[Checkout]":
+        """The libraries in git repositories."""
+        if not self.library:
+            return []
+        from .remote.cache import Checkout
+
+        return [Checkout(parse_address(address)) for address in self.library]
 
     def narrowed(self, narrowing: Narrowing) -> Self:
         """These settings for who has these libraries alone, and is suggested these files. Prompts are written where
@@ -76,7 +97,8 @@ class Settings(BaseModel):
         written = self.libraries[0].resolve() if self.allow_write else None
         writes = written is not None and libraries[0].is_relative_to(written)
         own = self.model_copy(
-            update={"libraries": libraries, "files": files, "starter": False, "allow_write": writes}
+            update={"libraries": libraries, "library": [], "files": files, "starter": False, "allow_write": writes}
         )
         own.__dict__.pop("roots", None)
+        own.__dict__.pop("checkouts", None)
         return own

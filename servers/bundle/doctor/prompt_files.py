@@ -22,7 +22,7 @@ class PromptProblems(NamedTuple):
     """What a library says of its files."""
 
     named: tuple[str, ...]
-    count: int
+    total: int
 
 
 NO_PROBLEMS = PromptProblems((), 0)
@@ -50,7 +50,7 @@ def judge_problems(where: str, problems: PromptProblems) -> Iterator[Finding]:
     """A finding for each of the first files, and one for all others."""
     for problem in problems.named:
         yield warning(where, problem, "correct the file; it is served as soon as it is right")
-    rest = problems.count - len(problems.named)
+    rest = problems.total - len(problems.named)
     if rest > 0:
         what = f"{rest:,} more of its files have something wrong"
         yield warning(where, what, "run mcp-bundle-prompts lint with its directories, which names them all")

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from servers.prompts.cli.commands import UsageError, export, lint, render, test
+from servers.prompts.cli.remote import open_remote, update
+from servers.prompts.remote.address import Address, is_address, parse_address
 from shared.program.line_parser import LineParser
 
-_DIR = "folder of prompts"
+_DIR = "folder of prompts, or the URL of a library in git"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -40,6 +42,8 @@ def _run(options: Namespace) -> int:
             return test(options.dirs, update=options.update)
         case "render":
             return render(options.dir, options.name, options.values)
+        case "update":
+            return update(options.addresses)
     return export(options.dir, None if options.all else options.names, options.to, force=options.force)
 
 
@@ -70,10 +74,25 @@ def _build_parser() -> ArgumentParser:
     exporting.add_argument("--all", action="store_true", help="all prompts of the folder")
     exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the directories go")
     exporting.add_argument("--force", action="store_true", help="replace files that are there and differ")
+
+    updating = commands.add_parser("update", help="fetch libraries in git, and say which commits they are")
+    updating.add_argument("addresses", type=_parse_address, nargs="+", metavar="URL", help="as --library takes it")
     return parser
 
 
+def _parse_address(text: str) -> Address:
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
 def _parse_directory(text: str) -> Path:
+    if is_address(text):
+        try:
+            return open_remote(_parse_address(text))
+        except UsageError as error:
+            raise ArgumentTypeError(str(error)) from None
     if not text or not Path(text).is_dir():
         raise ArgumentTypeError(f"{text!r} is not a directory")
     return Path(text)

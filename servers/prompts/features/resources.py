@@ -24,7 +24,7 @@ from shared.text import escape, join_lines
 
 from ..arguments import parse_values
 from ..errors import PromptError
-from ..library.libraries import Libraries
+from ..library.libraries import Libraries, Origin
 from ..library.snapshot import Changed
 from ..templates.rendering import Embedded, Rendered, Text
 from .context import Ctx, Opened, make_refusal
@@ -205,7 +205,10 @@ def _build_index(libraries: Libraries) -> str:
         except PromptError:  # it went away
             where = {}
         prompts.append({key: value for key, value in entry.items() if value} | where)
-    counted = [{"folder": escape(one.root.name), "prompts": one.count()} for one in libraries.all]
+    counted = [
+        {"folder": escape(one.root.name), "prompts": one.count(), **_format_origin(libraries.origins.get(one.root))}
+        for one in libraries.all
+    ]
     # Counting has read all files, so that all problems are known.
     problems = [
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
@@ -218,3 +221,7 @@ def _build_index(libraries: Libraries) -> str:
         "problems": problems[:_MOST_LISTED],
     }
     return json.dumps(found, ensure_ascii=False)
+
+
+def _format_origin(origin: Origin | None) -> dict[str, str | None]:
+    return {} if origin is None else {"from": origin.shown, "commit": origin.commit}

@@ -2,10 +2,11 @@
 
 import os
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
@@ -24,10 +25,27 @@ class Found(NamedTuple):
     problem: Problem
 
 
+class Origin(Protocol):
+    """Where the folder of a library is fetched from."""
+
+    @property
+    def shown(self) -> str:
+        """What clients are told of the place."""
+
+    @property
+    def commit(self) -> str | None:
+        """What of it is there; None where nothing is."""
+
+    def problems(self) -> list[Problem]:
+        """What could not be fetched."""
+
+
 class Libraries:
     """The prompts of several folders, the first of which has precedence. Thread-safe but for `look`."""
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+    def __init__(self, roots: Sequence[Path], origins: Mapping[Path, Origin] = MappingProxyType({})) -> None:
+        self.origins = origins
+        """Of those folders that are fetched."""
         self.all = tuple(Library(root) for root in dict.fromkeys(roots))
         """The libraries, first that with precedence."""
         self._names: list[str] = []
@@ -78,7 +96,14 @@ class Libraries:
 
     def problems(self) -> list[Found]:
         """What is wrong with files, as far as they were read."""
-        return [Found(one.root, problem) for one in self.all for problem in one.problems()]
+        return [Found(one.root, problem) for one in self.all for problem in self._find_problems(one)]
+
+    def _find_problems(self, library: Library) -> list[Problem]:
+        origin = self.origins.get(library.root)
+        if origin is None:
+            return library.problems()
+        # A folder that was never fetched can't be read, which says less than why.
+        return origin.problems() + (library.problems() if origin.commit else [])
 
     def is_behind(self) -> bool:
         """Whether there is something for a look to find that a list has to have. Blocks."""

@@ -1,0 +1,46 @@
+"""Libraries in git, for commands: fetched, or as they were fetched last."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+
+from servers.prompts.cli.commands import UsageError, say
+from servers.prompts.errors import PromptError
+from servers.prompts.remote.address import Address
+from servers.prompts.remote.cache import Checkout
+
+_SECONDS = 600.0
+
+
+def open_remote(address: Address) -> Path:
+    """The folder with the library at the address, fetched where nothing of it is there. Raises UsageError."""
+    checkout = Checkout(address)
+    checkout.load()
+    if checkout.commit is None:
+        try:
+            checkout.update(Event(), _SECONDS)
+        except PromptError as error:
+            raise UsageError(error.reason) from None
+    return checkout.root
+
+
+def update(addresses: Sequence[Address]) -> int:
+    """Fetches what the addresses are now, and prints the commits; 1 where one can't be fetched. A server that runs
+    with one of them serves what is new within seconds."""
+    failures = 0
+    for address in addresses:
+        checkout = Checkout(address)
+        checkout.load()
+        before = checkout.commit
+        try:
+            changed = checkout.update(Event(), _SECONDS)
+        except PromptError as error:
+            failures += 1
+            say(error.reason)
+            continue
+        now = f"commit {checkout.commit}"
+        what = now if before is None else f"{now}, before {before}" if changed else f"{now}, as before"
+        say(f"{address}: {what}")
+        for problem in checkout.problems():
+            say(f"  {problem}")
+    return 1 if failures else 0

@@ -1,0 +1,1 @@
+"""Libraries in git repositories of others."""

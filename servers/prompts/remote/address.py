@@ -1,0 +1,102 @@
+"""The address of a library in a git repository, in the form that pip has for packages (pip, VCS Support):
+
+    git+https://github.com/team/prompts.git@v2#subdirectory=reviews
+
+The reference is a branch, a tag or a whole commit; without it the default branch is meant.
+"""
+
+import re
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+SCHEMES = ("https", "ssh", "git", "file")
+FORM = "git+https://HOST/REPOSITORY@REF#subdirectory=FOLDER"
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# What `git check-ref-format` allows, and no more: no option, no range, no pattern.
+_REF = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))[A-Za-z0-9_][A-Za-z0-9_./@+-]{0,199}")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\\]")
+_SUBDIRECTORY = "subdirectory="
+
+
+class Address(NamedTuple):
+    """Where a library is."""
+
+    url: str
+    """As git takes it. It has no password."""
+    ref: str = ""
+    """"" is the default branch."""
+    folder: str = ""
+    """Within the repository, with / between names; "" is all of it."""
+
+    def __str__(self) -> str:
+        ref = f"@{self.ref}" if self.ref else ""
+        return f"git+{self.url}{ref}" + (f"#{_SUBDIRECTORY}{self.folder}" if self.folder else "")
+
+    @property
+    def shown(self) -> str:
+        """The address for clients, which have no business with directories of this machine."""
+        return str(self if self.scheme != "file" else self._replace(url=f"file:///.../{self.repository}"))
+
+    @property
+    def scheme(self) -> str:
+        """How the repository is reached."""
+        return self.url.partition(":")[0]
+
+    @property
+    def repository(self) -> str:
+        """The name of the repository."""
+        name = self.url.rstrip("/").rpartition("/")[2].removesuffix(".git")
+        return re.sub(r"[^A-Za-z0-9._-]", "_", name).strip(".") or "repository"
+
+    @property
+    def commit(self) -> str | None:
+        """The commit, where the reference is one: then the library never changes."""
+        return self.ref if _COMMIT.fullmatch(self.ref) else None
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is meant as an address, and not as the path of a directory."""
+    return text.startswith("git+")
+
+
+def parse_address(text: str) -> Address:
+    """The address that a text is. Raises ValueError, with a message that has no secret of it."""
+    try:
+        parts = urlsplit(text.removeprefix("git+"))
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"a library in git is written as {FORM}") from None
+    if not is_address(text) or parts.scheme not in SCHEMES or parts.query or _UNSAFE.search(text):
+        raise ValueError(f"a library in git is written as {FORM}, with one of: {', '.join(SCHEMES)}")
+    # It would stand in configurations, logs and lists of processes.
+    if parts.password or (parts.username and parts.scheme != "ssh"):
+        reason = "has a name or a password in it: leave it to git's credential helper, and take it out"
+        raise ValueError(f"the address of a library {reason}")
+    path, ref = parts.path.rsplit("@", 1) if "@" in parts.path else (parts.path, None)
+    if ref is not None and not _REF.fullmatch(ref):
+        raise ValueError(f"{ref[:200]!r} is not the name of a branch, a tag or a commit")
+    _check_place(parts.scheme, parts.hostname or "", parts.username or "", path)
+    host = parts.netloc if parts.scheme != "file" else ""
+    return Address(f"{parts.scheme}://{host}{path}", ref or "", _parse_folder(parts.fragment))
+
+
+def _check_place(scheme: str, host: str, user: str, path: str) -> None:
+    if scheme == "file" and (host or not path.startswith("/")):
+        raise ValueError("a library on this machine is written as git+file:///PATH, with its whole path")
+    if scheme != "file" and not _HOST.fullmatch(host):
+        raise ValueError(f"{host[:100]!r} is not the name of a host")
+    if user and not _USER.fullmatch(user):
+        raise ValueError(f"{user[:100]!r} is not the name of a user")
+    if len(path) < 2:
+        raise ValueError("the address of a library names no repository")
+
+
+def _parse_folder(fragment: str) -> str:
+    folder = fragment.removeprefix(_SUBDIRECTORY).strip("/")
+    if fragment and (not fragment.startswith(_SUBDIRECTORY) or not folder):
+        raise ValueError(f"after # stands {_SUBDIRECTORY}FOLDER")
+    if folder and any(name in ("", ".", "..") for name in folder.split("/")):
+        raise ValueError(f"{folder[:200]!r} is not a folder within the repository")
+    return folder

@@ -1,0 +1,202 @@
+"""What git is asked: which commit a reference is, and which files that has.
+
+Nothing is checked out. The objects of one commit are fetched into an empty bare repository, and its files are read as
+data: so no hook, filter, attribute or submodule of it has a say, and links and names are judged before anything is
+written. The user's own configuration of git counts, since it says how to log in.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+from servers.prompts.errors import PromptError
+from servers.prompts.library.folder import MOST_TOTAL
+from servers.prompts.remote.address import Address
+
+MOST_FETCHED = 256_000_000
+"""Bytes of what git may write for one fetch."""
+_MOST_LISTED = 20_000_000
+"""Bytes of a list of files."""
+_STEP_SECONDS = 0.05
+_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.askPass": "",
+    "credential.interactive": "false",
+    "fetch.recurseSubmodules": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+_ENVIRONMENT = {
+    "GCM_INTERACTIVE": "never",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+    "SSH_ASKPASS": "",
+}
+_KEPT = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
+"""How the variables of git begin that say how to connect. The others name repositories, or have git do more."""
+_FILE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
+_REASONS = {
+    "could not read username|authentication failed|permission denied|terminal prompts disabled": "a login is needed, "
+    "or is refused",
+    "not found|does not appear to be a git repository|does not exist|not exported": "there is no such repository",
+    "could not resolve host|unable to connect|failed to connect|connection (?:refused|timed out|reset)|"
+    "could not read from remote": "the repository can't be reached",
+    "not our ref|couldn't find remote ref|unadvertised object": "the repository has no such commit",
+    "dubious ownership": "the repository belongs to another user of this machine",
+}
+
+
+class Blob(NamedTuple):
+    """A file of a commit."""
+
+    path: str
+    mode: str
+    """As in a tree: 100644, 100755, 120000 for a link, 160000 for a submodule."""
+    id: str
+    size: int
+
+
+class Git:
+    """Git, at work in a directory of its own that is empty at first; `stop` ends it. Blocks."""
+
+    def __init__(self, scratch: Path, address: Address, stop: Event, seconds: float) -> None:
+        self._scratch = scratch
+        self._address = address
+        self._stop = stop
+        self._until = time.monotonic() + seconds
+
+    def find_commit(self) -> str:
+        """The commit that the reference is now. Raises PromptError where there is none, or nobody answers."""
+        if self._address.commit is not None:
+            return self._address.commit
+        ref = self._address.ref
+        # A tag with a message is an object of its own, and ^{} what it tags.
+        wanted = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else ["HEAD"]
+        listed = self._run(["ls-remote", "--", self._address.url, *wanted], _MOST_LISTED).decode(errors="replace")
+        commits = {name: commit for commit, _, name in (line.partition("\t") for line in listed.splitlines())}
+        commit = next((commits[name] for name in wanted if name in commits), None)
+        if commit is None:
+            what = f"no branch or tag {ref!r}" if ref else "no commit yet"
+            raise PromptError("not_fetched", f"the repository has {what}")
+        return commit
+
+    def fetch(self, commit: str) -> None:
+        """Fetches a commit without its history. Raises PromptError."""
+        self._run(["init", "--quiet", "--bare", "--template=", "repository"])
+        self._run(
+            ["fetch", "--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head", "--", self._address.url, commit]
+        )
+
+    def files(self, commit: str) -> list[Blob]:
+        """The files in the folder of the address, by their paths in it. Raises PromptError."""
+        tree = f"{commit}:{self._address.folder}"
+        try:
+            listed = self._run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree], _MOST_LISTED)
+        except PromptError as error:
+            if error.code == "too_large" or not self._address.folder:
+                raise
+            reason = f"the repository has no folder {self._address.folder!r}"
+            raise PromptError("not_fetched", reason) from None
+        rows = filter(None, map(_FILE.fullmatch, listed.split(b"\0")))
+        return [
+            Blob(os.fsdecode(row[5]), row[1].decode(), row[3].decode(), int(row[4]) if row[4] != b"-" else 0)
+            for row in rows
+        ]
+
+    def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
+        """What is in the files, in their order. Raises PromptError."""
+        wanted = "".join(f"{blob.id}\n" for blob in blobs).encode()
+        most = MOST_TOTAL + 200 * len(blobs)
+        data, at = self._run(["cat-file", "--batch"], most, wanted), 0
+        for blob in blobs:
+            start = data.find(b"\n", at) + 1
+            if data[at:start] != f"{blob.id} blob {blob.size}\n".encode():
+                raise PromptError("not_fetched", "the repository is damaged")
+            at = start + blob.size + 1
+            yield data[start : at - 1]
+
+    def _run(self, words: Sequence[str], most: int = 1_000, data: bytes = b"") -> bytes:
+        """What git answers, within `most` bytes. Raises PromptError."""
+        settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        if words[0] not in ("init", "ls-remote"):
+            settings.append("--git-dir=repository")
+        program = shutil.which("git")
+        if program is None:
+            raise PromptError("not_fetched", "git is not installed")
+        given, answer, complaint = (self._scratch / name for name in ("stdin", "stdout", "stderr"))
+        given.write_bytes(data)
+        with given.open("rb") as stdin, answer.open("wb") as stdout, complaint.open("wb") as stderr:
+            process = subprocess.Popen(  # noqa: S603 - the words were checked by `parse_address`
+                [program, *settings, *words],
+                cwd=self._scratch,
+                env=_make_environment(self._address.scheme),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+            with process:
+                try:
+                    self._wait(process)
+                finally:
+                    _kill(process)
+        if process.returncode:
+            raise PromptError("not_fetched", _explain(complaint.read_text(errors="replace")))
+        if answer.stat().st_size > most:
+            raise PromptError("too_large", "the library has too many files; name a subdirectory of the repository")
+        return answer.read_bytes()
+
+    def _wait(self, process: "subprocess.Popen[bytes]") -> None:
+        while process.poll() is None:
+            if self._stop.is_set() or time.monotonic() > self._until:
+                raise PromptError("not_fetched", "git gave no answer in time")
+            if _measure(self._scratch) > MOST_FETCHED:
+                reason = f"the repository has more than {MOST_FETCHED // 1_000_000:,} MB"
+                raise PromptError("too_large", reason, "Keep prompts in a repository of their own.")
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_STEP_SECONDS)
+
+
+def _make_environment(scheme: str) -> Mapping[str, str]:
+    own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(_KEPT)}
+    ssh = {} if "GIT_SSH" in own or "GIT_SSH_COMMAND" in own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
+    # The user's configuration may reach a host of HTTPS by SSH. No redirect leads to anything else.
+    allowed = "https:ssh" if scheme in ("https", "ssh") else scheme
+    return {**own, **ssh, **_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": allowed}
+
+
+def _measure(folder: Path) -> int:
+    total = 0
+    for above, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # git takes files away meanwhile
+                total += os.lstat(Path(above, name)).st_size
+    return total
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Ends git with the programs that it has started."""
+    if process.poll() is not None:
+        return
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _explain(complaint: str) -> str:
+    """A reason in words of our own: git's may have paths and secrets of the user's configuration."""
+    for pattern, reason in _REASONS.items():
+        if re.search(pattern, complaint, re.IGNORECASE):
+            return reason
+    return "git can't fetch it; `git ls-remote` with its URL says why"

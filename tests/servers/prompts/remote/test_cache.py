@@ -1,0 +1,200 @@
+"""Libraries fetched from real repositories into a cache."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.errors import PromptError
+from servers.prompts.remote import cache, git
+from servers.prompts.remote.address import parse_address
+from servers.prompts.remote.cache import Checkout
+from tests.servers.prompts.remote.repositories import Repository, daemon, entry, files, update
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "team.git", {"a.md": "one", "deep/b.md": "two", ".claude/commands/c.md": "three"})
+
+
+def checkout(repository: Repository, rest: str = "") -> Checkout:
+    return Checkout(repository.address(rest), repository.root.parent / "cache")
+
+
+def refusal(made: Checkout, seconds: float = 60.0) -> str:
+    with pytest.raises(PromptError) as raised:
+        update(made, seconds)
+    return made.failure or str(raised.value)
+
+
+def test_a_commit_is_fetched_and_then_another_one(repository: Repository) -> None:
+    made = checkout(repository)
+    assert made.commit is None
+    assert update(made)
+    assert files(made) == {"a.md": "one", "deep/b.md": "two", ".claude/commands/c.md": "three"}
+    assert made.commit == repository.git("rev-parse", "HEAD")
+    assert not update(made)
+    repository.git("rm", "--quiet", "a.md")
+    commit = repository.commit({"d.md": "four"})
+    assert update(made)
+    assert (made.commit, sorted(files(made))) == (commit, [".claude/commands/c.md", "d.md", "deep/b.md"])
+
+
+def test_branches_tags_commits_and_folders(repository: Repository) -> None:
+    old = repository.git("rev-parse", "HEAD")
+    repository.git("tag", "light")
+    repository.git("tag", "--annotate", "heavy", "--message=x")
+    repository.commit({"a.md": "newer"})
+    repository.git("branch", "light")  # a tag comes before a branch of its name, as in git
+    for rest in ("@light", "@heavy", f"@{old}"):
+        made = checkout(repository, rest)
+        assert update(made)
+        assert (made.commit, files(made)["a.md"]) == (old, "one"), rest
+    inner = checkout(repository, "@main#subdirectory=deep")
+    assert update(inner)
+    assert files(inner) == {"b.md": "two"}
+    assert inner.root.parts[-2:] == ("team", "deep")
+
+
+def test_a_commit_that_is_there_is_not_looked_for(repository: Repository) -> None:
+    made = checkout(repository, f"@{repository.git('rev-parse', 'HEAD')}")
+    assert update(made)
+    repository.root.rename(repository.root.with_name("gone"))
+    assert not update(made)
+
+
+def test_a_force_push_replaces_everything(repository: Repository) -> None:
+    made = checkout(repository)
+    update(made)
+    repository.git("checkout", "--quiet", "--orphan", "other")
+    repository.git("rm", "--quiet", "-r", "--force", ".")
+    commit = repository.commit({"x.md": "new"})
+    repository.git("branch", "--force", "main", commit)
+    assert update(made)
+    assert (made.commit, files(made)) == (commit, {"x.md": "new"})
+
+
+def test_what_is_missing_is_said_and_what_is_there_stays(repository: Repository) -> None:
+    assert refusal(checkout(repository, "@nowhere")) == "the repository has no branch or tag 'nowhere'"
+    assert refusal(checkout(repository, f"@{'1' * 40}")) == "the repository has no such commit"
+    assert refusal(checkout(repository, "#subdirectory=no")) == "the repository has no folder 'no'"
+    assert refusal(checkout(repository, "#subdirectory=a.md")) == "the repository has no folder 'a.md'"
+    made = checkout(repository)
+    update(made)
+    repository.root.rename(repository.root.with_name("gone"))
+    assert refusal(made) == "there is no such repository"
+    assert files(made)["a.md"] == "one"
+    (problem,) = made.problems()
+    commit = (made.commit or "")[:12]
+    assert problem.reason == f"git+file:///.../team: there is no such repository; commit {commit} is served"
+
+
+@pytest.mark.parametrize("damage", ["state", "text", "file", "tree"])
+def test_a_cache_that_is_damaged_is_made_anew(repository: Repository, damage: str) -> None:
+    made = checkout(repository)
+    update(made)
+    tree = next(made._home.glob("tree"))
+    if damage == "tree":
+        tree.rename(tree.with_name("away"))
+    elif damage == "file":
+        (made.root / "a.md").write_text("longer than it was")
+    else:
+        (tree / "state.json").write_text("{}" if damage == "state" else "{")
+    made.load()
+    assert made.commit is None
+    assert update(made)
+    assert files(made)["a.md"] == "one"
+
+
+def test_what_can_not_be_served_is_left_out_with_a_reason(repository: Repository) -> None:
+    os.symlink("/etc/passwd", repository.root / "link.md")
+    repository.commit({"lfs.md": "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"})
+    commit = repository.git("rev-parse", "HEAD")
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{commit},module")
+    repository.git("commit", "--quiet", "--message=module")
+    made = checkout(repository)
+    update(made)
+    assert {one.path: one.reason for one in made.problems()} == {
+        "lfs.md": "its contents are in Git LFS, which is not fetched",
+        "link.md": "it is a link, and links are not followed",
+        "module": "it is a submodule, which is not fetched",
+    }
+    assert "lfs.md" not in files(made)
+
+
+def test_hostile_names_stay_out(repository: Repository) -> None:
+    blob = repository.git("hash-object", "-w", "--stdin", data=b"bad")
+    inner = repository.git(
+        "hash-object",
+        "-t",
+        "tree",
+        "-w",
+        "--literally",
+        "--stdin",
+        data=entry("100644", "x.md", blob).encode("latin-1"),
+    )
+    names = ["a.md", "back\\slash.md", "con.md", "new\nline.md", "st:ream.md"]
+    entries = [entry("40000", "..", inner), *(entry("100644", name, blob) for name in names)]
+    repository.commit_tree("".join(sorted(entries)))
+    made = checkout(repository)
+    update(made)
+    assert files(made) == {"a.md": "bad"}
+    assert sorted(one.path for one in made.problems()) == ["../x.md", *names[1:]]
+    assert not (made.root.parent / "x.md").exists()
+
+
+def test_no_hook_filter_or_attribute_has_a_say(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    marker, home = repository.root.parent / "ran", repository.root.parent / "home"
+    (home / "hooks").mkdir(parents=True)
+    for hook in ("reference-transaction", "post-checkout", "post-index-change"):
+        (home / "hooks" / hook).write_text(f"#!/bin/sh\ntouch {marker}\n")
+        (home / "hooks" / hook).chmod(0o755)
+    (home / ".gitconfig").write_text(
+        f'[core]\n\thooksPath = {home}/hooks\n[filter "evil"]\n\tsmudge = touch {marker}\n\trequired = true\n'
+    )
+    repository.commit({".gitattributes": "*.md filter=evil export-subst ident\n", "s.md": "$Id$ $Format:%H$"})
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_DIR", str(home))
+    made = checkout(repository)
+    assert update(made)
+    assert files(made)["s.md"] == "$Id$ $Format:%H$"
+    assert not marker.exists()
+
+
+def test_what_is_too_large_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.commit({"big.md": os.urandom(3_000_000)})
+    monkeypatch.setattr(git, "MOST_FETCHED", 1_000_000)
+    assert refusal(checkout(repository)).startswith("the repository has more than 1 MB")
+    monkeypatch.undo()
+    monkeypatch.setattr(cache, "MOST_TOTAL", 1_000_000)
+    assert "more than 1,000,000 bytes together" in refusal(checkout(repository))
+    monkeypatch.undo()
+    monkeypatch.setattr(cache, "_MOST_FILES", 2)
+    assert "more than 2 files" in refusal(checkout(repository))
+    assert [path.name for path in checkout(repository)._home.iterdir()] == []
+
+
+def test_over_the_network_and_without_it(repository: Repository) -> None:
+    with daemon(repository.root.parent) as port:
+        made = Checkout(parse_address(f"git+git://127.0.0.1:{port}/team.git"), repository.root.parent / "cache")
+        assert update(made)
+        nowhere = Checkout(parse_address(f"git+git://127.0.0.1:{port}/nowhere"), repository.root.parent / "cache")
+        assert refusal(nowhere) in {"there is no such repository", "the repository can't be reached"}
+    assert refusal(made) == "the repository can't be reached"
+    assert files(made)["a.md"] == "one"
+
+
+def test_git_that_hangs_is_ended(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    bin_ = repository.root.parent / "bin"
+    bin_.mkdir()
+    (bin_ / "git").write_text("#!/bin/sh\nsleep 1000 & wait\n")
+    (bin_ / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
+    assert refusal(checkout(repository), seconds=0.2) == "git gave no answer in time"
+
+
+def test_without_git(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert refusal(checkout(repository)) == "git is not installed"

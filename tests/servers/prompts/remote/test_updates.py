@@ -1,0 +1,66 @@
+"""A server with libraries in git: what it serves, and what it tells when they change."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.servers.prompts.remote.repositories import Repository
+from tests.servers.prompts.serving import PROMPTS, Follower, got, inside, names
+from tests.wire import STATELESS
+
+pytestmark = pytest.mark.slow
+OFTEN = ("--refresh-minutes", "0.003")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return Repository(tmp_path / "team", {"hello.md": "Say hello.", "README.md": "No prompt."})
+
+
+async def index(peer: object) -> dict[str, object]:
+    answer = await peer.request("resources/read", uri="prompt://")  # type: ignore[attr-defined]
+    found: dict[str, object] = json.loads(answer["result"]["contents"][0]["text"])
+    return found
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
+async def test_a_library_is_served_with_its_commit(repository: Repository, era: str) -> None:
+    async with inside("--library", f"git+file://{repository.root}", era=era) as peer:
+        assert await names(peer) == ["hello"]
+        assert (await got(peer, "hello"))[0]["content"]["text"] == "Say hello."
+        (library,) = (await index(peer))["libraries"]  # type: ignore[misc, attr-defined]
+    commit = repository.git("rev-parse", "HEAD")
+    assert library == {"folder": "team", "prompts": 1, "from": "git+file:///.../team", "commit": commit}
+
+
+async def test_clients_are_told_of_another_commit(repository: Repository) -> None:
+    async with inside("--library", f"git+file://{repository.root}", *OFTEN) as peer:
+        assert await names(peer) == ["hello"]
+        repository.commit({"bye.md": "Say goodbye."})
+        assert PROMPTS in {await Follower(peer).told() for _ in range(2)}
+        assert await names(peer) == ["bye", "hello"]
+
+
+async def test_it_starts_with_what_it_has_when_the_repository_is_gone(repository: Repository) -> None:
+    library = "--library", f"git+file://{repository.root}"
+    async with inside(*library) as peer:
+        assert await names(peer) == ["hello"]
+    repository.root.rename(repository.root.with_name("gone"))
+    async with inside(*library) as peer:
+        assert await names(peer) == ["hello"]
+
+
+async def test_it_starts_without_a_library_that_is_not_there_and_says_so(
+    tmp_path: Path, repository: Repository
+) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "mine.md").write_text("Say it.")
+    async with inside(str(tmp_path / "own"), "--library", f"git+file://{repository.root}@nowhere") as peer:
+        assert await names(peer) == ["mine"]
+        (problem,) = (await index(peer))["problems"]  # type: ignore[misc, attr-defined]
+    assert problem["reason"] == (
+        "git+file:///.../team@nowhere: the repository has no branch or tag 'nowhere'; nothing of it is there yet"
+    )
+    assert str(tmp_path) not in json.dumps(problem)
