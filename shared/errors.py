@@ -186,6 +186,14 @@ class CallTimeout(McpError):
         super().__init__(f"stopped after {seconds:g} s, the operator's limit for one call; ask for less at once")
 
 
+class AnswerTimeout(CallTimeout):
+    """The call was stopped since nobody had answered its question in time."""
+
+    def __init__(self, seconds: float) -> None:
+        text = f"nobody answered the question within {seconds:g} s, the operator's limit; call again to ask anew"
+        McpError.__init__(self, text)
+
+
 class ResourceNotFound(McpError):
     """No resource stands at `uri`. -32002 in the handshake era, -32602 from 2026-07-28 on, `data.uri` in both."""
 

@@ -81,6 +81,7 @@ class GeneralOptions(BaseModel):
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")
     max_entries: int = Field(10_000, ge=1, description="entries that one call may list")
     max_calls: int = Field(64, ge=1, description="calls of one client that run at the same time")
+    question_seconds: float = Field(600.0, gt=0, description="seconds until a question to a user is withdrawn")
     max_tasks: int = Field(10_000, ge=1, description="tasks that are kept, of all clients, at work or ended")
     max_client_tasks: int = Field(1_000, ge=1, description="those that one client has")
     max_task_results: int = Field(64 * 1024 * 1024, ge=1024, description="bytes that the results of all tasks take")
@@ -208,7 +209,12 @@ def set_limits(app: Server[Any], options: Options) -> None:
     )
     # Several messages as large as they may be have to fit.
     call_bytes = max(app.limits.call_bytes, 4 * (options.max_message or 0))
-    app.limits = replace(app.limits, concurrent_calls=options.max_calls, call_bytes=call_bytes)
+    app.limits = replace(
+        app.limits,
+        concurrent_calls=options.max_calls,
+        call_bytes=call_bytes,
+        question_seconds=options.question_seconds,
+    )
     app.task_limits = TaskLimits(
         total=options.max_tasks,
         of_one_client=options.max_client_tasks,

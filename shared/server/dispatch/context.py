@@ -6,9 +6,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from anyio import move_on_after
 from pydantic import BaseModel, ValidationError
 
-from ...errors import DeclarationError, InvalidParams, MissingCapability, PeerError, ToolError
+from ...errors import AnswerTimeout, DeclarationError, InvalidParams, MissingCapability, PeerError, ToolError
 from ...protocol.identity import Peer
 from ...protocol.records import record
 from ...protocol.session.events import Call
@@ -193,7 +194,7 @@ class Context(Generic[State]):
 
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Asks several questions at once; the answers as models, by key. Raises like `ask`, and PeerError
-        where the client answers with an error."""
+        where the client answers with an error, and AnswerTimeout where it does not."""
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
@@ -215,8 +216,10 @@ class Context(Generic[State]):
 
     async def _answer(self, asked: int) -> Response | Failure:
         await self.link.flush()
-        with self.link.calls.paused(self.call):
+        seconds = self.link.calls.limits.question_seconds
+        with self.link.calls.paused(self.call), move_on_after(seconds):
             return await self.link.answers.wait(asked)
+        raise AnswerTimeout(seconds)
 
     async def pass_on(self, requests: Mapping[str, tuple[str, dict[str, Any]]], carried: Any) -> dict[str, Any]:
         """Asks what another server has asked, by key the method and params; the answers as they came.

@@ -24,6 +24,8 @@ class Limits:
     """Messages not yet taken by a slow peer, before we stop reading what it sends."""
     roots_seconds: float = 10.0
     """Time for a client to name its roots, where a server works in these only."""
+    question_seconds: float = 600.0
+    """Time for the user of a client to answer a question, and for its model to complete a conversation."""
     drain_seconds: float = 5.0
     """Time for calls under way to finish when the peer ends its stream or the server stops."""
 

@@ -33,7 +33,16 @@ _COUNTS = (
     *("max_client_sessions", "audit_files", "workers", "port"),
 )
 _BYTES = ("max_message", "max_result", "max_task_results", "max_client_bytes", "audit_bytes")
-_NUMBERS = ("max_seconds", "task_seconds", "idle_seconds", "auth_skew", "max_rate", "max_burst", "store_lease")
+_NUMBERS = (
+    "max_seconds",
+    "question_seconds",
+    "task_seconds",
+    "idle_seconds",
+    "auth_skew",
+    "max_rate",
+    "max_burst",
+    "store_lease",
+)
 _TEXTS = {
     "transport": ("http", "stdio"),
     "host": ("::1", "10.0.0.1"),

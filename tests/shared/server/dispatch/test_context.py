@@ -4,6 +4,7 @@ How questions, progress and log lines read is in tests/transcripts: asking, roun
 """
 
 import datetime as dt
+from dataclasses import replace
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from shared.protocol.shaping import shape_question
 from shared.protocol.versions import V2025_11_25
 from shared.server.dispatch.context import form_schema
 from tests import schemas
+from tests.clock import forward
 from tests.quiet import quiet
 from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, talking
 
@@ -75,6 +77,21 @@ async def order(ctx: Context[None]) -> str:
     """Asks for a form."""
     answer = await ctx.ask("order", "What?", Order)
     return f"{answer.action} {answer.data}"
+
+
+async def test_a_question_that_nobody_answers_is_withdrawn():
+    app = app_with(order)
+    app.limits = replace(app.limits, question_seconds=120.0)
+    async with talking(app, NEWEST_HANDSHAKE, ALL) as peer:
+        call = await peer.start("order")
+        question = await peer.other("elicitation/create")
+        forward(119.0)
+        await quiet()
+        forward(2.0)
+        assert (await peer.other("notifications/cancelled"))["params"]["requestId"] == question["id"]
+        result = (await peer.answer(call))["result"]
+    assert result["isError"]
+    assert "nobody answered the question within 120 s" in result["content"][0]["text"]
 
 
 @pytest.mark.parametrize("version", ERAS)
