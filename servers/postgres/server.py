@@ -12,9 +12,10 @@ from servers.common.sql.features import describing, exporting, insights, reading
 from servers.common.sql.features.context import Opened
 from servers.common.sql.server import make_server, serve
 from shared import Opening
+from shared.program.messages import program_name
 
 from .dialect import POSTGRES
-from .features import health
+from .features import archived, health
 from .opening import open_databases
 from .settings import Settings
 from .watch.watch import Watch
@@ -37,6 +38,9 @@ app = make_server(
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[Opened]:
     settings: Settings = opening.settings
+    # The name that the archived server of npm has as a program.
+    if settings.query_tool or program_name() == "mcp-server-postgres":
+        opening.features.include(archived.features)
     opening_all = open_databases(
         settings.sources,
         settings.limits,

@@ -1,0 +1,77 @@
+"""What the archived server `@modelcontextprotocol/server-postgres` of npm offered, for clients that know no more: the
+tool `query` with `sql`, and of each table `postgres://.../TABLE/schema`.
+
+That server sent the text of `sql` as it was, so `COMMIT; DROP SCHEMA public CASCADE` ended its transaction that only
+read. Here it is one statement, run as `read_query` runs it.
+"""
+
+import json
+from typing import Annotated
+from urllib.parse import quote
+
+from pydantic import Field
+
+from servers.common.sql.database import Database
+from servers.common.sql.features.context import Ctx, Opened, job_of, limit_answer, turn_to_read
+from servers.common.sql.query.query import Found, Query
+from shared import Features, Resource, ResourceNotFound, TextContent
+
+features = Features[Opened]()
+
+_TABLES = """
+    SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY table_name"""
+_COLUMNS = """
+    SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1 ORDER BY ordinal_position"""
+_JSON = "application/json"
+
+
+@features.tool(title="Query", read_only=True)
+async def query(ctx: Ctx, sql: Annotated[str, Field(description="one statement that reads")]) -> list[TextContent]:
+    """Run a read-only SQL query. Rows are JSON objects."""
+    found = await _read(ctx, _find_database(ctx, ""), Query(sql, ()))
+    notes = []
+    if found.more:
+        notes.append(f"cut: {len(found.page.rows)} rows shown; go on with LIMIT and OFFSET")
+    if len({*found.names}) < len(found.names):
+        notes.append("columns of one name are one here; name them apart with AS")
+    return [TextContent(text=text) for text in (_format(found), *notes)]
+
+
+@features.lists_resources
+async def list_schemas(ctx: Ctx) -> list[Resource]:
+    """The tables of the schema `public`, each with the URI of its columns."""
+    database = _find_database(ctx, "")
+    found = await _read(ctx, database, Query(_TABLES, ()))
+    return [
+        Resource(uri=_format_uri(database.name, name), name=f'"{name}" database schema', mime_type=_JSON)
+        for (name,) in found.page.rows
+    ]
+
+
+@features.resource("postgres://{+place}/{table}/schema", name="columns", title="Columns of a table", mime_type=_JSON)
+async def read_columns(ctx: Ctx, place: str, table: str) -> str:
+    """The columns of a table with their types, as JSON."""
+    found = await _read(ctx, _find_database(ctx, place), Query(_COLUMNS, [table]))
+    if not found.page.rows:
+        raise ResourceNotFound(_format_uri(place, table))
+    return _format(found)
+
+
+def _format_uri(place: str, table: str) -> str:
+    return f"postgres://{place}/{quote(table, safe='')}/schema"
+
+
+def _find_database(ctx: Ctx, place: str) -> Database:
+    """The database of that name; the first for any other place, since the archived server had one."""
+    databases: list[Database] = [*ctx.state.databases]
+    return next((database for database in databases if database.name == place), databases[0])
+
+
+async def _read(ctx: Ctx, database: Database, query: Query) -> Found:
+    async with turn_to_read(ctx, database):
+        return await database.read(query, limit_answer(ctx, None), ctx.owner, None, job_of(ctx))
+
+
+def _format(found: Found) -> str:
+    rows = [dict(zip(found.names, row, strict=True)) for row in found.page.rows]
+    return json.dumps(rows, indent=2, ensure_ascii=False)
