@@ -4,7 +4,8 @@ A file is read in blocks and searched a block at a time: the engine goes over th
 something the line around it is looked for. A block ends with a line, and the lines that may be wanted as context go
 with it. A line that is longer than a block is searched in parts. With `multiline` the whole file is one block.
 
-A file in another charset than UTF-8, which shows itself as it does to a read, is searched as UTF-8.
+A file in another charset than UTF-8, which shows itself as it does to a read, is searched as UTF-8. CR LF ends a line
+as LF does, and as it does for edits: `$` matches before it, and no pattern sees the CR.
 """
 
 import codecs
@@ -116,7 +117,10 @@ class Reader:
             if charset.name != UTF8.name:
                 data, read = _in_utf_8(data, charset, partial(os.read, descriptor, BLOCK))
         if not complete:
-            return Searched(self._in_blocks(read or partial(os.read, descriptor, BLOCK), data), charset.name)
+            data, read = _with_line_feeds(data, read or partial(os.read, descriptor, BLOCK))
+            return Searched(self._in_blocks(read, data), charset.name)
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n")
         # Most files are small and hold no match: those take no more than this.
         if not self._search(data):
             return NO_HITS
@@ -155,6 +159,28 @@ def _in_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple
         return decoder.decode(b"", True).encode()
 
     return decoder.decode(data).encode(), read_on
+
+
+def _with_line_feeds(data: bytes, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
+    """The start of a text, and what reads the rest, with LF for CR LF."""
+    last = b""
+
+    def convert(piece: bytes) -> bytes:
+        nonlocal last
+        piece, last = last + piece, b""
+        if piece.endswith(b"\r"):  # its LF may come with the next piece
+            piece, last = piece[:-1], b"\r"
+        return piece.replace(b"\r\n", b"\n") if b"\r" in piece else piece
+
+    def read_on() -> bytes:
+        nonlocal last
+        while more := read():
+            if text := convert(more):
+                return text
+        rest, last = last, b""
+        return rest
+
+    return convert(data), read_on
 
 
 def _blocks(read: Callable[[], bytes], data: bytes, context: int) -> Iterator[_Block]:

@@ -198,6 +198,19 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_part_of_a_line(root, sea
     write(root, a=b"\xef\xbb\xbfone\r\ntwo\r\n")
     assert search("^one")["files"][0]["matches"] == [{"line": 1, "text": "one"}]
     assert found(search("two")) == [("a", 2, "two")]
+    assert found(search("two$")) == [("a", 2, "two")]
+    assert found(search("[^a-z ]")) == []
+    assert found(search("one\ntwo", multiline=True)) == [("a", 1, "one\ntwo")]
+    write(root, a=b"one\r\n\r\ntwo")
+    assert found(search("^$")) == [("a", 2, "")]
+
+
+@pytest.mark.parametrize("block", range(4, 9))
+def test_a_line_end_of_windows_may_be_cut_in_two_by_blocks(root, search, monkeypatch, block):
+    monkeypatch.setattr(lines, "BLOCK", block)
+    write(root, a=b"abc\r\nde\r\nabc\r\nf\r")
+    assert found(search("c$")) == [("a", 1, "abc"), ("a", 3, "abc")]
+    assert [number for _, number, _ in found(search("\\r"))] == [4]
 
 
 def test_long_lines_are_cut_around_the_match(root, search):
@@ -320,8 +333,7 @@ def test_the_lines_are_those_that_match_one_by_one(search, root, text, pattern, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "BLOCK", max(block, longest + 1))
         told = found(search(pattern, context=1))
-    expected = text.removesuffix("\n").split("\n") if text else []
+    plain = text.replace("\r\n", "\n")
+    expected = plain.removesuffix("\n").split("\n") if plain else []
     python = re.compile(pattern)
-    assert told == [
-        ("file", number, line.removesuffix("\r")) for number, line in enumerate(expected, 1) if python.search(line)
-    ]
+    assert told == [("file", number, line) for number, line in enumerate(expected, 1) if python.search(line)]
