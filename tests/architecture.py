@@ -80,6 +80,7 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/fetch/features/excerpts.py": "sqlite3 and difflib are loaded with the first page that is searched",
     "servers/fetch/features/state.py": "what loads and reads pages is big, and is loaded with the first page",
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
+    "servers/common/documents/worker.py": "a worker loads what a kind of document needs with the first one of it",
     "servers/fetch/read/worker.py": "a worker loads what a kind of page needs with the first page of that kind",
     "servers/filesystem/read/media_types.py": "content-types is an extra, which takes a while to load",
     "servers/filesystem/search/look_alikes.py": "only who asks for what is not there needs the tables of names",

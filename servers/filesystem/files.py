@@ -9,6 +9,7 @@ from typing import Protocol
 import anyio
 from anyio import from_thread, to_thread
 
+from servers.common.documents.texts import MAX_BYTES, may_be_document
 from servers.common.files.denylist import Denylist
 from servers.common.files.mounts import Mounts
 from servers.common.files.narrowing import narrowed
@@ -17,14 +18,25 @@ from servers.common.files.roots import Roots
 from servers.common.files.small_reads import NarrowedSmallFiles, SmallFiles
 from shared.program.files.entries import Place
 
+from .errors import FilesError
 from .read import binary, pages
 from .read.binary import BytesRead
 from .read.charsets import plain
+from .read.documents import (
+    Documents,
+    chosen_pages,
+    concerns_document,
+    is_called_document,
+    part_of_document,
+)
 from .read.pages import TextRead
 from .read.parts import WHOLE, Part
 from .watch.journal import Journal
 from .watch.subscriptions import GlobTrees, Listings
 from .watch.watcher import Watcher
+
+_SIGN = 16
+"""Bytes at the start of a file that tell a document."""
 
 
 class Turn(Protocol):
@@ -44,6 +56,7 @@ class Files:
     globs: GlobTrees
     listings: Listings
     journal: Journal
+    documents: Documents
     max_read: int
     not_offered: frozenset[str] = frozenset()
     """The names of tools that this server does not have, as it was started."""
@@ -100,6 +113,32 @@ class Files:
             return await to_thread.run_sync(pages.text_in, held, place, budget, part)
         return pages.text_in(held, place, budget, part)
 
+    async def read_any_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
+        """A part of the text at `place`, of a document as Markdown. Raises FilesError."""
+        is_called = part.encoding is None and is_called_document(place.written)
+        if not (is_called or concerns_document(part)):
+            try:
+                return await self.read_text(place, budget, turn, part)
+            except FilesError as error:
+                if error.code != "not_text" or part.encoding is not None:
+                    raise
+                no_text = error
+        else:
+            no_text = None
+        start = await self.read_bytes(place, _SIGN, turn, 0)
+        if may_be_document(start.data) or concerns_document(part):
+            return await self._read_document(place, start.etag, budget, turn, part)
+        if no_text is not None:
+            raise no_text
+        return await self.read_text(place, budget, turn, part)
+
+    async def _read_document(self, place: Place, etag: str, budget: int, turn: Turn, part: Part) -> TextRead:
+        async def body() -> bytes:
+            return (await self.read_bytes(place, MAX_BYTES, turn)).data
+
+        text = await self.documents.text(body, etag, place.written, chosen_pages(part, place.written))
+        return part_of_document(text, etag, place.written, budget, part)
+
     async def read_bytes(
         self, place: Place, max_bytes: int, turn: Turn, offset: int | None = None, length: int | None = None
     ) -> BytesRead:
@@ -134,14 +173,17 @@ async def open_files(
     # A system without a table of mounts has no way to tell, so its notices are believed in.
     reached = mounts.local if mounts.known else lambda _: True
     watcher = Watcher(beneath, tell, (lambda _: False) if poll else reached)
-    journal = Journal(beneath, watcher)
+    journal, documents = Journal(beneath, watcher), Documents()
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
             tasks.start_soon(journal.run)
             globs, listings = GlobTrees(watcher, tell), Listings(watcher)
-            yield Files(beneath, SmallFiles(beneath, mounts), watcher, globs, listings, journal, max_read)
+            small = SmallFiles(beneath, mounts)
+            yield Files(beneath, small, watcher, globs, listings, journal, documents, max_read)
             tasks.cancel_scope.cancel()
     finally:
+        with anyio.CancelScope(shield=True):
+            await documents.close()
         mounts.close()
         beneath.close()

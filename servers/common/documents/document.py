@@ -6,7 +6,8 @@ from shared.coded_errors import CodedError
 
 
 class DocumentError(CodedError):
-    """A file that can't be read, or has no such part: `unsupported_type`, `unreadable` or `bad_argument`."""
+    """A file that can't be read, or has no such part: `unsupported_type`, `unreadable`, `bad_argument` or, where
+    libraries are missing, `not_installed`."""
 
 
 class Facts(NamedTuple):

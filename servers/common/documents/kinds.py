@@ -8,7 +8,7 @@ from servers.common.documents.document import DocumentError
 DocumentKind = Literal["word", "sheets", "slides", "opendocument", "epub"]
 DOCUMENTS: tuple[DocumentKind, ...] = ("word", "sheets", "slides", "opendocument", "epub")
 
-_LOCAL, _END = b"PK\x03\x04", b"PK\x05\x06"
+LOCAL, _END = b"PK\x03\x04", b"PK\x05\x06"
 _END_LENGTH = 22
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _MAIN_PARTS: dict[bytes, tuple[DocumentKind, str]] = {
@@ -18,7 +18,7 @@ _MAIN_PARTS: dict[bytes, tuple[DocumentKind, str]] = {
 }
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 _FORM = re.compile(rb"mimetypeapplication/vnd\.oasis\.opendocument\.(text|spreadsheet|presentation)")
-_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The beginning of files of Office 97 to 2003, and of newer ones with a password (MS-CFB, section 2.2)."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
@@ -29,12 +29,12 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
     Raises DocumentError for what is known and can't be read here: `unsupported_type` for older and binary formats,
     `unreadable` for a file with a password.
     """
-    if body.startswith(_COMPOUND):
+    if body.startswith(COMPOUND):
         if _ENCRYPTED in body:
             raise DocumentError("unreadable", "the file needs a password")
         reason = "the file has the format of Office 97 to 2003 (.doc, .xls, .ppt, .msg), which can't be read here"
         raise DocumentError("unsupported_type", reason, "Convert it to .docx, .xlsx, .pptx or PDF first.")
-    names = _directory(body) if body.startswith(_LOCAL) else b""
+    names = _directory(body) if body.startswith(LOCAL) else b""
     if b"META-INF/container.xml" in names:
         return "epub", "application/epub+zip"
     if b"META-INF/manifest.xml" in names and b"content.xml" in names:

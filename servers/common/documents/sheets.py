@@ -102,7 +102,7 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
     notes = name_left_out(left_out)
     if reading.is_cut:
         limits = f"{MAX_CELLS:,} cells, {MAX_ROWS:,} rows and {MAX_COLUMNS} columns"
-        ask = " Ask for one sheet by its name as section." if len(shown) > 1 else ""
+        ask = " Ask for one sheet by its name." if len(shown) > 1 else ""
         notes.append(f"What comes after {limits} is left out.{ask}")
     return Document("".join(parts), package.facts(), {"sheets": len(shown)}, tuple(notes))
 

@@ -13,11 +13,11 @@ Ctx = Context[Files]
 _BESIDE = 1_000
 """Bytes of a result for what stands beside its text."""
 
-PathArgument = Annotated[str, Field(description="path or file:// URI")]
 FirstLines = Annotated[int | None, Field(ge=1, description="how many first lines")]
 FirstLine = Annotated[int | None, Field(ge=1, description="the line to begin at, 1 is the first; also with head")]
 LastLines = Annotated[int | None, Field(ge=1, description="how many last lines")]
 Encoding = Annotated[str | None, Field(description="charset, e.g. cp1252; else the file's")]
+Pages = Annotated[str | None, Field(description="of a document: pages such as 1,4-6, or a sheet by its name")]
 IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
 Patterns = Annotated[list[str], Field(description="globs to leave out, e.g. node_modules")]
 IncludeIgnored = Annotated[bool, Field(description="also what .gitignore names")]

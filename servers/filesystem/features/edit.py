@@ -18,7 +18,7 @@ from ..read.charsets import UTF8
 from ..read.pages import fit, json_size
 from ..settings import Settings
 from . import consent
-from .arguments import Ctx, EditOperation, Encoding, FileToEdit, IfMatch, PathArgument, read_budget
+from .arguments import Ctx, EditOperation, Encoding, FileToEdit, IfMatch, read_budget
 from .views import EDIT_APP, show_edit
 
 tools = Features[Files]()
@@ -37,7 +37,7 @@ def read_only(settings: Settings) -> str | None:
 @tools.tool(title="Write file", unavailable=read_only)
 async def write_file(
     ctx: Ctx,
-    path: PathArgument,
+    path: str,
     content: str,
     mode: write.Mode = "overwrite",
     if_match: IfMatch = None,
@@ -61,7 +61,7 @@ async def write_file(
 @tools.tool(title="Edit file", unavailable=read_only, app=EDIT_APP)
 async def edit_file(
     ctx: Ctx,
-    path: PathArgument | None = None,
+    path: str | None = None,
     edits: Annotated[list[EditOperation], Field(min_length=1, description="made one upon the other")] | None = None,
     dryRun: Annotated[bool, Field(description="only show the changes")] = False,  # noqa: N803
     if_match: IfMatch = None,
@@ -101,7 +101,7 @@ async def edit_file(
 
 
 @tools.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
-async def create_directory(ctx: Ctx, path: PathArgument) -> str:
+async def create_directory(ctx: Ctx, path: str) -> str:
     """Make a directory and those above it; fine where it exists."""
     place = ctx.state.place(path)
     if ctx.settings.confirm and not await consent.to_create_directory(ctx, place):
@@ -112,7 +112,7 @@ async def create_directory(ctx: Ctx, path: PathArgument) -> str:
 
 
 @tools.tool(title="Move file", unavailable=read_only, destructive=False)
-async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
+async def move_file(ctx: Ctx, source: str, destination: str) -> str:
     """Move or rename a file or a directory. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
@@ -124,7 +124,7 @@ async def move_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
 
 
 @tools.tool(title="Copy file", unavailable=read_only, destructive=False)
-async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -> str:
+async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
     """Copy a file, or a directory with all below it. Links are copied as links. The destination must not exist."""
     files = ctx.state
     places = files.place(source), files.place(destination)
@@ -140,7 +140,7 @@ async def copy_file(ctx: Ctx, source: PathArgument, destination: PathArgument) -
 @tools.tool(title="Delete file", unavailable=read_only)
 async def delete_file(
     ctx: Ctx,
-    path: PathArgument,
+    path: str,
     recursive: bool = False,
 ) -> str:
     """Delete a file, a link itself, or a directory, for good. A directory that is not empty needs recursive."""

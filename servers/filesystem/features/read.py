@@ -19,7 +19,7 @@ from .arguments import (
     FirstLine,
     FirstLines,
     LastLines,
-    PathArgument,
+    Pages,
     as_base64,
     read_budget,
 )
@@ -33,17 +33,19 @@ Count = Annotated[int | None, Field(ge=1)]
 @tools.tool(title="Read text file", read_only=True)
 async def read_text_file(
     ctx: Ctx,
-    path: PathArgument,
+    path: str,
     head: FirstLines = None,
     tail: LastLines = None,
     offset: FirstLine = None,
     cursor: CursorArgument = None,
     encoding: Encoding = None,
+    pages: Pages = None,
 ) -> Text:
-    """Read a text file, or some lines of it. A text that was cut has in its last line the cursor to go on with."""
+    """Read a text file, or the text of PDF, Office, OpenDocument or EPUB; or some lines. A text that was cut has in
+    its last line the cursor to go on with."""
     files = ctx.state
-    part = Part(head, tail, offset, cursor, encoding)
-    read = await files.read_text(files.place(path), read_budget(ctx), ctx.turn, part)
+    part = Part(head, tail, offset, cursor, encoding, pages)
+    read = await files.read_any_text(files.place(path), read_budget(ctx), ctx.turn, part)
     if read.truncated:
         await report_cut(ctx, path, read)
     return Text(text_of(read), notes_of(read))
@@ -56,7 +58,7 @@ async def read_file(ctx: Ctx, path: str, head: Count = None, tail: Count = None)
 
 
 @tools.tool(title="Read media file", read_only=True)
-async def read_media_file(ctx: Ctx, path: PathArgument) -> CallToolResult:
+async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
     """Read an image or a sound as such, and any other file as its bytes."""
     files = ctx.state
     place = files.place(path)

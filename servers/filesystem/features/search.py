@@ -20,12 +20,13 @@ from ..search.matcher import Query
 from ..search.page import Page
 from ..search.summaries import content_text, info_text, listing_text, search_text, sized_text, tree_text
 from ..search.tree import Limits
-from .arguments import Ctx, CursorArgument, IncludeIgnored, LimitArgument, PathArgument, Patterns
+from .arguments import Ctx, CursorArgument, IncludeIgnored, LimitArgument, Patterns
 from .reports import report_stopped
 from .views import FILES_APP, cursor_before, show_listing, show_tree
 
 tools = Features[Files]()
 
+Documents = Annotated[bool, Field(description="also the text of PDF, Office, OpenDocument and EPUB")]
 HiddenToo = Annotated[bool, Field(description="also hidden and ignored files")]
 
 T = TypeVar("T")
@@ -39,9 +40,7 @@ _TIME_SHARE = 0.7
 
 
 @tools.tool(title="List directory", read_only=True)
-async def list_directory(
-    ctx: Ctx, path: PathArgument, limit: LimitArgument = None, cursor: CursorArgument = None
-) -> str:
+async def list_directory(ctx: Ctx, path: str, limit: LimitArgument = None, cursor: CursorArgument = None) -> str:
     """List what is in a directory by name: files, directories, links."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
     async with ctx.turn(brief=True):
@@ -52,7 +51,7 @@ async def list_directory(
 @tools.tool(title="List directory with sizes", read_only=True, app=FILES_APP)
 async def list_directory_with_sizes(
     ctx: Ctx,
-    path: PathArgument,
+    path: str,
     sortBy: Literal["name", "size"] = "name",  # noqa: N803 - drop-in name
     limit: LimitArgument = None,
     cursor: CursorArgument = None,
@@ -68,7 +67,7 @@ async def list_directory_with_sizes(
 @tools.tool(title="Directory tree", read_only=True, app=FILES_APP)
 async def directory_tree(
     ctx: Ctx,
-    path: PathArgument,
+    path: str,
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
     maxDepth: Annotated[int, Field(ge=1, description="levels to show")] = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
     includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
@@ -86,7 +85,7 @@ async def directory_tree(
 @tools.tool(title="Search files", read_only=True)
 async def search_files(
     ctx: Ctx,
-    path: PathArgument,
+    path: str,
     pattern: Annotated[str, Field(description="glob; without a slash it matches names at any depth, e.g. *.py")],
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
     includeIgnored: IncludeIgnored = False,  # noqa: N803 - as its fellows
@@ -104,7 +103,7 @@ async def search_files(
 @tools.tool(title="Search content", read_only=True, task="optional")
 async def search_content(
     ctx: Ctx,
-    path: PathArgument,
+    path: str,
     pattern: Annotated[str, Field(description="RE2 regular expression")],
     literal: Annotated[bool, Field(description="take the pattern as plain text")] = False,
     ignoreCase: bool = False,  # noqa: N803 - as its fellows
@@ -114,12 +113,14 @@ async def search_content(
     includeIgnored: HiddenToo = False,  # noqa: N803 - as its fellows
     output: Output = "matches",
     context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0,
+    documents: Documents = False,
     limit: LimitArgument = 250,
     cursor: CursorArgument = None,
 ) -> str:
     """Find lines in files by a regular expression or plain text. Passes over binary, hidden and ignored files."""
     scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
-    wanted = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context)
+    reader = ctx.state.documents.reader() if documents else None
+    wanted = Wanted(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
     beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
     found = await _searched(ctx, lambda control: content.search_content(beneath, place, scope, wanted, page, control))
     await report_stopped(ctx, found["stopped"])
@@ -127,7 +128,7 @@ async def search_content(
 
 
 @tools.tool(title="File information", read_only=True)
-async def get_file_info(ctx: Ctx, path: PathArgument) -> Data[FileInfo]:
+async def get_file_info(ctx: Ctx, path: str) -> Data[FileInfo]:
     """Tell a file's size, kind, times, permissions, media type and etag without reading it."""
     info = await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path))
     return Data(info, info_text(info))

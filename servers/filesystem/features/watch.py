@@ -9,7 +9,7 @@ from shared import Features
 
 from ..files import Files
 from ..watch.journal import Changes, Selection
-from .arguments import Ctx, PathArgument
+from .arguments import Ctx
 
 tools = Features[Files]()
 
@@ -18,7 +18,7 @@ tools = Features[Files]()
 async def changes(
     ctx: Ctx,
     cursor: Annotated[str | None, Field(description="from the call before; without it you get one")] = None,
-    path: PathArgument | None = None,
+    path: str | None = None,
     pattern: Annotated[str | None, Field(description="glob, e.g. *.py")] = None,
     wait: Annotated[float, Field(ge=0, le=30, description="seconds to wait for a change")] = 0,
 ) -> str:

@@ -16,15 +16,23 @@ _LAST_POSITION = 2**63 - 1
 """The last one that the system counts to."""
 
 
-class Source(Protocol):
+class Readable(Protocol):
+    """The bytes of a text."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes there were before anything was read."""
+
+    def read(self, position: int, count: int) -> bytes:
+        """`count` bytes from `position` on, fewer only at the end."""
+
+
+class Source(Readable, Protocol):
     """The bytes of one file."""
 
     @property
     def stat(self) -> os.stat_result:
         """What the file was before anything of it was read."""
-
-    def read(self, position: int, count: int) -> bytes:
-        """`count` bytes from `position` on, fewer only at the end of the file."""
 
 
 class Opened(NamedTuple):
@@ -36,6 +44,11 @@ class Opened(NamedTuple):
     def stat(self) -> os.stat_result:
         """What the file was when it was opened."""
         return self.handle.stat
+
+    @property
+    def size(self) -> int:
+        """How many bytes it had when it was opened."""
+        return self.handle.stat.st_size
 
     def read(self, position: int, count: int) -> bytes:
         """`count` bytes from `position` on, fewer only at the end of the file."""
@@ -79,7 +92,7 @@ def bytes_of(
     source: Source, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
 ) -> BytesRead:
     """What `read_bytes` gives of a source."""
-    size = source.stat.st_size
+    size = source.size
     if offset is None and length is None:
         data = source.read(0, max_bytes + 1) if size <= max_bytes else b""
         size = max(size, len(data))

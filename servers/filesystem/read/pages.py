@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.binary import Opened, Source
+from servers.filesystem.read.binary import Opened, Readable
 from servers.filesystem.read.charsets import (
     UTF8,
     Charset,
@@ -37,7 +37,7 @@ class TextRead(NamedTuple):
     """A text or a part of it, with what is to be known of its file: the size in bytes, the etag, the charset.
 
     `truncated` tells that the budget cut something off that was asked for; `rest` is where it begins, None where it
-    stands before the text.
+    stands before the text. Of a document there are `notes` for its reader, and the size is that of its text.
     """
 
     text: str
@@ -46,6 +46,14 @@ class TextRead(NamedTuple):
     charset: Charset = UTF8
     truncated: bool = False
     rest: Cursor | None = None
+    notes: tuple[str, ...] = ()
+    choice: str = ""
+    """What the cursor ends with, of a document."""
+
+    @property
+    def cursor(self) -> str | None:
+        """The cursor to go on with, where the rest is behind the text."""
+        return None if self.rest is None else f"{self.rest}{self.choice}"
 
 
 def _go_on() -> None:
@@ -61,7 +69,7 @@ def read_text(
     """
     require_possible(part, place.written)
     with beneath.open_file(place) as handle:
-        return _text_of(Opened(handle), place.written, budget, part, check)
+        return _text_of(Opened(handle), etag_of(handle.stat), place.written, budget, part, check)
 
 
 def text_in(held: Held, place: Place, budget: int, part: Part = WHOLE) -> TextRead:
@@ -71,11 +79,29 @@ def text_in(held: Held, place: Place, budget: int, part: Part = WHOLE) -> TextRe
         if text is not None:
             return TextRead(text, len(held.data), etag_of(held.stat))
     require_possible(part, place.written)
-    return _text_of(held, place.written, budget, part, _go_on)
+    return _text_of(held, etag_of(held.stat), place.written, budget, part)
 
 
-def _text_of(source: Source, written: str, budget: int, part: Part, check: Callable[[], None]) -> TextRead:
-    etag = etag_of(source.stat)
+def text_in_document(data: bytes, etag: str, written: str, budget: int, part: Part) -> TextRead:
+    """A part of the text, in UTF-8, of a document that has this etag. Raises FilesError like `read_text`."""
+    require_possible(part, written)
+    return _text_of(_Extracted(data), etag, written, budget, part)
+
+
+class _Extracted(NamedTuple):
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def read(self, position: int, count: int) -> bytes:
+        return self.data[position : position + count]
+
+
+def _text_of(
+    source: Readable, etag: str, written: str, budget: int, part: Part, check: Callable[[], None] = _go_on
+) -> TextRead:
     if part.cursor is not None:
         cursor = cursor_of(part.cursor, etag, written)
         return _page(source, written, budget, cursor, Charset(cursor.charset))
@@ -85,7 +111,7 @@ def _text_of(source: Source, written: str, budget: int, part: Part, check: Calla
     else:
         charset = marked(start) or charset_of(start, written, whole=len(start) < _SAMPLE)
     if part.tail is not None:
-        return _last(source, written, budget, part.tail, charset)
+        return _last(source, etag, written, budget, part.tail, charset)
     position = len(charset.mark)
     if part.offset is not None and part.offset > 1:
         position = _line_start(source, written, part.offset, charset, check)
@@ -93,13 +119,13 @@ def _text_of(source: Source, written: str, budget: int, part: Part, check: Calla
     return _page(source, written, budget, cursor, charset)
 
 
-def _page(source: Source, written: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
+def _page(source: Readable, written: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
     data, ended = _forward(source, start, charset, _enough(budget, charset))
     text, charset = decode_part(data, charset, written, start.position, ended)
     end = _line_end(text, "\n", start.left) if start.left else -1
     complete = ended or end >= 0
     wanted = text if end < 0 else text[:end]
-    size = max(source.stat.st_size, start.position + len(data))
+    size = max(source.size, start.position + len(data))
     fitting = fit(wanted, budget)
     if complete and fitting == len(wanted):
         return TextRead(wanted, size, start.etag, charset)
@@ -121,7 +147,7 @@ def _enough(budget: int, charset: Charset) -> int:
     return ((budget & ~3) + 4) * len("\n".encode(charset.name))
 
 
-def _forward(source: Source, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
+def _forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
     """Up to `limit` bytes, fewer where the lines wanted are complete; and whether the file ends with them."""
     data = source.read(start.position, limit if not start.left or is_wide(charset) else min(_SAMPLE, limit))
     ends = data.count(b"\n") if start.left else 0
@@ -158,7 +184,7 @@ def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
     return end
 
 
-def _line_start(source: Source, written: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
+def _line_start(source: Readable, written: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
     """The byte at which line `number` begins. Raises FilesError `bad_range` where there are fewer."""
     position, line, block = 0, 1, b""
     while following := source.read(position, _BLOCK):
@@ -192,7 +218,7 @@ def _after(block: bytes, charset: Charset, lines: int) -> int:
     return len(text[: _line_end(text, "\n", lines)].encode(charset.name))
 
 
-def _last(source: Source, written: str, budget: int, count: int, charset: Charset) -> TextRead:
+def _last(source: Readable, etag: str, written: str, budget: int, count: int, charset: Charset) -> TextRead:
     """The last lines, and of those too long for the budget the end."""
     data, start = _backward(source, count, charset, _enough(budget, charset))
     kept = _whole_characters(data, charset) if start else data[len(charset.mark) :]
@@ -200,7 +226,7 @@ def _last(source: Source, written: str, budget: int, count: int, charset: Charse
     begin = _last_lines(text, count)
     wanted = text[max(begin, 0) :]
     fitting = fit(wanted, budget, from_end=True)
-    size, etag = source.stat.st_size, etag_of(source.stat)
+    size = source.size
     if fitting == len(wanted) and (begin >= 0 or start == 0):
         return TextRead(wanted, max(size, len(data)), etag, charset)
     begin = len(wanted) - fitting
@@ -208,10 +234,10 @@ def _last(source: Source, written: str, budget: int, count: int, charset: Charse
     return TextRead(shown, size, etag, charset, True)
 
 
-def _backward(source: Source, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
+def _backward(source: Readable, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
     """The end of the file and where it starts: enough for the last `lines` lines, or `limit` bytes."""
     blocks: list[bytes] = []
-    size = source.stat.st_size
+    size = source.size
     start, ends = size, 0
     # One line end more than lines: the one that ends the line before, or the file's last one.
     while start > 0 and size - start < limit and ends <= lines:

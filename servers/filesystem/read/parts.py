@@ -16,13 +16,15 @@ _CURSOR = re.compile(r"([0-9a-f]{16})\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.([a-z
 
 class Part(NamedTuple):
     """What is asked for: the first `head` lines, from line `offset` on (1 is the first), or the last `tail` lines, or
-    what a `cursor` leads to; all of it where nothing is given. In the charset `encoding`, or the likely one."""
+    what a `cursor` leads to; all of it where nothing is given. In the charset `encoding`, or the likely one. Of a
+    document some `pages`, or the sheet of that name."""
 
     head: int | None = None
     tail: int | None = None
     offset: int | None = None
     cursor: str | None = None
     encoding: str | None = None
+    pages: str | None = None
 
 
 WHOLE = Part()

@@ -27,15 +27,17 @@ class Many(NamedTuple):
 
 
 def text_of(read: TextRead) -> str:
-    """A text, with a last line that says what is unusual: where it was cut, and a charset other than UTF-8."""
-    if not read.truncated and read.charset.name == UTF8.name:
+    """A text, with a last line that says what is unusual: where it was cut, a charset other than UTF-8, and what of a
+    document is left out."""
+    if not read.truncated and not read.notes and read.charset.name == UTF8.name:
         return read.text
     said = [] if read.charset.name == UTF8.name else [f"charset {read.charset.name}"]
+    said += [note.rstrip(".") for note in read.notes]
     if read.truncated:
         said.append(f"cut: {len(read.text.encode()):,} of {read.size:,} bytes shown")
     if read.rest is not None:
         within = "" if read.text.endswith("\n") else "within "
-        said.append(f"the rest begins {within or 'at '}line {read.rest.line:,}; go on with cursor {read.rest}")
+        said.append(f"the rest begins {within or 'at '}line {read.rest.line:,}; go on with cursor {read.cursor}")
     elif read.truncated:
         said.append("ask for fewer last lines")
     return f"{read.text}\n[{'; '.join(said)}]"
@@ -46,8 +48,8 @@ def notes_of(read: TextRead) -> dict[str, str]:
     notes = {"etag": read.etag}
     if read.charset.name != UTF8.name:
         notes["charset"] = read.charset.name
-    if read.rest is not None:
-        notes["cursor"] = str(read.rest)
+    if read.cursor is not None:
+        notes["cursor"] = read.cursor
     return notes
 
 

@@ -19,7 +19,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.names import told
 from servers.filesystem.read.charsets import UTF8
 from servers.filesystem.search.files import Control, Scope, Walk
-from servers.filesystem.search.lines import NO_HITS, Hit, Reader
+from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader
 from servers.filesystem.search.matcher import Query, compiled
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Handle, Place
@@ -32,11 +32,13 @@ _LINE_OVERHEAD = 20
 
 
 class Wanted(NamedTuple):
-    """What to look for and what to tell of it, with `context` lines before and after each match."""
+    """What to look for and what to tell of it, with `context` lines before and after each match; and what reads
+    documents, where they are searched as well."""
 
     query: Query
     output: Output = "matches"
     context: int = 0
+    read_document: ReadDocument | None = None
 
 
 class LineMatch(TypedDict):
@@ -94,7 +96,8 @@ class _Run:
 
     def __init__(self, wanted: Wanted, page: Page, control: Control) -> None:
         self._wanted = wanted
-        self._reader = Reader(compiled(wanted.query), wanted.query.multiline, wanted.context, control)
+        query = wanted.query
+        self._reader = Reader(compiled(query), query.multiline, wanted.context, control, wanted.read_document)
         self._left = page.limit
         self._budget = ByteBudget(page.max_bytes)
         self._control = control
@@ -151,7 +154,8 @@ class _Run:
         """Search one file, after the line that was told last; where it stops there again, that line."""
         searched = self._reader.hits(handle)
         if searched is None:
-            self._skipped += 1
+            self._stopped = self._control.ended()
+            self._skipped += self._stopped is None
             return None
         self._searched += 1
         if searched is NO_HITS:

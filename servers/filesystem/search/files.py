@@ -36,8 +36,9 @@ class Control:
 
     def __init__(self, seconds: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._seconds = seconds
         self._deadline = clock() + seconds
-        self._cancelled = False
+        self._cancelled = self._is_short = False
         self.seen = 0
         """Entries looked at so far."""
 
@@ -49,7 +50,16 @@ class Control:
         """Why the search must end: `cancelled` or `time`; None while it may go on."""
         if self._cancelled:
             return "cancelled"
-        return "time" if self._clock() > self._deadline else None
+        return "time" if self._is_short or self._clock() > self._deadline else None
+
+    def share_of_time(self) -> float | None:
+        """Seconds for one document, a third of all; None, and the search ends, where fewer are left.
+
+        So the search that goes on has the time for it.
+        """
+        share = self._seconds / 3
+        self._is_short = self._clock() + share > self._deadline
+        return None if self._is_short else share
 
 
 class Scope(NamedTuple):

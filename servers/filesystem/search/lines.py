@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from servers.common.documents.texts import may_be_document
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, charset_of, marked
 from servers.filesystem.search.files import Control
@@ -84,21 +85,35 @@ NO_HITS = Searched(iter(()))
 """What most files have."""
 
 
-class Reader:
-    """How files are searched: for what, as a whole or in blocks, with how many lines around, and until when."""
+ReadDocument = Callable[[Handle, float], str | None]
+"""Gives the text of a document, in so many seconds; None where it is none. Raises FilesError."""
 
-    def __init__(self, matcher: Matcher, whole: bool, context: int, control: Control) -> None:
+
+class Reader:
+    """How files are searched: for what, as a whole or in blocks, with how many lines around, and until when; and what
+    reads documents, where they are searched."""
+
+    def __init__(
+        self,
+        matcher: Matcher,
+        whole: bool,
+        context: int,
+        control: Control,
+        read_document: ReadDocument | None = None,
+    ) -> None:
         self._matcher = matcher
         self._search = matcher.search
         self._whole = whole
         self._most = MAX_WHOLE if whole else BLOCK
         self._context = context
         self._control = control
+        self._read_document = read_document
 
     def hits(self, handle: Handle) -> Searched | None:
-        """The matches in a file; None where it is binary, or too large to be searched as a whole.
+        """The matches in a file; None where it is binary, or too large to be searched as a whole, or a document and
+        no time is left for it.
 
-        Raises OSError, also from the iterator.
+        Raises FilesError for a document, and OSError, also from the iterator.
         """
         descriptor, found = handle
         size = found.st_size
@@ -106,6 +121,10 @@ class Reader:
             return None
         wanted = size + 1 if size < self._most else self._most
         data = os.read(descriptor, wanted)
+        if self._read_document is not None and may_be_document(data):
+            share = self._control.share_of_time()
+            text = None if share is None else self._read_document(handle, share)
+            return None if text is None else self._whole_text(text.encode())
         complete = self._whole or len(data) < wanted
         charset, read = UTF8, None
         if b"\0" in data or not data.isascii():
@@ -119,12 +138,15 @@ class Reader:
         if not complete:
             data, read = _with_line_feeds(data, read or partial(os.read, descriptor, BLOCK))
             return Searched(self._in_blocks(read, data), charset.name)
+        return self._whole_text(data, charset.name)
+
+    def _whole_text(self, data: bytes, charset: str = UTF8.name) -> Searched:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
         # Most files are small and hold no match: those take no more than this.
         if not self._search(data):
             return NO_HITS
-        return Searched(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset.name)
+        return Searched(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
 
     def _in_blocks(self, read: Callable[[], bytes], data: bytes) -> Iterator[Hit]:
         number, told = 1, 0

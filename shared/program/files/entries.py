@@ -72,6 +72,11 @@ class Held(NamedTuple):
     data: bytes
     stat: os.stat_result
 
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return len(self.data)
+
     def read(self, position: int, count: int) -> bytes:
         """`count` bytes from `position` on, fewer only at the end of the file."""
         return self.data[position : position + count]

@@ -191,3 +191,12 @@ def test_what_is_there_throughout_is_listed_once_while_files_come_and_go(files, 
         listed += every_page(search, cursor=found["cursor"])
     assert len(listed) == len(set(listed))
     assert throughout <= set(listed)
+
+
+def test_a_search_ends_before_a_document_for_which_too_little_time_is_left():
+    now = 0.0
+    control = Control(9, clock=lambda: now)
+    assert control.share_of_time() == 3
+    now = 6.5
+    assert control.share_of_time() is None
+    assert control.ended() == "time"

@@ -1,0 +1,75 @@
+"""Documents as Markdown, read in a worker: hostile ones cost their time and their memory, and nothing else."""
+
+import json
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from servers.common.documents.document import DocumentError
+from servers.common.documents.kinds import COMPOUND, LOCAL, document_kind
+from servers.common.workers.pool import Limits, Pool, Program, WorkerError
+from shared.text import join_lines
+
+LIBRARIES = ("lxml", "mammoth", "openpyxl", "pypdf")
+"""What the extra `documents` brings."""
+LIMITS = Limits(seconds=10, mebibytes=512)
+MAX_BYTES = 64_000_000
+"""Bytes of the largest document that is read."""
+_PDF = b"%PDF-"
+_CODES = ("unsupported_type", "unreadable", "bad_argument")
+
+
+class DocumentText(NamedTuple):
+    """The text of a document, and sentences about it, which quote nothing of it."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def may_be_document(start: bytes) -> bool:
+    """Whether a file that begins so may be a PDF, or an archive as Office, OpenDocument and EPUB have it."""
+    return start.startswith((_PDF, LOCAL, COMPOUND))
+
+
+def require_libraries() -> None:
+    """Raise DocumentError `not_installed` where a library is missing."""
+    if any(find_spec(library) is None for library in LIBRARIES):
+        reason = "reading documents needs packages that are not installed"
+        raise DocumentError("not_installed", reason, "Install the extra 'documents'.")
+
+
+class DocumentTexts:
+    """One worker, which is started with the first document."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._pool = Pool(Program("servers.common.documents.worker", "document"), 1, limits)
+
+    async def read(self, body: bytes, pages: str | None = None) -> DocumentText:
+        """Return the text, of the `pages` of a PDF or a presentation, or of the sheet of that name.
+
+        Raises DocumentError.
+        """
+        found = ("pdf", "application/pdf") if body.startswith(_PDF) else document_kind(body)
+        if found is None:
+            raise DocumentError("unsupported_type", "the file is no document that can be read as text")
+        require_libraries()
+        kind, media_type = found
+        try:
+            answer, text = await self._pool.ask(kind, {"media_type": media_type, "pages": pages}, body)
+            return _text_of(answer, text)
+        except WorkerError as error:
+            raise DocumentError(error.code, error.reason) from None
+
+    async def close(self) -> None:
+        """End the worker."""
+        await self._pool.close()
+
+
+def _text_of(answer: dict[str, object], text: bytes) -> DocumentText:
+    """Return the text in an answer, which is believed no more than the document. Raises the DocumentError in it."""
+    if isinstance(error := answer.get("error"), list):
+        code, reason, suggestion = (join_lines(str(part)) for part in (*error, "", "", "")[:3])
+        raise DocumentError(code if code in _CODES else "unreadable", reason, suggestion)
+    notes = answer.get("notes")
+    if not isinstance(notes, list):
+        raise DocumentError("unreadable", f"the worker answered {json.dumps(sorted(answer))[:100]}")
+    return DocumentText(text.decode("utf-8", "replace"), tuple(join_lines(str(note)) for note in notes))

@@ -1,0 +1,79 @@
+"""The process that reads documents as Markdown, of which `servers.common.workers` takes care."""
+
+from collections.abc import Callable
+
+from servers.common.documents.document import DocumentError
+from servers.common.documents.kinds import DocumentKind
+from servers.common.html.invisible import strip_invisible
+from servers.common.workers.frames import Head
+from servers.common.workers.serving import Read, serve
+from shared.text import quoted
+
+_MOST_CHARACTERS = 5_000_000
+# The rest of the time is for the page that is being read when this is over.
+_SHARE_OF_TIME = 0.6
+
+TextReader = Callable[[Head, bytes], tuple[str, tuple[str, ...]]]
+"""Takes the `media_type` and the `pages` that are wanted, and a file; gives the text and sentences about it."""
+
+
+def main(seconds: float, mebibytes: int, requests: int) -> None:
+    """Read so many documents, until there are no more. Each may take `seconds`, and `mebibytes` of memory."""
+
+    def load(kind: str) -> Read:
+        read = pdf_reader(seconds) if kind == "pdf" else text_reader(kind)  # type: ignore[arg-type]
+
+        def answer(head: Head, body: bytes) -> tuple[Head, bytes]:
+            text, notes = read(head, body)
+            shown, _ = strip_invisible(text)
+            if len(shown) > _MOST_CHARACTERS:
+                shown = shown[:_MOST_CHARACTERS]
+                notes = (*notes, f"Only the first {_MOST_CHARACTERS:,} characters are given.")
+            return {"notes": notes}, shown.encode("utf-8", "replace")
+
+        return answer
+
+    serve(load, "document", seconds, mebibytes, requests)
+
+
+def pdf_reader(seconds: float) -> TextReader:
+    """Return what reads a PDF in its share of the time."""
+    from servers.common.documents.pdf import Pdf
+
+    return lambda head, body: Pdf(body).read(head["pages"], seconds * _SHARE_OF_TIME)
+
+
+def text_reader(kind: DocumentKind) -> TextReader:
+    """Return what reads documents of a kind, its libraries loaded."""
+    from servers.common.documents.reading import document_reader, seen_document
+    from servers.common.html.writer import write
+
+    read = document_reader(kind)
+
+    def text(head: Head, body: bytes) -> tuple[str, tuple[str, ...]]:
+        pages, sheet = choose_part(kind, head["media_type"], head["pages"])
+        seen = seen_document(read(body, pages, sheet))
+        if sheet is not None:
+            require_sheet(sheet, [title.text_content() for title in seen.root.iter("h2")])
+        return write(seen.body, "", ""), seen.notes
+
+    return text
+
+
+def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple[str | None, str | None]:
+    """Return the pages, or the name of a sheet, that `pages` is for a document of this kind.
+
+    Raises DocumentError `bad_argument` where the document has neither.
+    """
+    if pages is None or kind == "slides" or media_type.endswith(".presentation"):
+        return pages, None
+    if kind == "sheets" or media_type.endswith(".spreadsheet"):
+        return None, pages
+    raise DocumentError("bad_argument", "the document has no pages to choose", "Leave pages out.")
+
+
+def require_sheet(sheet: str, names: list[str]) -> None:
+    """Raise DocumentError `bad_argument` where the sheets that were read are others, with the names of them."""
+    if names != [sheet]:
+        shown = ", ".join(quoted(name[:100]) for name in names[:20])
+        raise DocumentError("bad_argument", "the workbook has no sheet of that name", f"Its sheets: {shown}.")

@@ -1,0 +1,122 @@
+"""The texts of documents (PDF, Word, Excel, PowerPoint, OpenDocument, EPUB) page by page, as those of text files.
+
+Reading one costs much, and its pages are asked for one after another: the last texts are kept. A cursor into one ends
+with `~` and the choice of its pages, which the next call need not repeat.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from urllib.parse import quote, unquote
+
+import anyio
+from anyio import from_thread
+
+from servers.common.documents.document import DocumentError
+from servers.common.documents.texts import MAX_BYTES, DocumentText, DocumentTexts, require_libraries
+from servers.filesystem.errors import FilesError
+from servers.filesystem.read.binary import Opened
+from servers.filesystem.read.pages import TextRead, text_in_document
+from servers.filesystem.read.parts import Part
+from shared.program.files.entries import Handle, etag_of
+
+_NAMES = (".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", ".ods", ".odp", ".epub")
+_OLD_NAMES = (".doc", ".xls", ".ppt", ".xlsb")
+_MOST_TEXTS = 4
+_MOST_CHARACTERS = 8_000_000
+_CHOICE = "~"
+
+
+class Documents:
+    """What reads documents, and the last texts that it has read."""
+
+    def __init__(self) -> None:
+        self._texts = DocumentTexts()
+        self._kept: OrderedDict[tuple[str, str | None], DocumentText] = OrderedDict()
+
+    async def text(
+        self, read: Callable[[], Awaitable[bytes]], etag: str, written: str, pages: str | None = None
+    ) -> DocumentText:
+        """Return the text of the document that `read` gives and that has this etag. Raises FilesError."""
+        key = (etag, pages)
+        if key not in self._kept:
+            try:
+                self._keep(key, await self._texts.read(await read(), pages))
+            except DocumentError as error:
+                raise FilesError(error.code, written, error.reason, error.suggestion) from None
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def reader(self) -> Callable[[Handle, float], str | None]:
+        """Return what reads an open document in so many seconds, for a thread.
+
+        It gives None for an archive that is no document, and raises FilesError.
+
+        Raises FilesError `not_installed`.
+        """
+        try:
+            require_libraries()
+        except DocumentError as error:
+            raise FilesError(error.code, "", error.reason, error.suggestion) from None
+        return self._read_in_thread
+
+    def _read_in_thread(self, handle: Handle, seconds: float) -> str | None:
+        data = Opened(handle).read(0, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise FilesError("too_large", "", f"has more than {MAX_BYTES:,} bytes")
+
+        async def body() -> bytes:
+            return data
+
+        async def text() -> str:
+            with anyio.fail_after(seconds):
+                return (await self.text(body, etag_of(handle.stat), "")).text
+
+        try:
+            return from_thread.run(text)
+        except TimeoutError:
+            raise FilesError("unreadable", "", f"takes longer than {seconds:.0f} s to read") from None
+        except FilesError as error:
+            if error.code != "unsupported_type":
+                raise
+            return None
+
+    def _keep(self, key: tuple[str, str | None], text: DocumentText) -> None:
+        self._kept[key] = text
+        while len(self._kept) > 1 and (
+            len(self._kept) > _MOST_TEXTS or sum(len(one.text) for one in self._kept.values()) > _MOST_CHARACTERS
+        ):
+            self._kept.popitem(last=False)
+
+    async def close(self) -> None:
+        """End the process that reads."""
+        await self._texts.close()
+
+
+def is_called_document(name: str) -> bool:
+    """Whether a file of that name is a document by the end of it."""
+    return name.lower().endswith((*_NAMES, *_OLD_NAMES))
+
+
+def concerns_document(part: Part) -> bool:
+    """Whether a part can only be that of a document."""
+    return part.pages is not None or (part.cursor is not None and _CHOICE in part.cursor)
+
+
+def chosen_pages(part: Part, written: str) -> str | None:
+    """Return the pages of a document that a part is about, which a cursor has as well. Raises FilesError."""
+    if part.cursor is None:
+        return part.pages
+    pages = unquote(part.cursor.partition(_CHOICE)[2]) or None
+    if part.pages not in (None, pages):
+        raise FilesError("bad_range", written, "the cursor goes on with other pages", "Leave pages out.")
+    return pages
+
+
+def part_of_document(document: DocumentText, etag: str, written: str, budget: int, part: Part) -> TextRead:
+    """Return a part of the text, `budget` bytes of JSON at most. Raises FilesError like `pages.read_text`."""
+    if part.encoding is not None:
+        raise FilesError("bad_encoding", written, "a document has no charset to choose", "Leave encoding out.")
+    pages = chosen_pages(part, written)
+    cursor = None if part.cursor is None else part.cursor.partition(_CHOICE)[0]
+    read = text_in_document(document.text.encode(), etag, written, budget, part._replace(cursor=cursor))
+    return read._replace(notes=document.notes, choice=_CHOICE + quote(pages or "", safe=""))

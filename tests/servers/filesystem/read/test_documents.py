@@ -1,0 +1,100 @@
+"""Documents are read by `read_text_file` as texts are, and searched where that is asked for."""
+
+import re
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from servers.common.documents import texts
+from tests.servers.common.documents.archives import archive, word
+from tests.servers.common.documents.pdfs import written as pdf
+from tests.servers.common.documents.test_sheets import one_sheet, written
+from tests.servers.common.documents.test_word import paragraph, run
+from tests.servers.filesystem.serving import inside
+from tests.servers.peers import InnerPeer
+
+Server = AbstractAsyncContextManager[InnerPeer]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    """A server of a PDF of three pages, a workbook, a Word document without an ending, and an archive."""
+    (tmp_path / "a.pdf").write_bytes(pdf(["one", "two", "three"]))
+    (tmp_path / "b.xlsx").write_bytes(written(one_sheet(["Name", "Age"], ["Ann", 3])))
+    (tmp_path / "c").write_bytes(word("".join(paragraph(run(f"line {number} ü")) for number in range(300))))
+    (tmp_path / "d.zip").write_bytes(archive({"one": "two" * 100}))
+    (tmp_path / "e.pdf").write_text("no PDF at all")
+    return inside("--max-read", "1000", tmp_path)
+
+
+async def read(peer: InnerPeer, path: Path, **more: object) -> str:
+    return await peer.text("read_text_file", path=str(path), **more)
+
+
+async def test_pages_of_a_pdf_are_chosen(server: Server, tmp_path: Path):
+    async with server as peer:
+        assert await read(peer, tmp_path / "a.pdf", pages="2-") == "[page 2 of 3]\n\ntwo\n\n[page 3 of 3]\n\nthree"
+        assert await read(peer, tmp_path / "a.pdf", tail=1) == "three"
+
+
+async def test_a_sheet_is_chosen_by_its_name(server: Server, tmp_path: Path):
+    async with server as peer:
+        assert await read(peer, tmp_path / "b.xlsx", pages="Data", offset=5) == "| Ann | 3 |"
+
+
+async def test_a_long_document_comes_whole_by_its_cursors(server: Server, tmp_path: Path):
+    async with server as peer:
+        whole, more = "", {}
+        while True:
+            page = await read(peer, tmp_path / "c", **more)
+            said = re.search(r"\n\[cut: .*; go on with cursor (\S+~)]$", page)
+            whole += page if said is None else page[: said.start()]
+            if said is None:
+                break
+            more = {"cursor": said[1]}
+        assert whole == "\n\n".join(f"line {number} ü" for number in range(300))
+
+
+async def test_a_cursor_knows_the_pages_it_is_about(server: Server, tmp_path: Path):
+    async with server as peer:
+        path = tmp_path / "long.pdf"
+        path.write_bytes(pdf(["x" * 600] * 5))
+        page = await read(peer, path, pages="2,4")
+        cursor = page.rpartition("cursor ")[2].rstrip("]")
+        assert cursor.endswith("~2%2C4")
+        assert await read(peer, path, cursor=cursor) == "x" * 600
+        refused = await peer.request(
+            "tools/call", name="read_text_file", arguments={"path": str(path), "cursor": cursor, "pages": "1"}
+        )
+        assert "the cursor goes on with other pages. Leave pages out." in str(refused)
+
+
+async def test_what_is_no_document_stays_what_it_is(server: Server, tmp_path: Path):
+    async with server as peer:
+        assert await read(peer, tmp_path / "e.pdf") == "no PDF at all"
+        assert (await read(peer, tmp_path / "a.pdf", encoding="latin-1")).startswith("%PDF-")
+        refused = await peer.request("tools/call", name="read_text_file", arguments={"path": str(tmp_path / "d.zip")})
+        assert "unsupported_type: " in str(refused)
+
+
+async def test_documents_are_searched_where_that_is_asked_for(server: Server, tmp_path: Path):
+    async with server as peer:
+        asked = {"path": str(tmp_path), "pattern": "two|Ann|line 7 ü"}
+        assert "Ann | 3" not in await peer.text("search_content", **asked)
+        found = await peer.text("search_content", **asked, documents=True)
+        assert (
+            found == "a.pdf:7: two\nb.xlsx:5: | Ann | 3 |\nc:15: line 7 ü\n[1 files passed over: binary or too large]"
+        )
+
+
+async def test_without_the_libraries_the_extra_is_named(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async with server as peer:
+        monkeypatch.setattr(texts, "LIBRARIES", ("no_such_library",))
+        for tool, more in (("read_text_file", {}), ("search_content", {"pattern": "a", "documents": True})):
+            arguments = {"path": str(tmp_path / "a.pdf"), **more}
+            refused = await peer.request("tools/call", name=tool, arguments=arguments)
+            assert "not_installed: " in str(refused)
+            assert "Install the extra 'documents'." in str(refused)
