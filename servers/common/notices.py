@@ -2,7 +2,8 @@
 
 It watches directories, each on its own and not what is below them, and is replaced as a whole when the set changes:
 the new watch is open before the old one is closed. Directories count as the same only with the same inode, because a
-watch does not survive its directory. A notice is but a reason to look. watchfiles is imported here, on the first use,
+watch does not survive its directory, and only while no notice says that they went or came: an inode that is free is
+given to the next directory at once. A notice is but a reason to look. watchfiles is imported here, on the first use,
 and nowhere else.
 
 Where watchfiles is missing or the system refuses (its limit on watches for one) there is no watch: `degraded` says
@@ -36,7 +37,12 @@ _BRISK_SECONDS = 2.0
 _REFUSED_SECONDS = 30.0
 _ERRED_SECONDS = 1.0
 
-log = logging.getLogger("shared.kit.notices")
+_MODIFIED = 2
+"""What watchfiles calls a change of something that was there before and is there now."""
+_DEAD = -1, -1
+"""The device and inode of a directory that is none, or another one than the one that is watched."""
+
+log = logging.getLogger("servers.common.notices")
 
 
 def open_watch(directories: list[str]) -> Any:
@@ -121,6 +127,9 @@ class Notices:
             # Told to stop, watchfiles forgets the notices it holds.
             return set() if found == "timeout" else None
         self._last = time.monotonic()
+        for change, path in found:
+            if change != _MODIFIED and path in self._armed:
+                self._armed[path] = _DEAD
         return None if len(found) >= FLOOD else {path for _, path in found}
 
     def close(self) -> None:

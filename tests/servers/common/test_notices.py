@@ -39,6 +39,23 @@ def test_only_other_directories_need_a_new_watch(notices, root):
     assert notices.arm([str(root)])
 
 
+@pytest.mark.parametrize("change", [1, 3], ids=["came", "went"])
+def test_a_directory_that_was_made_anew_needs_a_new_watch_whatever_its_inode(root, change):
+    class Watch:
+        def watch(self, *_):
+            return {(change, str(root))}
+
+        def close(self):
+            pass
+
+    notices = Notices(lambda _: Watch())
+    notices.arm([str(root)])
+    assert notices.wait(threading.Event(), 1) == {str(root)}
+    assert notices.watches(str(root))
+    assert notices.arm([str(root)])
+    assert not notices.arm([str(root)])
+
+
 def test_a_set_stop_ends_the_wait_and_asks_for_a_look(notices, root):
     notices.arm([str(root)])
     stop = threading.Event()
