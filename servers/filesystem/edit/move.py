@@ -8,6 +8,7 @@ To another file system what is moved is copied, with its times, and then deleted
 """
 
 import errno
+import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -256,10 +257,14 @@ class _Copying:
             self._grow(handle.stat.st_size, 0)
             target = create(new, first_mode(handle.stat))
             try:
+                has_holes = _has_holes(handle.stat)
                 while block := os.read(handle.descriptor, _BLOCK):
                     self._checkpoint()
                     self._grow(0, len(block))
-                    write_all(target, block)
+                    if has_holes and block == bytes(len(block)):
+                        os.ftruncate(target, os.lseek(target, len(block), os.SEEK_CUR))
+                    else:
+                        write_all(target, block)
                 self._finish(target, handle.stat, attributes_of(handle.descriptor))
                 if durable:
                     sync(target)
@@ -292,6 +297,11 @@ class _Survey(Bounds):
         super().count(entry)
         if entry.stat is not None:
             self.marks[entry.place.parts] = _mark(entry.stat)
+
+
+def _has_holes(found: os.stat_result) -> bool:
+    """Whether a file takes less room than it has bytes, as images of disks do: its copy should take no more."""
+    return getattr(found, "st_blocks", math.inf) * 512 < found.st_size  # there are no blocks on Windows
 
 
 def _mark(found: os.stat_result) -> Mark:

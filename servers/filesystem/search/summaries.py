@@ -24,7 +24,7 @@ def listing_text(found: Listing) -> str:
 
 
 def sized_text(found: Listing) -> str:
-    """One line an entry with its size, and a sum."""
+    """One line an entry with its size, and the sum of those that are shown."""
     files = [entry for entry in found.entries if entry.kind == "file"]
     directories = sum(entry.kind == "directory" for entry in found.entries)
     total = sum(entry.size or 0 for entry in files)
@@ -32,9 +32,9 @@ def sized_text(found: Listing) -> str:
     for entry in found.entries:
         size = "" if entry.size is None else f"  {entry.size:,} bytes"
         lines.append(f"{_LABELS[entry.kind]} {entry.told}{size}")
-    return _lines(
-        [*lines, "", f"Total: {len(files)} files, {directories} directories, {total:,} bytes"], _more(found)
-    )
+    label = "Total" if len(found.entries) == found.total else "On this page"
+    counts = f"{label}: {len(files)} files, {directories} directories, {total:,} bytes"
+    return _lines([*lines, "", counts], _more(found))
 
 
 def _more(found: Listing) -> str:

@@ -116,6 +116,16 @@ def test_a_copy_of_a_file_has_its_contents_and_permissions(root, duplicate):
     assert (names(root), (root / "two").stat().st_nlink) == (["one", "two"], 1)
 
 
+def test_a_copy_keeps_the_holes_of_a_file(root, duplicate):
+    with (root / "disk").open("wb") as disk:
+        disk.seek(50_000_000)
+        disk.write(b"x")
+        disk.truncate(80_000_000)
+    duplicate("disk", "copy")
+    assert (root / "copy").read_bytes() == (root / "disk").read_bytes()
+    assert (root / "copy").stat().st_blocks * 512 < 8_000_000
+
+
 def test_a_copied_directory_keeps_its_permissions(root, duplicate):
     (root / "dir").mkdir()
     (root / "dir").chmod(0o2550)

@@ -9,6 +9,7 @@ from servers.common.files.names import path_from_uri
 from servers.filesystem.errors import FilesError
 from servers.filesystem.search.listing import info, list_directory
 from servers.filesystem.search.page import Page
+from servers.filesystem.search.summaries import sized_text
 from shared.program.files.entries import etag_of
 
 
@@ -79,6 +80,16 @@ def test_pages_follow_each_other_by_name_or_the_largest_first(root, listed):
     assert ([entry.name for entry in first.entries], first.total, first.truncated) == (["a", "b"], 4, True)
     assert pages(lambda cursor: listed(2, cursor)) == (["a", "b", "c", "d"], 2)
     assert pages(lambda cursor: listed(1, cursor, by_size=True)) == (["b", "d", "a", "c"], 4)
+
+
+def test_the_sum_of_a_page_is_said_to_be_that_of_the_page(root, listed):
+    for name in ("a", "b", "c"):
+        (root / name).write_text(name)
+    assert "\nTotal: 3 files, 0 directories, 3 bytes" in sized_text(listed(by_size=True))
+    first = listed(2, by_size=True)
+    last = listed(2, first.cursor, by_size=True)
+    assert "\nOn this page: 2 files" in sized_text(first)
+    assert "\nOn this page: 1 files" in sized_text(last)
 
 
 def test_a_page_goes_on_where_its_last_entry_was_removed(root, listed):
