@@ -78,6 +78,9 @@ class GeneralOptions(BaseModel):
     trace: Path | None = option(None, "file to write every message to, as JSON lines without secrets", "FILE")
     max_message: int | None = Field(None, ge=1024, description="bytes of one message (default: 64 MiB, HTTP 4 MiB)")
     max_result: int = Field(900_000, ge=1024, description="bytes of one tool result; hosts drop what exceeds 1 MB")
+    max_text: int | None = Field(
+        None, ge=1024, description="bytes of text in one tool result (default: what a known host shows its model)"
+    )
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")
     max_entries: int = Field(10_000, ge=1, description="entries that one call may list")
     max_calls: int = Field(64, ge=1, description="calls of one client that run at the same time")
@@ -205,7 +208,11 @@ def set_up_process(options: Options, exposed: str | None) -> None:
 def set_limits(app: Server[Any], options: Options) -> None:
     """Has `app` keep to the limits of the operator."""
     app.budget = replace(
-        app.budget, result_bytes=options.max_result, seconds=options.max_seconds, entries=options.max_entries
+        app.budget,
+        result_bytes=options.max_result,
+        text_bytes=options.max_text,
+        seconds=options.max_seconds,
+        entries=options.max_entries,
     )
     # Several messages as large as they may be have to fit.
     call_bytes = max(app.limits.call_bytes, 4 * (options.max_message or 0))

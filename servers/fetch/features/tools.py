@@ -76,8 +76,8 @@ async def fetch(
 
     A text that was cut has in its last line the start_index to go on with."""
     wanted = Wanted(url, "raw" if raw else format, section, pages)
-    # Bytes for the text of the page, or for an image.
-    room = max(ctx.budget.result_bytes - _BESIDES, ctx.budget.result_bytes // 2)
+    # Bytes for the text of the page.
+    room = max(ctx.budget.page_bytes - _BESIDES, ctx.budget.page_bytes // 2)
     if find is not None or since is not None:
         return await excerpts(ctx, wanted, Asked(find, since, start_index, max_length, room, refresh))
     goes_on = start_index > 0 and not refresh
@@ -91,7 +91,7 @@ async def fetch(
     notes = (_ANEW,) if goes_on and not kept else ()
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
-        if len(image) * 4 / 3 > room:
+        if len(image) * 4 / 3 > ctx.budget.result_bytes - _BESIDES:
             raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may have")
         blocks.append(ImageContent.of(image, snapshot.page.image_type))
     if shows_apps(ctx):
@@ -109,7 +109,8 @@ async def fetch_many(
     told = partial(ctx.progress, total=len(wanted))
     seconds = ctx.budget.seconds - _LAST_SECONDS
     outcomes = await fetch_all(wanted, partial(snapshot_of, ctx), told, seconds, max_length)
-    many = join_pages(wanted, outcomes, max_length, ctx.budget.result_bytes - _FOR_MANY)
+    room = max(ctx.budget.page_bytes - _FOR_MANY, ctx.budget.page_bytes // 2)
+    many = join_pages(wanted, outcomes, max_length, room)
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)
     return Text(many.text, {"pages": many.facts})

@@ -47,7 +47,7 @@ class FileToEdit(BaseModel):
 
 def read_budget(ctx: Ctx) -> int:
     """Bytes that the text of a read may take as JSON."""
-    return min(ctx.state.max_read, max(ctx.budget.result_bytes - _BESIDE, 1))
+    return min(ctx.state.max_read, max(ctx.budget.page_bytes - _BESIDE, 1))
 
 
 def as_base64(budget: int) -> int:

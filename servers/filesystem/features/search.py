@@ -74,7 +74,7 @@ async def directory_tree(
 ) -> str:
     """Show everything below a directory as a tree. Links are not followed; what does not fit is marked."""
     beneath, place, since = ctx.state.beneath, ctx.state.place(path), cursor_before(ctx)
-    limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.result_bytes - _FRAME_BYTES, includeIgnored)
+    limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
     found = await _searched(
         ctx, lambda control: tree.directory_tree(beneath, place, excludePatterns, limits, control)
     )
@@ -148,7 +148,7 @@ async def list_allowed_directories(ctx: Ctx) -> str:
 
 
 def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
-    return Page(ctx.budget.entries_within(limit), ctx.budget.result_bytes - _FRAME_BYTES, cursor)
+    return Page(ctx.budget.entries_within(limit), ctx.budget.page_bytes - _FRAME_BYTES, cursor)
 
 
 async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:

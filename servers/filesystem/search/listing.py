@@ -20,8 +20,8 @@ from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cu
 from shared.program.files.entries import Place, etag_of, kind_of, scanned
 from shared.text import displayed
 
-_OVERHEAD = 50
-"""Bytes of the line of an entry besides its name."""
+_OVERHEAD = 36
+"""Bytes of the line of an entry besides its name, with the largest size that there is."""
 _START = "file:///"
 
 

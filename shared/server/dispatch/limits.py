@@ -40,10 +40,17 @@ class CallLimits:
 
     result_bytes: int = 900_000
     """The whole result as JSON."""
+    text_bytes: int | None = None
+    """The text of it; None for what the host is known to show its model whole (see `hosts`)."""
     seconds: float = 45.0
     """Wall time until the call is stopped."""
     entries: int = 10_000
     """List entries, rows, matches."""
+
+    @property
+    def page_bytes(self) -> int:
+        """What a page of text may take, with all that stands beside it."""
+        return self.result_bytes if self.text_bytes is None else min(self.text_bytes, self.result_bytes)
 
     def lasting(self, seconds: float) -> "CallLimits":
         """The same for a call that may last so many `seconds`."""

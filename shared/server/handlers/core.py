@@ -23,6 +23,7 @@ from ...protocol.types.resources import (
 from ...protocol.types.tools import ListParams
 from ..completion import completion
 from ..dispatch.context import Context
+from ..dispatch.hosts import SIZE_KEY, find_host
 from ..dispatch.listings import Listings
 from ..extension import Capability, Extension, Follow
 from ..run import Run
@@ -36,8 +37,14 @@ def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: 
 
 
 async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
-    """`tools/list`: the same for every caller, so it may be cached by anyone."""
-    return _listing(running, "tools", running.features.tools.listed(running.settings), params)
+    """`tools/list`: the same for every caller, so it may be cached by anyone. One host is told besides how much a
+    result may have, which no other looks at."""
+    found = _listing(running, "tools", running.features.tools.listed(running.settings), params)
+    host = find_host(context.peer.info)
+    if host is None or host.result_characters is None:
+        return found
+    size = {SIZE_KEY: host.result_characters}
+    return {**found, "tools": [{**tool, "_meta": {**tool.get("_meta", {}), **size}} for tool in found["tools"]]}
 
 
 async def list_resources(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:

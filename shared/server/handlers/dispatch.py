@@ -13,6 +13,7 @@ from ...protocol.types.tools import CallToolParams
 from ...tracing import spans
 from ..dispatch.connection import Connection
 from ..dispatch.context import Context
+from ..dispatch.hosts import HostBudgets
 from ..dispatch.limits import CallLimits
 from ..extension import Passes
 from ..features import Handler
@@ -29,7 +30,7 @@ class Dispatch:
 
     def __init__(self, run: Run[Any], budget: CallLimits) -> None:
         self._run = run
-        self._budget = budget
+        self._budgets = HostBudgets(budget)
         self.tools_at_once = run.features.tools.at_once
         """The names of the tools that may have their value at once; they may change."""
         self.translate = run.server.translate
@@ -38,14 +39,14 @@ class Dispatch:
     def answer(self, link: Connection, call: Call) -> Awaitable[dict[str, Any]]:
         """Answers `call`, which came on `link`. Raises what the handler raises."""
         run = self._run
-        context = Context(call, link, run, run.state, self._budget)
+        context = Context(call, link, run, run.state, self._budgets.of(call.peer))
         return run.handlers[call.method.handler](run, context, call.params)
 
     @cached_property
     def answer_at_once(self) -> AtOnce:
         """Answers calls of tools that have their value at once, before there is a task; gives None where the call
         takes `answer`. Settled, like the handlers, when the first peer comes."""
-        run, budget, passes = self._run, self._budget, self._passes()
+        run, budgets, passes = self._run, self._budgets, self._passes()
         if passes is None:
             return _never
 
@@ -53,7 +54,7 @@ class Dispatch:
             for goes_by in passes:
                 if not goes_by(run, call, call.params):
                     return None
-            return call_tool_at_once(run, Context(call, link, run, run.state, budget), call.params)
+            return call_tool_at_once(run, Context(call, link, run, run.state, budgets.of(call.peer)), call.params)
 
         return answer
 

@@ -32,7 +32,7 @@ _COUNTS = (
     *("max_entries", "max_calls", "max_tasks", "max_client_tasks", "max_sessions", "max_client_calls"),
     *("max_client_sessions", "audit_files", "workers", "port"),
 )
-_BYTES = ("max_message", "max_result", "max_task_results", "max_client_bytes", "audit_bytes")
+_BYTES = ("max_message", "max_result", "max_text", "max_task_results", "max_client_bytes", "audit_bytes")
 _NUMBERS = (
     "max_seconds",
     "question_seconds",

@@ -61,7 +61,7 @@ def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
     """What one answer may have, where the caller asks for `max_rows`."""
     settings = ctx.state.settings
     rows = settings.max_rows if max_rows is None else min(max_rows, settings.max_rows)
-    return AnswerLimits(rows, min(settings.max_page, ctx.budget.result_bytes), settings.max_cell)
+    return AnswerLimits(rows, min(settings.max_page, ctx.budget.page_bytes), settings.max_cell)
 
 
 def job_of(ctx: Ctx) -> Job:

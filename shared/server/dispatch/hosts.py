@@ -1,0 +1,60 @@
+"""What hosts show their models of a result: one that is longer they cut, and with it the cursor to the rest.
+
+Each row was seen with the program itself or read where `source` says, at that date. Who is not here is given as much
+as the operator allows.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ...protocol.identity import Peer
+from .limits import CallLimits
+
+SIZE_KEY = "anthropic/maxResultSizeChars"
+"""The key of a tool's `_meta` by which a host shows more of its results."""
+
+
+class Host(NamedTuple):
+    """A program that has a model use tools."""
+
+    name: str
+    """What it calls itself in `clientInfo.name`, or how that begins."""
+    text_bytes: int
+    """Of the text of one result, as JSON, what its model gets whole."""
+    source: str
+    date: str
+    result_characters: int | None = None
+    """What it is to be told under `SIZE_KEY`, where it shows that much only then."""
+
+
+HOSTS = (
+    # 50,000 characters without the key, of which a model then sees 2 KB; and 25,000 tokens in any case.
+    Host("claude-code", 90_000, "Claude Code 2.1.330", "2026-11-29", 200_000),
+    Host("codex-mcp-client", 9_000, "Codex 0.169", "2026-11-29"),
+    Host("gemini-cli-mcp-client", 36_000, "Gemini CLI 0.61", "2026-11-29"),
+    Host("opencode", 45_000, "https://github.com/sst/opencode/issues/22565", "2026-11-28"),
+)
+
+
+def find_host(info: dict[str, Any] | None) -> Host | None:
+    """Return the host that calls itself so; None for one that is not known."""
+    name = (info or {}).get("name")
+    if not isinstance(name, str):
+        return None
+    return next((host for host in HOSTS if name.startswith(host.name)), None)
+
+
+class HostBudgets:
+    """The limits of a call for each host."""
+
+    def __init__(self, budget: CallLimits) -> None:
+        self._budget = budget
+        self._of_hosts = {host.name: replace(budget, text_bytes=host.text_bytes) for host in HOSTS}
+
+    def of(self, peer: Peer) -> CallLimits:
+        """Return the limits for calls of a peer, with the text that its model gets whole, unless an operator says
+        how much that is."""
+        if self._budget.text_bytes is not None:
+            return self._budget
+        host = find_host(peer.info)
+        return self._budget if host is None else self._of_hosts[host.name]
