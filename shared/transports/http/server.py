@@ -17,6 +17,7 @@ from ...telemetry.footprint import fill_free_lists
 from .app.access_log import AccessLog
 from .app.app import Front, HttpApp, HttpOptions
 from .app.mount import Mount
+from .engine.capacity import Capacity, connections_at_most
 from .engine.connections import Connection
 from .engine.graceful_close import all_accepted, take_no_more
 from .listener import LINGER_SECONDS, listen
@@ -71,7 +72,11 @@ async def run_mounts(
 async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, stop: anyio.Event | None) -> None:
     drain_seconds = max(mount.drain_seconds for mount in asgi.mounts)
     with _bound(asgi.mounts, options) as listener:
-        connections = type("Timed", (Connection,), {"body_seconds": options.limits.body_seconds})
+        # Behind a proxy all connections come from its address.
+        most = options.connections or connections_at_most()
+        capacity = None if options.trusted_proxies else Capacity(most)
+        own = {"body_seconds": options.limits.body_seconds, "capacity": capacity}
+        connections = type("Limited", (Connection,), own)
         server = _Uvicorn(_config(asgi, options, connections, math.ceil(drain_seconds) + 1), connections)
         if started is not None:
             host, port = listener.getsockname()[:2]

@@ -96,6 +96,8 @@ class HttpOptions:
     """At which clients reach the listener, where that is not what their requests name as the host."""
     cards: bool = False
     """Whether anybody is told who the servers are, and where."""
+    connections: int | None = None
+    """Connections of the process, of which one address has half at most; None for as many as the system allows."""
     trusted_proxies: tuple[str, ...] = ()
     """Networks of proxies that say, by X-Forwarded-For, from which address a request comes."""
     limits: EndpointLimits = field(default_factory=EndpointLimits)

@@ -20,6 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from ....protocol.http.rules import JSON, refuse
 from ....protocol.wire.codec import encode
+from .capacity import Capacity
 from .write_backlog import backlog
 
 MAX_HEAD = 65_536
@@ -47,9 +48,12 @@ class Connection(HttpToolsProtocol):
 
     body_seconds = 30.0
     """How long the body of a request may take to come."""
+    capacity: Capacity | None = None
+    """Who may have how many connections; None where a proxy has all of them."""
     left: asyncio.Event | None = None
     """There where each connection is to end with the next answer; set when none is left."""
 
+    _counted = ""
     _head_bytes = 0
     _body_bytes = 0
     _framed_bytes = 0
@@ -62,11 +66,17 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expects a head from now on."""
         super().connection_made(transport)
+        if self.capacity is not None and self.client is not None:
+            if not self.capacity.take(self.client[0]):
+                transport.abort()
+                return
+            self._counted = self.client[0]
         self.transport = _Corked(transport, self.loop)  # type: ignore[assignment]
         self._time()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Expects nothing any more."""
+        self._give_place()
         self._awaits = None
         self._time()
         super().connection_lost(exc)
@@ -177,6 +187,7 @@ class Connection(HttpToolsProtocol):
         self.cycle.disconnected = True  # uvicorn expects no answer to it, and at its end waits for the task alone
         self._unset_keepalive_if_required()
         self.connections.discard(self)
+        self._give_place()  # there is a limit of its own to those that are taken over
         self.parser = None  # type: ignore[assignment]
         self.transport.write(answer)
         transport, early = self.transport.uncork(), self._early  # type: ignore[attr-defined]
@@ -185,6 +196,11 @@ class Connection(HttpToolsProtocol):
         self.flow.resume_reading()
         if early:
             protocol.data_received(early)
+
+    def _give_place(self) -> None:
+        if self.capacity is not None and self._counted:
+            self.capacity.give(self._counted)
+            self._counted = ""
 
     def _time(self) -> None:
         """Sets the timer for what is awaited now."""

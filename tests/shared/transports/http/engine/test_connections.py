@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import cast
 
@@ -15,7 +15,8 @@ from shared.transports.http import server as http_server
 from shared.transports.http.engine import connections as http_connections
 from shared.transports.http.limits.endpoint_limits import EndpointLimits
 from tests.descriptors import descriptors
-from tests.shared.transports.http.http_wire import PATIENCE, Site, make_server, merged, served
+from tests.quiet import quiet
+from tests.shared.transports.http.http_wire import PATIENCE, Site, coming_from, make_server, merged, served
 
 
 def requested(site: Site, *lines: str) -> bytes:
@@ -193,3 +194,24 @@ async def test_a_client_may_hang_up_before_its_answer_leaves() -> None:
     finally:
         loop.close()
     assert not faults
+
+
+async def test_idle_connections_of_one_address_leave_room_for_others(caplog: pytest.LogCaptureFixture) -> None:
+    async with served(connections=8) as site, coming_from(site, "127.0.0.2") as other, AsyncExitStack() as idle:
+        for _ in range(4):
+            await idle.enter_async_context(await anyio.connect_tcp("127.0.0.1", site.port))
+        async with await anyio.connect_tcp("127.0.0.1", site.port) as refused:
+            with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+                await refused.receive()
+        assert "127.0.0.1 has as many connections as one address may have" in caplog.text
+        assert (await other.client.get("/healthz")).status_code == 200
+        await idle.aclose()
+        await quiet()
+        assert (await site.client.get("/healthz")).status_code == 200
+
+
+async def test_behind_a_proxy_connections_are_not_counted_by_address() -> None:
+    async with served(connections=2, trusted_proxies=("127.0.0.1",)) as site, AsyncExitStack() as idle:
+        for _ in range(4):
+            await idle.enter_async_context(await anyio.connect_tcp("127.0.0.1", site.port))
+        assert (await site.client.get("/healthz")).status_code == 200

@@ -1,0 +1,56 @@
+"""How many connections a process may have, and one address of these.
+
+Each takes a descriptor. Where these run out nobody is let in any more, so that a thousand idle connections of one
+address would lock out all others.
+"""
+
+import logging
+import time
+from contextlib import suppress
+
+from ....server.dispatch.portions import Portions
+
+log = logging.getLogger("shared.transports.http")
+
+_MOST = 65_536
+"""Descriptors that a process asks the system for."""
+_SPARED = 256
+"""Those that are left for files, databases and other programs."""
+_LOG_SECONDS = 60.0
+"""Between two lines that say that connections are refused."""
+
+
+class Capacity:
+    """The connections of one process. One address has half of them at most, while others may come."""
+
+    def __init__(self, connections: int) -> None:
+        self._portions = Portions(connections)
+        self._logged = -_LOG_SECONDS
+
+    def take(self, address: str) -> bool:
+        """Lets one in, if its address may have one more."""
+        may = self._portions.take(address)
+        now = time.monotonic()
+        if not may and now - self._logged >= _LOG_SECONDS:
+            self._logged = now
+            log.warning("%s has as many connections as one address may have: further ones are closed", address)
+        return may
+
+    def give(self, address: str) -> None:
+        """One has ended."""
+        self._portions.give(address)
+
+
+def connections_at_most() -> int:
+    """How many connections this process may have, after it has raised its soft limit of descriptors."""
+    try:
+        import resource
+    except ImportError:  # on Windows, where there is no such limit
+        return _MOST
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # macOS has a limit of its own below
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return (_MOST if soft == resource.RLIM_INFINITY else min(soft, _MOST)) - _SPARED

@@ -1,0 +1,22 @@
+"""How many connections a process may have."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("resource", reason="Windows has no limit of descriptors: run it on Linux or macOS")
+
+RAISED = """
+import resource
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+from shared.transports.http.engine.capacity import connections_at_most
+most = connections_at_most()
+soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+assert soft == (65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)) and most == soft - 256, (soft, hard, most)
+"""
+
+
+def test_the_soft_limit_of_descriptors_is_raised() -> None:
+    subprocess.run([sys.executable, "-c", RAISED], check=True)
