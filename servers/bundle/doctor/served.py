@@ -7,7 +7,7 @@ withheld by their pins, and which rules of the operator concern none of them.
 import logging
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import NamedTuple
 import anyio
 
 from servers.catalog import Catalog
+from servers.gateway.joined.directory import server_of
 from servers.gateway.proxy.pins import CAPABLE, Comparison, compare, list_tools
 from servers.gateway.rules.names import Rules
 from servers.gateway.rules.pins import Pins
@@ -110,11 +111,14 @@ async def _server(served: Served, configuration: Configuration, name: str) -> li
     findings = [_exposed(where, one.exposed, path) for one in chosen if one.exposed is not None]
     if foreign is None:
         return [*findings, fine(where, "its settings are as it takes them")]
-    return findings + await _ask(served, foreign, pins, where)
+    others = [one for one in configuration.servers or () if one != name]
+    return findings + await _ask(served, foreign, pins, where, others)
 
 
-async def _ask(served: Served, foreign: Foreign, pins: Pins | None, where: str) -> list[Finding]:
-    """Reaches a server of others, and looks at its tools."""
+async def _ask(
+    served: Served, foreign: Foreign, pins: Pins | None, where: str, others: Collection[str]
+) -> list[Finding]:
+    """Reaches a server of others, and looks at its tools; `others` are the names of all other servers."""
     lines = deque[str](maxlen=1)
     _lines.set(lines)
     try:
@@ -142,6 +146,7 @@ async def _ask(served: Served, foreign: Foreign, pins: Pins | None, where: str) 
     return [
         fine(where, what),
         *_idle(served.path, foreign.rules, names, where),
+        *_misnamed(served.path, names, others, where),
         *([] if pins is None else [_pinned(pins, compare(pins, tools, foreign.rules), see, where)]),
     ]
 
@@ -154,6 +159,13 @@ def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterato
     for name in filter(rules.takes, names):
         what = f"its tool {escape(name)[:100]} is withheld: another one is renamed to that"
         yield warning(where, what, f"give that one another name, or rename both, in {path}")
+
+
+def _misnamed(path: Path, names: Sequence[str], others: Collection[str], where: str) -> Iterator[Finding]:
+    """The tools that begin with the name of another server, as those of that one may where several are one."""
+    for name in [name for name in names if server_of(name) in others][:_NAMED]:
+        what = f"its tool {escape(name)[:100]} looks like one of the server {server_of(name)!r}"
+        yield warning(where, what, f"see whether you trust it, or name it in its tools.deny in {path}")
 
 
 def _pinned(pins: Pins, found: Comparison, see: str, where: str) -> Finding:

@@ -8,13 +8,10 @@ What several have gets their names before it, as their tools do: a host may keep
 asks its own server for more.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shared.client.group.names import SEPARATOR
 from shared.protocol.identity import declared
-
-from .part import Part
 
 _SCHEME = "ui://"
 _FLAT = "ui/resourceUri"
@@ -40,29 +37,11 @@ def shared_pages(lists: Iterable[Iterable[Mapping[str, Any]]]) -> set[str]:
     return shared
 
 
-def with_page(tool: Mapping[str, Any], part: Part, uri: str) -> dict[str, Any]:
-    """A tool of `part` whose page at `uri` has the name of its server before that."""
-    full = f"{_SCHEME}{part.name}{SEPARATOR}{uri.removeprefix(_SCHEME)}"
+def with_page(tool: Mapping[str, Any], uri: str, full: str) -> dict[str, Any]:
+    """A tool whose page at `uri` is known as `full`."""
     meta = dict(tool["_meta"])
     if declared(meta, ("ui", "resourceUri")) == uri:
         meta["ui"] = {**meta["ui"], "resourceUri": full}
     if meta.get(_FLAT) == uri:
         meta[_FLAT] = full
     return {**tool, "_meta": meta}
-
-
-def own_page(parts: Sequence[Part], uri: str) -> tuple[Part, str] | None:
-    """Whose page it is that has the name of its server in its URI, and its own one; None for any other URI."""
-    name, separator, rest = uri.removeprefix(_SCHEME).partition(SEPARATOR)
-    if not uri.startswith(_SCHEME) or not separator:
-        return None
-    return next(((part, _SCHEME + rest) for part in parts if part.name == name), None)
-
-
-def with_uri(result: dict[str, Any], own: str, uri: str) -> dict[str, Any]:
-    """The result of a read at `own` as that of one at `uri`."""
-    contents = result.get("contents")
-    if not isinstance(contents, list):
-        return result
-    told = [{**one, "uri": uri} if isinstance(one, dict) and one.get("uri") == own else one for one in contents]
-    return {**result, "contents": told}

@@ -5,20 +5,25 @@
                              load
                              web__search
 
-What several have gets their names before it, for each of them, or everything does where the operator wants that.
+What several have gets their names before it, for each of them, or everything does where the operator wants that. What
+begins with the name of another server belongs to that one, so it gets the name of its own as well; and what a server
+had that is gone for a while is nobody else's meanwhile.
 A full name is understood wherever the server has such a thing, listed under it or not: so what a model has learned
 still holds when another server comes or goes. What clients know already is not looked up anew: a server that takes
 its time costs those that call others nothing.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import anyio
 
-from shared.client.group.names import SEPARATOR, full_name, own_name
+from shared.client.group.names import full_name, own_name, split_name
+from shared.errors import DeclarationError
 from shared.protocol.identity import declared
 from shared.protocol.pagination import page
 from shared.protocol.records import record
@@ -26,11 +31,19 @@ from shared.protocol.session.server import ServerSession
 from shared.protocol.shaping import CachedResult
 from shared.protocol.signing import Signer
 from shared.protocol.types.tools import TaskSupport
+from shared.protocol.uri_template import UriTemplate
 from shared.server.dispatch.context import Context
+from shared.text import plain
 
 from .apps import page_of, shared_pages, with_page
 from .list_cache import PROMPTS, TEMPLATES, TOOLS, Kind, Roll, Told
 from .part import Part
+from .uris import full_uri, split_uri
+
+log = logging.getLogger("shared.gateway")
+
+MAX_CLASHES = 1_000
+"""Names that the log has told of; a server may have ever new ones."""
 
 Prefix = Literal["auto", "always"]
 
@@ -48,32 +61,61 @@ class Place:
 class Roster:
     """One list of all servers: its entries under the names that clients see, and the places of these."""
 
-    def __init__(self, kind: Kind, lists: Sequence[tuple[Part, Told]], prefix: Prefix) -> None:
+    def __init__(
+        self, kind: Kind, lists: Sequence[tuple[Part, Told]], prefix: Prefix, gone: Sequence[Told] = ()
+    ) -> None:
+        """`gone` is what servers had that are not there now."""
         self._kind = kind
+        self._names = frozenset(part.name for part, _ in lists)
+        self._parts = [part for part, _ in lists]
         self._fresh_ms = min((told.fresh_ms for _, told in lists), default=0)
         self._scope = "public" if all(told.is_public for _, told in lists) else "private"
         self._pages: dict[tuple[str | None, int], CachedResult] = {}
         self.places: dict[str, Place] = {}
+        self.pages: dict[str, Part] = {}
+        """Whose the pages are that its tools name."""
+        self.templates: dict[Part, list[str]] = {}
+        """The templates of a server that are known by another name than its own."""
+        self.clashes: list[tuple[Part, str, str]] = []
+        """What is known by another name than its own since that would be another server's: both names."""
         self._entries: list[dict[str, Any]] = []
-        counts = Counter(entry[kind.key] for _, told in lists for entry in told.entries)
+        every = [*(told.entries for _, told in lists), *(told.entries for told in gone)]
+        counts = Counter(entry[kind.key] for entries in every for entry in entries)
         shared = {name for name, count in counts.items() if prefix == "always" or count > 1}
-        pages = shared_pages(told.entries for _, told in lists) if kind is TOOLS else set()
+        pages = shared_pages(every) if kind is TOOLS else set()
         for part, told in lists:
             for entry in told.entries:
-                page_uri = page_of(entry) if pages else None
-                self._enter(part, with_page(entry, part, page_uri) if page_uri in pages else entry, shared)
+                page = page_of(entry) if kind is TOOLS else None
+                self._enter(part, entry if page is None else self._with_page(part, entry, page, pages), shared)
+
+    def _with_page(self, part: Part, entry: dict[str, Any], own: str, shared: set[str]) -> dict[str, Any]:
+        others = (other for other in self._parts if other is not part)
+        is_others = split_uri(own)[0] in self._names or any(other.declares(own) for other in others)
+        uri = full_uri(part.name, own) if own in shared or is_others else own
+        self.pages[uri] = part
+        if is_others:
+            self.clashes.append((part, own, uri))
+        return entry if uri == own else with_page(entry, own, uri)
 
     def _enter(self, part: Part, entry: dict[str, Any], shared: set[str]) -> None:
-        own = entry[self._kind.key]
+        own, key = entry[self._kind.key], self._kind.key
         name = own
-        # What belongs to nobody in particular, as a template of URIs, stays what it is.
-        if self._kind.key == "name" and (own in shared or own in self.places):
+        is_others = own in self.places or self.is_of_another(part, own)
+        if key == "name" and (own in shared or is_others):
             name = full_name(part.name, own)
+        elif is_others:
+            name = full_uri(part.name, own)
+            self.templates.setdefault(part, []).append(own)
+        if is_others:
+            self.clashes.append((part, own, name))
         if name not in self.places:
             self.places[name] = Place(part, own, _task_support_in(entry))
-            self._entries.append(entry if name == own else {**entry, "name": name})
-        elif self._kind.key != "name":
-            self._entries.append(entry)
+            self._entries.append(entry if name == own else {**entry, key: name})
+
+    def is_of_another(self, part: Part, name: str) -> bool:
+        """Whether `name`, which `part` lists, begins with the name of another server."""
+        server = split_uri(name)[0] if self._kind is TEMPLATES else server_of(name)
+        return server in self._names and (self._kind is TEMPLATES or server != part.name)
 
     def page(self, cursor: str | None, size: int, signer: Signer) -> CachedResult:
         """The page that begins at `cursor`. Raises InvalidParams for a cursor that was not issued for this list."""
@@ -102,6 +144,7 @@ class Directory:
         """How often each list was forgotten of one of them."""
         self._built: dict[str, int] = {}
         """The age that the roster was made at."""
+        self._clashes: set[tuple[str, str]] = set()
         self._incomplete: set[str] = set()
         """The lists of which one has not told its own."""
 
@@ -137,7 +180,11 @@ class Directory:
             return made
         rolls = self._rolls[what]
         missing = [roll for roll in rolls if roll.is_missing]
-        made = Roster(kind, list(zip(self._parts, await _told(rolls, context), strict=True)), self._prefix)
+        lists = list(zip(self._parts, await _told(rolls, context), strict=True))
+        shown = zip(rolls, lists, strict=True)
+        gone = [roll.last for roll, (_, told) in shown if roll.is_gone and not told.entries]
+        made = Roster(kind, lists, self._prefix, gone)
+        self._tell_of(made)
         # One that began before a change may end after one that began behind it.
         if age >= self._built.get(what, 0):
             self._rosters[what], self._built[what] = made, age
@@ -158,11 +205,25 @@ class Directory:
             await self.roster(kind, context)
         return [(roll.part, roll.known(context)) for roll in self._rolls[kind.what]]
 
+    def page_owner(self, uri: str, context: Context[Any]) -> Part | None:
+        """Whose the page at `uri` is that a tool names, as the client of `context` was told last; None where no tool
+        does."""
+        roster = self._told_last(TOOLS, context)
+        return None if roster is None else roster.pages.get(uri)
+
+    def has_full_template(self, part: Part, uri: str) -> bool:
+        """Whether a template of `part` fits `uri` that is known by another name than its own."""
+        roster = self._rosters.get(TEMPLATES.what)
+        return roster is not None and any(fits(one, uri) for one in roster.templates.get(part, ()))
+
     def known(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
         """The place of `name` in the list that the client of `context` was told last; None where it is not in it."""
-        own = self._rosters_of.get(context.link.session) if self._rosters_of else None
-        roster = own.get(kind.what) if own is not None else self._rosters.get(kind.what)
+        roster = self._told_last(kind, context)
         return None if roster is None else roster.places.get(name)
+
+    def _told_last(self, kind: Kind, context: Context[Any]) -> Roster | None:
+        own = self._rosters_of.get(context.link.session) if self._rosters_of else None
+        return own.get(kind.what) if own is not None else self._rosters.get(kind.what)
 
     async def look_up(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
         """The place of `name` in the list of today, or of what a server that is not open has had under it; None where
@@ -172,21 +233,55 @@ class Directory:
             if not roll.part.has(kind.row.capability[0], "listChanged"):
                 self.forget(roll.part, [kind.what])
         await self.roster(kind, context)
-        return self.known(kind, name, context) or self._full(kind, name, context) or self._closed(kind, name)
+        place = self.known(kind, name, context)
+        if place is None:
+            place = self._full(kind, name, context) or self._closed(kind, name)
+        return place
 
     def _full(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
         for roll in self._rolls[kind.what]:
-            if name.startswith(f"{roll.part.name}{SEPARATOR}"):
+            if server_of(name) == roll.part.name:
                 entries = {entry[kind.key]: entry for entry in roll.known(context).entries}
                 own = own_name(name, entries)
                 return None if own is None else Place(roll.part, own, _task_support_in(entries[own]))
         return None
 
     def _closed(self, kind: Kind, name: str) -> Place | None:
+        if server_of(name) in {part.name for part in self._parts}:
+            return None
         for roll in self._rolls[kind.what]:
             if roll.had(name):
                 return Place(roll.part, name)
         return None
+
+    def _tell_of(self, roster: Roster) -> None:
+        for part, own, name in roster.clashes:
+            if (part.name, own) not in self._clashes and len(self._clashes) < MAX_CLASHES:
+                self._clashes.add((part.name, own))
+                text = "%s: its %s is known as %s, since it has the name of what belongs to another server"
+                log.warning(text, part.name, plain(own[:200]), plain(name[:200]))
+
+
+def server_of(name: str) -> str:
+    """The server that a tool or prompt called `name` belongs to by its name; empty where it has none before it."""
+    try:
+        return split_name(name)[0]
+    except ValueError:
+        return ""
+
+
+@lru_cache(1_000)
+def _compiled(template: str) -> UriTemplate | None:
+    try:
+        return UriTemplate(template)
+    except DeclarationError:
+        return None
+
+
+def fits(template: str, uri: str) -> bool:
+    """Whether `uri` is one of the `template`, which may be none."""
+    compiled = _compiled(template)
+    return compiled is not None and compiled.match(uri) is not None
 
 
 def _task_support_in(entry: dict[str, Any]) -> TaskSupport | None:

@@ -72,11 +72,11 @@ class Foreign:
         return await part.hand_on(context, row, _validated(row, raw))
 
     async def _at_owner(self, context: Context[Any], name: str, uri: str) -> dict[str, Any]:
-        async def attempt(part: Part) -> dict[str, Any]:
+        async def attempt(part: Part, own: str) -> dict[str, Any]:
             row = part.row(context, name)
             if row is None:
                 raise MethodNotFound(f"method not found: {name[:100]}")
-            return await part.hand_on(context, row, _validated(row, context.call.raw))
+            return await part.hand_on(context, row, _validated(row, {**context.call.raw, "uri": own}))
 
         return await self._owners.first(
             context, uri, attempt, serving=lambda part: part.row(context, name) is not None

@@ -7,8 +7,9 @@ Each call goes on to the server that it is about with the context it came with. 
 translated here, and what the server tells or asks meanwhile reaches that client alone.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -33,12 +34,12 @@ from shared.server.running import Opening
 from shared.server.server import Server
 from shared.version import __version__
 
-from .apps import own_page, with_uri
 from .conditions import Standing
 from .directory import Place, Prefix
 from .joined import Joined
 from .list_cache import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
 from .part import Member, Part, absent
+from .uris import full_uri, with_uris
 
 
 class JoinedSettings(BaseModel):
@@ -50,10 +51,15 @@ class JoinedSettings(BaseModel):
 
 
 def gateway(
-    members: Sequence[Member], *, prefix: Prefix = "auto", implementation: Implementation | None = None
+    members: Sequence[Member],
+    *,
+    prefix: Prefix = "auto",
+    implementation: Implementation | None = None,
+    foreign: Collection[str] = (),
 ) -> Server[Joined]:
     """The server that all `members` are together; it opens none of them. Names of tools and prompts have that of
     their server before them where several have the same, or `always`; `implementation` is what it calls itself.
+    Those of the names `foreign` are servers of others, which come behind ours.
 
     Raises ValueError for two members of one name, and for a name that none can have.
     """
@@ -69,7 +75,7 @@ def gateway(
 
     @server.lifespan
     async def open_joined(opening: Opening) -> AsyncIterator[Joined]:
-        joined = Joined(opening, members, prefix)
+        joined = Joined(opening, members, prefix, foreign)
         opening.conditions.standing = Standing(joined.parts)
         async with joined.living():
             yield joined
@@ -150,31 +156,31 @@ async def _prompt(context: Context[Joined], name: str) -> Place:
 async def _at(place: Place, context: Context[Joined], params: Any) -> dict[str, Any]:
     if params.name != place.own:
         params = params.model_copy(update={"name": place.own})
-    return await place.part.hand_on(context, context.call.method, params)
+    result = await place.part.hand_on(context, context.call.method, params)
+    return context.state.owners.told(place.part, result)
 
 
 async def _read_resource(running: Run[Any], context: Context[Joined], params: ReadResourceParams) -> dict[str, Any]:
-    async def read(part: Part) -> dict[str, Any]:
-        return await part.hand_on(context, context.call.method, params)
+    async def read(part: Part, own: str) -> dict[str, Any]:
+        if own == params.uri:
+            return await part.hand_on(context, context.call.method, params)
+        result = await part.hand_on(context, context.call.method, params.model_copy(update={"uri": own}))
+        return with_uris(result, partial(full_uri, part.name))
 
-    page = own_page(context.state.parts, params.uri)
-    if page is None:
-        return await context.state.owners.first(context, params.uri, read)
-    part, own = page
-    result = await part.hand_on(context, context.call.method, params.model_copy(update={"uri": own}))
-    return with_uri(result, own, params.uri)
+    return await context.state.owners.first(context, params.uri, read)
 
 
 async def _complete(running: Run[Any], context: Context[Joined], params: CompleteParams) -> dict[str, Any]:
-    part: Part | None
     if isinstance(params.ref, PromptReference):
         place = await _prompt(context, params.ref.name)
         part = place.part
         params = params.model_copy(update={"ref": params.ref.model_copy(update={"name": place.own})})
     else:
-        part = await context.state.owners.of_template(context, params.ref.uri)
-        if part is None:
+        found = await context.state.owners.of_template(context, params.ref.uri)
+        if found is None:
             raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}{absent(context.state.parts)}")
+        part = found.part
+        params = params.model_copy(update={"ref": params.ref.model_copy(update={"uri": found.own})})
     row = part.row(context, "completion/complete")
     return completion([], 0) if row is None else await part.ask(context, row, params)
 

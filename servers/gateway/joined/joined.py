@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -36,11 +36,15 @@ _ALL = [kind for kinds in _KINDS.values() for kind in kinds]
 class Joined:
     """The state of the gateway: the servers behind it, and what is known of them."""
 
-    def __init__(self, opening: Opening, members: Sequence[Member], prefix: Prefix) -> None:
-        self.parts = [Part(member, opening.settings.principals) for member in members]
+    def __init__(
+        self, opening: Opening, members: Sequence[Member], prefix: Prefix, foreign: Collection[str] = ()
+    ) -> None:
+        """`foreign` are the names of those that are servers of others: what both have is ours."""
+        parts = [Part(one, opening.settings.principals, is_foreign=one.name in foreign) for one in members]
+        self.parts = sorted(parts, key=lambda part: part.is_foreign)
         self.directory = Directory(self.parts, prefix, self._returned)
         self._of_hosts = Directory(self.parts, prefix, self._returned)
-        self.owners = Owners(self.parts, self.directory)
+        self.owners = Owners(self.parts, self.directory, self.tools_of)
         self.foreign = Foreign(self.parts, self.directory, self.owners, self.tools_of)
         self.resources = Pages(self.parts, self._list_resources)
         self.subscriptions = Subscriptions(self.owners, opening.changes.resource)
@@ -79,7 +83,8 @@ class Joined:
     def came(self, part: Part) -> None:
         """`part` is open now, another one than before, or not open any more."""
         self._forget(part, _ALL)
-        self.owners.forget()
+        if part.running is not None:
+            self.owners.forget(part)
         self._describe()
         changes = self._opening.changes
         for tell in (changes.tools, changes.prompts, changes.resources):
@@ -90,11 +95,12 @@ class Joined:
     def changed(self, part: Part, change: Change) -> None:
         """Something has changed at `part`."""
         if change.uri is not None:
-            self.subscriptions.changed(part, change.uri, change.part)
+            of = None if change.part is None else self.owners.shown(part, change.part)
+            self.subscriptions.changed(part, change.uri, of)
         elif change.what in LISTS:
             self._forget(part, _KINDS[change.what])
             if change.what == "resources":
-                self.owners.forget()
+                self.owners.forget(part)
             # Who has other tools may be another server by now, where it is one of others.
             self._describe()
             getattr(self._opening.changes, change.what)()
@@ -110,8 +116,9 @@ class Joined:
         self._opening.changes.announce(message)
 
     def _list_resources(self, part: Part, page: dict[str, Any]) -> None:
-        page["resources"] = sound(Resource, page.get("resources") or ())
-        self.owners.learn(part, page["resources"])
+        listed = sound(Resource, page.get("resources") or ())
+        self.owners.learn(part, listed)
+        page["resources"] = [{**entry, "uri": self.owners.shown(part, entry["uri"])} for entry in listed]
 
     def _forget(self, part: Part, whats: Sequence[str]) -> None:
         for directory in (self.directory, self._of_hosts):

@@ -100,8 +100,12 @@ class Roll:
 
     def had(self, name: str) -> bool:
         """Whether `name` stood in it before the server closed, or failed to list it."""
-        gone = self.part.running is None or self.is_missing
-        return gone and any(entry[self.kind.key] == name for entry in self.last.entries)
+        return self.is_gone and any(entry[self.kind.key] == name for entry in self.last.entries)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the server is closed, or fails to list it, so that nothing of it is shown."""
+        return self.part.running is None or self.is_missing
 
     async def told(self, context: Context[Any]) -> Told:
         """The list of today, for the client of `context`; the last one where it does not come in time, and nothing

@@ -1,29 +1,32 @@
-"""Whose a resource is. URIs stay what they are, so their owner is looked for:
+"""Whose a resource is. URIs stay what they are as far as they are one server's, so their owner is looked for:
 
-1. where it is declared or listed as it is, or was found the last time
-2. where a template fits it
-3. at all others that have resources, in their order
+1. where it is declared
+2. at our own servers where a tool names it as its page, where it is listed, or where a template fits it
+3. at those of others likewise
+4. at all others that have resources, in their order
 
-Of the first two kinds the first that knows it answers, whatever that is; of the last the first that has an answer
-which is no error.
+Of the first three kinds the first that knows it answers, whatever that is; of the last the first that has an answer
+which is no error. What two of them list is the first one's, and that of the other has the name of its server in it,
+by which it is found from then on.
 """
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 
-from shared.errors import DeclarationError, InvalidParams, McpError, ResourceNotFound, RpcError
-from shared.protocol.uri_template import UriTemplate
+from shared.errors import InsufficientScope, InvalidParams, McpError, ResourceNotFound, RpcError
 from shared.server.dispatch.context import Context
 
-from .directory import Directory
+from .directory import Directory, Place, fits
 from .list_cache import TEMPLATES
 from .part import Part, absent, asked_by
+from .uris import full_uri, split_uri, with_uris
 
 Result = TypeVar("Result")
+Value = TypeVar("Value")
 
 MAX_KNOWN = 10_000
 LONGEST_KNOWN = 8_192
@@ -31,6 +34,9 @@ LONGEST_KNOWN = 8_192
 GUESS_SECONDS = 5.0
 """How long a server that may know nothing of a resource makes those behind it wait."""
 _NOT_FOUND = -32002
+
+# How good the claim of a server to a URI is. Those of others have worse ones: they may list what they like.
+_DECLARED, _PAGE, _LISTED, _TEMPLATE, _FOREIGN = range(5)
 
 
 def _has_resources(part: Part) -> bool:
@@ -40,104 +46,139 @@ def _has_resources(part: Part) -> bool:
 class Owners:
     """The owners of resources, as far as they are known."""
 
-    def __init__(self, parts: Sequence[Part], directory: Directory) -> None:
+    def __init__(
+        self, parts: Sequence[Part], directory: Directory, tools_of: Callable[[Context[Any]], Directory]
+    ) -> None:
+        """`directory` has the templates; `tools_of` is where the tools stand as a client is told them."""
         self._parts = parts
         self._directory = directory
-        self._known: OrderedDict[str, Part] = OrderedDict()
+        self._tools_of = tools_of
+        self._listed: dict[Part, OrderedDict[str, None]] = {part: OrderedDict() for part in parts}
+        self._guessed: OrderedDict[str, Part] = OrderedDict()
+        """Who had an answer where nobody was known to be the owner."""
+        self._names = {part.name: part for part in parts}
 
-    def forget(self) -> None:
-        """Resources have come or gone."""
-        self._known.clear()
+    def forget(self, part: Part) -> None:
+        """Resources of `part` have come or gone."""
+        self._listed[part].clear()
+        self._guessed.clear()
 
     def learn(self, part: Part, entries: Iterable[Any]) -> None:
-        """`part` lists these resources. What is another one's already stays that."""
+        """`part` lists these resources."""
         for entry in entries:
-            uri = entry.get("uri") if isinstance(entry, dict) else None
-            if isinstance(uri, str) and uri not in self._known:
-                self._remember(uri, part)
+            _remember(self._listed[part], entry["uri"], None)
+
+    def shown(self, part: Part, uri: str) -> str:
+        """By which URI clients know what `part` has at `uri`: with the name of its server where it would be
+        another's without."""
+        if split_uri(uri)[0] in self._names or self._directory.has_full_template(part, uri):
+            return full_uri(part.name, uri)
+        owner = next((one for one in self._parts if one.declares(uri)), None)
+        owner = owner or next((one for one in self._parts if uri in self._listed[one]), part)
+        return uri if owner is part else full_uri(part.name, uri)
+
+    def told(self, part: Part, result: dict[str, Any]) -> dict[str, Any]:
+        """A result of `part`, in which resources have the URIs that clients know."""
+        return with_uris(result, partial(self.shown, part))
 
     async def first(
         self,
         context: Context[Any],
         uri: str,
-        attempt: Callable[[Part], Awaitable[Result]],
+        attempt: Callable[[Part, str], Awaitable[Result]],
         *,
         serving: Callable[[Part], bool] = _has_resources,
     ) -> Result:
-        """What `attempt` gives for the owner of `uri`, which is one of those that are `serving`.
+        """What `attempt` gives for the owner of `uri`, which is one of those that are `serving`, and the URI that it
+        has there.
 
         Raises ResourceNotFound where nobody has it, what the owner raises, and where nobody is known to be that what
         the first raises that knows more than that it has none.
         """
+        name, own = split_uri(uri)
         asked = asked_by(context.call.round)
         if asked is not None:
-            return await attempt(self._named(asked))
-        certain = [part for part in await self._certain(context, uri) if serving(part)]
-        others = [part for part in self._parts if serving(part) and part not in certain]
+            return await attempt(self._named(asked), own if name == asked else uri)
+        if name in self._names:
+            return await attempt(self._names[name], own)
+        claiming = await self._claiming(context, uri)
         missing: list[str] = []
-        failure: McpError | None = None
-        for part in certain:
+        # Nobody else answers in the place of one that is closed.
+        for part in [part for part in claiming if part.running is None or serving(part)]:
             try:
-                return self._found(uri, part, await attempt(part))
+                return await attempt(part, uri)
             except McpError as error:
                 if not _is_missing(error):
                     raise
                 missing.append(str(error))
-        for part in others:
+        others = [part for part in self._parts if serving(part) and part not in claiming]
+        return await self._guess(uri, others, attempt, missing)
+
+    async def of_template(self, context: Context[Any], uri: str) -> Place | None:
+        """Whose the template is that clients know as `uri`, or the resource at it; None where nobody is known to have
+        it."""
+        await self._directory.entries(TEMPLATES, context)
+        place = self._directory.known(TEMPLATES, uri, context)
+        if place is not None and place.part.running is not None:
+            return place
+        name, own = split_uri(uri)
+        if name in self._names:
+            return Place(self._names[name], own)
+        return next((Place(part, uri) for part in await self._claiming(context, uri) if _has_resources(part)), None)
+
+    async def _guess(
+        self, uri: str, parts: Sequence[Part], attempt: Callable[[Part, str], Awaitable[Result]], missing: list[str]
+    ) -> Result:
+        """What the first of `parts` gives that has an answer. Raises as `first` does; it is `missing` at others."""
+        failure: McpError | None = None
+        parts = sorted(parts, key=lambda part: part is not self._guessed.get(uri))
+        for part in parts:
             try:
                 # Nobody waits behind the last one.
-                with anyio.fail_after(GUESS_SECONDS if part is not others[-1] else None):
-                    return self._found(uri, part, await attempt(part))
+                with anyio.fail_after(GUESS_SECONDS if part is not parts[-1] else None):
+                    result = await attempt(part, uri)
             except TimeoutError:
                 failure = failure or part.late()
             except McpError as error:
-                if _is_missing(error):
-                    missing.append(str(error))
+                # A token that would do for one that is only guessed says nothing of whether it is there.
+                if _is_missing(error) or isinstance(error, InsufficientScope):
+                    missing.append(str(error) if _is_missing(error) else "resource not found")
                 else:
                     failure = failure or error
-        self._known.pop(uri, None)
+            else:
+                _remember(self._guessed, uri, part)
+                return result
+        self._guessed.pop(uri, None)
         raise failure or ResourceNotFound(uri, next(iter(missing), "resource not found") + absent(self._parts))
 
-    async def of_template(self, context: Context[Any], uri: str) -> Part | None:
-        """Who has the template that is written so, or a resource at `uri`; None where nobody is known to."""
-        for part, told in await self._directory.entries(TEMPLATES, context):
-            if part.running is not None and any(entry["uriTemplate"] == uri for entry in told.entries):
-                return part
-        return next(iter(await self._certain(context, uri)), None)
-
-    async def _certain(self, context: Context[Any], uri: str) -> list[Part]:
+    async def _claiming(self, context: Context[Any], uri: str) -> list[Part]:
         """Those that may be taken for the owner, the likeliest first."""
-        found = dict.fromkeys(part for part in self._parts if _declares(part, uri))
-        if (known := self._known.get(uri)) is not None:
-            found[known] = None
+        ranks = {part: rank for part in self._parts if (rank := self._rank(part, uri)) is not None}
         for part, told in await self._directory.entries(TEMPLATES, context):
-            if any(_fits(entry["uriTemplate"], uri) for entry in told.entries):
-                found[part] = None
-        return [part for part in found if _has_resources(part)]
+            if any(fits(entry["uriTemplate"], uri) for entry in told.entries):
+                ranks.setdefault(part, _TEMPLATE)
+        page_owner = self._tools_of(context).page_owner(uri, context)
+        if page_owner is not None:
+            ranks[page_owner] = min(ranks.get(page_owner, _PAGE), _PAGE)
+        return sorted(ranks, key=lambda part: ranks[part] + _FOREIGN * part.is_foreign)
+
+    def _rank(self, part: Part, uri: str) -> int | None:
+        if part.declares(uri):
+            return _DECLARED
+        return _LISTED if uri in self._listed[part] else None
 
     def _named(self, name: str) -> Part:
-        for part in self._parts:
-            if part.name == name:
-                return part
-        raise InvalidParams("the server that has asked is not here any more")
-
-    def _found(self, uri: str, part: Part, result: Result) -> Result:
-        self._remember(uri, part)
-        return result
-
-    def _remember(self, uri: str, part: Part) -> None:
-        if len(uri) <= LONGEST_KNOWN:
-            self._known[uri] = part
-            self._known.move_to_end(uri)
-            if len(self._known) > MAX_KNOWN:
-                self._known.popitem(last=False)
+        if name not in self._names:
+            raise InvalidParams("the server that has asked is not here any more")
+        return self._names[name]
 
 
-def _declares(part: Part, uri: str) -> bool:
-    running = part.running
-    if running is None:
-        return False
-    return running.features.resources.knows(uri) or any(uri in one.open_resources for one in running.extensions)
+def _remember(known: OrderedDict[str, Value], uri: str, value: Value) -> None:
+    if len(uri) <= LONGEST_KNOWN:
+        known[uri] = value
+        known.move_to_end(uri)
+        if len(known) > MAX_KNOWN:
+            known.popitem(last=False)
 
 
 def _is_missing(error: McpError) -> bool:
@@ -150,16 +191,3 @@ def _is_missing(error: McpError) -> bool:
     return error.code == _NOT_FOUND or (
         error.code == InvalidParams.code and isinstance(error.data, dict) and "uri" in error.data
     )
-
-
-def _fits(template: str, uri: str) -> bool:
-    compiled = _compiled(template)
-    return compiled is not None and compiled.match(uri) is not None
-
-
-@lru_cache(1_000)
-def _compiled(template: str) -> UriTemplate | None:
-    try:
-        return UriTemplate(template)
-    except DeclarationError:
-        return None

@@ -52,10 +52,12 @@ class Member(Protocol):
 class Part:
     """A member as the others' neighbour."""
 
-    def __init__(self, member: Member, principals: str = "") -> None:
-        """`principals` is the name of those that are served; they may have a run of the member to themselves."""
+    def __init__(self, member: Member, principals: str = "", *, is_foreign: bool = False) -> None:
+        """`principals` is the name of those that are served; they may have a run of the member to themselves.
+        `is_foreign` is whether it is a server of others, which may list what belongs to another one."""
         self.member = member
         self.name = member.name
+        self.is_foreign = is_foreign
         self._principals = principals
 
     @property
@@ -74,6 +76,13 @@ class Part:
         """Whether it is open and declares this."""
         running = self.running
         return running is not None and running.identity.has(capability)
+
+    def declares(self, uri: str) -> bool:
+        """Whether it is open, and the resource at `uri` is declared in its own code."""
+        running = self.running
+        if running is None:
+            return False
+        return running.features.resources.knows(uri) or any(uri in one.open_resources for one in running.extensions)
 
     def row(self, context: Context[Any], method: str) -> Method | None:
         """By which row it would serve the client of `context` such a request; None where it would not, and while it

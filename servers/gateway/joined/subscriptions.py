@@ -46,14 +46,14 @@ class Subscriptions:
     async def begin(self, context: Context[Any], uri: str) -> str:
         """Begins a subscription for the call of `context`; our key. Raises as `Owners.first` does."""
 
-        async def hold(part: Part) -> tuple[Part, Run[Any], str]:
-            return part, *await part.hold(context, uri)
+        async def hold(part: Part, own: str) -> tuple[Part, str, Run[Any], str]:
+            return part, own, *await part.hold(context, own)
 
-        part, running, key = await self._owners.first(context, uri, hold)
+        part, own, running, key = await self._owners.first(context, uri, hold)
         ours = f"{part.name} {key}"
         held = self._held.get(ours)
         if held is None:
-            self._enter(ours, _Held(part, running, key, uri, context))
+            self._enter(ours, _Held(part, running, key, own, context))
         elif held.running is not running:
             self._move(ours, held, running, key)
         else:

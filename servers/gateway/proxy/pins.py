@@ -13,14 +13,20 @@ from typing import Any, NamedTuple
 from shared.client.client import Client
 from shared.client.options import ClientOptions
 from shared.errors import InvalidResult
+from shared.extensions.apps import MIME_TYPE, UI
 from shared.text import escape
 
 from ..rules.names import Rules
-from ..rules.pins import Pins, digest_of
+from ..rules.pins import Pins
 
 # Some servers have tools for clients alone that can do something for them.
 CAPABLE = ClientOptions(
-    capabilities={"sampling": {}, "elicitation": {"form": {}, "url": {}}, "roots": {}},
+    capabilities={
+        "sampling": {},
+        "elicitation": {"form": {}, "url": {}},
+        "roots": {},
+        "extensions": {UI: {"mimeTypes": [MIME_TYPE]}},
+    },
     reconnect=False,
     cache_bytes=0,
 )
@@ -62,7 +68,7 @@ def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
     fits = dict[str, bool]()
     for tool in tools:
         name = tool["name"]
-        fits[name] = fits.get(name, True) and (pins.is_new or digest_of(tool) == pins.digest(name))
+        fits[name] = fits.get(name, True) and (pins.is_new or pins.fits(tool))
     shown = [name for name in fits if rules.shown(name) is not None]
     wrong = [name for name in shown if not fits[name]]
     return Comparison(
@@ -76,12 +82,8 @@ def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
 def accept(pins: Pins, tools: Sequence[Tool], names: Collection[str]) -> None:
     """Pins the tools with these names as they are now, or lets go of those that are gone; without names all of them.
     The rest stays as it was pinned. Raises OSError where it can't be written."""
-    now = {tool["name"]: tool for tool in tools}
-    if names:
-        kept = {name: pinned for name in pins.names if (pinned := pins.definition(name)) is not None}
-        changed: dict[str, Tool] = {name: one for name, one in kept.items() if name not in names}
-        now = {**changed, **{name: one for name, one in now.items() if name in names}}
-    pins.record(now.values())
+    now = {tool["name"]: tool for tool in tools if tool["name"] in names or not names}
+    pins.record(now.values(), shows_pages=True, keep=[name for name in pins.names if names and name not in names])
 
 
 MAX_LINE = 200

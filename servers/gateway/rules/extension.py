@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from shared.errors import McpError, RpcError, ToolError, UnknownTool
+from shared.extensions.apps import shows_apps
 from shared.protocol.methods import REQUESTS, Method
 from shared.protocol.types.tools import CallToolParams, ListParams
 from shared.server.dispatch.context import Context
@@ -77,7 +78,8 @@ class _Run:
 
     async def _list(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         if self._guard is not None:
-            await self._guard.begin(running, context.link, self._listing(running, context))
+            listing = self._listing(running, context)
+            await self._guard.begin(running, context.link, listing, shows_pages=shows_apps(context))
         result = await self._page(running, context, params)
         for _ in range(_EMPTY_PAGES):
             cursor = result.get("nextCursor")
@@ -106,7 +108,7 @@ class _Run:
         # A later round goes on with a call that was let pass.
         if self._guard is not None and context.call.round.number == 1:
             listing = self._listing(running, context)
-            await self._guard.begin(running, context.link, listing)
+            await self._guard.begin(running, context.link, listing, shows_pages=shows_apps(context))
             await self._guard.check(name, params.name, context.link, listing)
         result: dict[str, Any] = await self.handlers[_CALL](
             running, context, params.model_copy(update={"name": name})

@@ -20,7 +20,7 @@ from shared.server.run import Run
 from shared.text import join_lines
 
 from .names import Rules
-from .pins import Pins, digest_of
+from .pins import Pins, definition_of, digest_of
 
 log = logging.getLogger("shared.gateway")
 
@@ -31,6 +31,8 @@ _TOLD = 1_000
 """Tools that are remembered as told of; a server may have ever new ones."""
 _NAMED = 5
 """Tools that a message names."""
+
+_NOT_WRITTEN = "%s: its tools are pinned as long as this runs, for %s can't be written: %s"
 
 Tools = list[dict[str, Any]]
 Listing = Callable[[], Awaitable[Tools]]
@@ -50,10 +52,10 @@ class Guard:
         self._running: Run[Any] | None = None
         self._fitting: set[str] = set()
         self._withheld: dict[str, str] = {}
-        """By the name of a tool its digest, which is not the pinned one."""
+        """By the name of a tool what tells it from others of that name; it is not the pinned one."""
         self._is_complete = False
         self._told: dict[str, str] = {}
-        """The digests with which tools were said to be withheld."""
+        """What tools were that were said to be withheld."""
         self._turns: dict[Connection, anyio.Lock] = {}
         """One of the calls of a connection lists the tools for all of them; none waits for another connection, whose
         session may hang."""
@@ -67,9 +69,9 @@ class Guard:
     def announce(self, message: LogMessage) -> None:
         """Concerns no tool."""
 
-    async def begin(self, running: Run[Any], link: Connection, listing: Listing) -> None:
+    async def begin(self, running: Run[Any], link: Connection, listing: Listing, *, shows_pages: bool) -> None:
         """Has all tools pinned when they are first seen, and takes in what was accepted since. `link` is the
-        connection of the call. Raises what `listing` does."""
+        connection of the call, whose client `shows_pages` or not. Raises what `listing` does."""
         if self._running is None:
             self._running = running
             running.changes.join(self)
@@ -78,17 +80,17 @@ class Guard:
         if self._pins.is_new:
             async with self._turn(link):
                 if self._pins.is_new:
-                    self._pin(await listing())
+                    self._pin(await listing(), shows_pages=shows_pages)
 
     def passed(self, tools: Tools, version: int) -> Tools:
         """Those of a page of tools, of that `version`, whose definitions are the pinned ones."""
-        digests = [(tool["name"], digest_of(tool)) for tool in tools]
-        wrong = {name: digest for name, digest in digests if digest != self._pins.digest(name)}
+        wrong = {tool["name"]: _mark(tool) for tool in tools if not self._pins.fits(tool)}
+        self._learn_pages([tool for tool in tools if tool["name"] not in wrong])
         if version == self.version:
             names = {tool["name"] for tool in tools}
             self._fitting = (self._fitting | names) - wrong.keys()
             self._withheld = {name: one for name, one in self._withheld.items() if name not in names} | wrong
-        fresh = [name for name, digest in wrong.items() if self._told.get(name) != digest]
+        fresh = [name for name, mark in wrong.items() if self._told.get(name) != mark]
         told = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
         self._told = dict(list(told.items())[-_TOLD:])
         if fresh:
@@ -142,19 +144,28 @@ class Guard:
         self.passed([tool for tool in tools if self._rules.shown(tool["name"]) is not None], self.version)
         self._is_complete = True
 
-    def _pin(self, tools: Tools) -> None:
+    def _pin(self, tools: Tools, *, shows_pages: bool) -> None:
         # Somebody else may have been faster, and a server that is not ready may have none yet.
         if not tools or not self._pins.is_new:
             return
         try:
-            self._pins.record(tools)
+            self._pins.record(tools, shows_pages=shows_pages)
         except OSError as error:
-            text = "%s: its tools are pinned as long as this runs, for %s can't be written: %s"
-            log.warning(text, self._name, self._pins.path, error.strerror)
+            log.warning(_NOT_WRITTEN, self._name, self._pins.path, error.strerror)
         else:
             log.info("%s: %d tools are pinned in %s", self._name, len(tools), self._pins.path)
+
+    def _learn_pages(self, tools: Tools) -> None:
+        try:
+            self._pins.learn_pages(tools)
+        except OSError as error:
+            log.warning(_NOT_WRITTEN, self._name, self._pins.path, error.strerror)
 
     def _said(self, names: list[str]) -> str:
         shown = ", ".join(join_lines(name)[:100] for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         return f"{self._name}: withheld, because their definitions are not the pinned ones: {shown}{more}"
+
+
+def _mark(tool: dict[str, Any]) -> str:
+    return f"{digest_of(tool)} {definition_of(tool).get('_meta')}"

@@ -54,6 +54,8 @@ class Chosen(NamedTuple):
     """What one call may cost, in place of what the options say for all servers."""
     rules: Rules = Rules()
     """Who may do what."""
+    is_foreign: bool = False
+    """Whether it is a server of others."""
 
     def extensions(self, options: Options) -> list[Extension[Any]]:
         """What it is opened with so that it keeps to its rules."""
@@ -106,6 +108,11 @@ def choose_joined(names: Sequence[str], catalog: Catalog, configuration: Configu
     return Choice(servers, joining.members(served, list(configuration.servers or served)), joining.prefix)
 
 
+def foreign_names(servers: Sequence[Chosen]) -> list[str]:
+    """The names of those that are servers of others."""
+    return [one.name for one in servers if one.is_foreign]
+
+
 def _names(names: Sequence[str], catalog: Catalog, configuration: Configuration) -> list[str]:
     configured = configuration.servers
     if configured is None:
@@ -153,7 +160,7 @@ def _foreign(one: Foreign, configuration: Configuration) -> Chosen:
     said = {"result_bytes": one.settings.max_result, "seconds": one.settings.max_seconds}
     budget = {name: limit for name, limit in said.items() if limit is not None}
     rules = configuration.rules(one.name, one.written, None)
-    return Chosen(one.name, foreign_server(one), NoSettings(), one.exposed, budget, rules)
+    return Chosen(one.name, foreign_server(one), NoSettings(), one.exposed, budget, rules, is_foreign=True)
 
 
 def _loaded(entry: Entry) -> Server[Any] | BaseException:

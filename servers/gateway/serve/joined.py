@@ -1,6 +1,6 @@
 """The server that several are together, for a program that runs them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import anyio
@@ -45,11 +45,14 @@ def kept_apart(rules: Sequence[Rules]) -> list[Extension[Any]]:
 
 
 def joined_server(
-    members: Sequence[Supervised], declared: Sequence[Declaration[Any]], prefix: Literal["auto", "always"]
+    members: Sequence[Supervised],
+    declared: Sequence[Declaration[Any]],
+    prefix: Literal["auto", "always"],
+    foreign: Collection[str],
 ) -> Server[Any]:
     """The server that all `members` are together, which have these declarations: a call may cost what the most
-    generous of them lets it cost."""
-    app = gateway(members, prefix=prefix)
+    generous of them lets it cost. Those of the names `foreign` are servers of others."""
+    app = gateway(members, prefix=prefix, foreign=foreign)
     budgets = [server.budget for server in declared]
     app.budget = CallLimits(
         result_bytes=max(one.result_bytes for one in budgets),

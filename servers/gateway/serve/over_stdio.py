@@ -23,7 +23,7 @@ from shared.server.run import Run
 from shared.server.server import Server
 from shared.telemetry.supervised import Supervised
 
-from .choice import Chosen
+from .choice import Chosen, foreign_names
 from .foreign_server import hear_commands
 from .joined import joined_server, settled
 from .selection import JOINED
@@ -39,7 +39,7 @@ class Joined:
         self.telemetry: Any = None
         self.members = [Supervised(one.name, partial(self._open, one)) for one in servers]
         apps = [one.app for one in servers]
-        self.app: Server[Any] = joined_server(self.members, apps, prefix)
+        self.app: Server[Any] = joined_server(self.members, apps, prefix, foreign_names(servers))
         self.drain_seconds = max(app.limits.drain_seconds for app in apps)
         self.options = options
 

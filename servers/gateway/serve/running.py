@@ -31,7 +31,7 @@ from shared.transports.http.app.mount import Mount
 from shared.transports.http.server import run_mounts
 
 from ..joined.gateway import JoinedSettings
-from .choice import Choice
+from .choice import Choice, foreign_names
 from .foreign_server import hear_commands
 from .joined import joined_server, kept_apart, settled
 from .selection import JOINED
@@ -67,7 +67,8 @@ def run_all(
     if choice.joined:
         members = [mount for mount in mounts if mount.name in choice.joined]
         supervised = [one.supervised for one in members]
-        app = joined_server(supervised, [one.server for one in members], choice.prefix)
+        declared = [one.server for one in members]
+        app = joined_server(supervised, declared, choice.prefix, foreign_names(choice.servers))
         mount = Mount(app, "/mcp", http.limits, JoinedSettings(), JOINED)
         mount.extensions += kept_apart([one.rules for one in choice.servers if one.name in choice.joined])
         mount.scopes = partial(_united, members)

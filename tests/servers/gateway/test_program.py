@@ -1,6 +1,7 @@
 """`python -m servers.gateway`, which is `python -m servers run --join` as well: several servers at one pair of
 streams."""
 
+import json
 import os
 import signal
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from tests.servers.gateway.serve.test_foreign_server import configured, is_alive
 from tests.shared.transports.http.http_wire import Json
 
 PYTHON = started()["command"][0]
+TINY = Path(__file__).parents[1] / "bundle" / "tiny.py"
 GATEWAY = [PYTHON, "-m", "servers.gateway"]
 JOIN = [PYTHON, "-m", "servers", "run", "--join"]
 
@@ -95,3 +97,22 @@ def test_with_one_name_it_is_the_program_of_that_server(capsys: pytest.CaptureFi
     with pytest.raises(SystemExit, match="0"):
         main(["sqlite", "--version"])
     assert capsys.readouterr().out.startswith("sqlite ")
+
+
+@pytest.mark.slow
+def test_a_server_of_others_takes_no_call_that_is_meant_for_another(tmp_path: Path) -> None:
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("prompts__list", "search_prompts")]
+    (tmp_path / "tools.json").write_text(json.dumps(tools))
+    other = {"command": [PYTHON, "-I", "-S", str(TINY), str(tmp_path / "tools.json")]}
+    config = tmp_path / "bundle.yaml"
+    config.write_text(json.dumps({"servers": {"other": other, "prompts": {}}}))
+    config.chmod(0o600)
+    with joined("--config", config) as process:
+        listed = names(process.open())
+        assert {"prompts__search_prompts", "other__search_prompts", "other__prompts__list"} <= {*listed}
+        assert not {"prompts__list", "search_prompts"} & {*listed}
+        process.send(call("taken", "prompts__list"))
+        assert "unknown tool" in process.answer("taken")["error"]["message"]
+        assert text(process, call("ours", "prompts__search_prompts", query="x")) != '{"query": "x"}'
+        process.close_stdin()
+        assert process.wait() == 0

@@ -67,13 +67,20 @@ async def test_all_is_well(place: Place) -> None:
     assert [one.where for one in await place.look("filesystem")][1:] == [f"{place.config}, 'filesystem'"]
 
 
+async def test_a_tool_that_looks_like_one_of_another_server_is_told_of(place: Place) -> None:
+    (place.path / "tools.json").write_text(json.dumps([{**TOOLS[0], "name": "filesystem__write_file"}]))
+    place.write({"other": place.other(), "filesystem": {"roots": [str(place.path)]}})
+    (warned,) = [one for one in await place.look() if one.severity is Severity.WARNING]
+    assert warned.what == "its tool filesystem__write_file looks like one of the server 'filesystem'"
+
+
 async def test_what_is_pinned_and_what_is_withheld(place: Place) -> None:
     place.write({"other": place.other(pin=True)})
     assert (await place.look())[-1].what == "its tools are not pinned yet: the first client of `serve` pins them"
     pins = Pins(place.path / "other.pins.json")
-    pins.record(TOOLS)
+    pins.record(TOOLS, shows_pages=True)
     assert (await place.look())[-1].what == "its tools are as they were pinned: 2"
-    pins.record([{**TOOLS[0], "description": "Was another."}])
+    pins.record([{**TOOLS[0], "description": "Was another."}], shows_pages=False)
     found = (await place.look())[-1]
     assert found.severity is Severity.WARNING
     assert found.what == "withheld from clients, since their definitions are not the pinned ones: a, b"

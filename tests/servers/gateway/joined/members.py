@@ -1,7 +1,7 @@
 """Members for tests of the gateway, which open and close when the test says so."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -83,12 +83,15 @@ class Door:
 
 
 @asynccontextmanager
-async def joined(*doors: Door, prefix: Prefix = "auto", closed: tuple[Door, ...] = ()) -> AsyncIterator[Run[Any]]:
-    """A gateway to `doors`, all of them open, and to those that are `closed` as yet, which come after them."""
+async def joined(
+    *doors: Door, prefix: Prefix = "auto", closed: tuple[Door, ...] = (), foreign: Sequence[str] = ()
+) -> AsyncIterator[Run[Any]]:
+    """A gateway to `doors`, all of them open, and to those that are `closed` as yet, which come after them. Those of
+    the names `foreign` count as servers of others."""
     try:
         for door in doors:
             await door.open()
-        async with gateway([*doors, *closed], prefix=prefix).open() as running:
+        async with gateway([*doors, *closed], prefix=prefix, foreign=foreign).open() as running:
             yield running
     finally:
         for door in (*doors, *closed):

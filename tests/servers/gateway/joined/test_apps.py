@@ -1,10 +1,13 @@
 """Pages of several servers behind one door: each is found at its server, whatever others call theirs."""
 
+from typing import Any
+
 from servers.gateway.bridge import bridge
-from servers.gateway.joined.apps import own_page, page_of
+from servers.gateway.joined.apps import page_of
+from shared import Resource
 from tests.servers.gateway.apps import HOST, PAGE, linked, notes, shown, title
 from tests.servers.gateway.bridge.upstreams import EVERY_PAIR, Behind
-from tests.servers.gateway.joined.members import Door, joined
+from tests.servers.gateway.joined.members import Door, joined, opened, small
 from tests.shared.server.peer import talking
 
 OTHER = "ui://others/list"
@@ -46,8 +49,9 @@ async def test_a_host_is_told_of_servers_that_come_and_go() -> None:
             "a__read_notes": "ui://a__notes/list",
             "b__read_notes": "ui://b__notes/list",
         }
+        # What it has is nobody else's while it is gone.
         await late.close()
-        assert await linked(peer) == {"read_notes": PAGE}
+        assert await linked(peer) == {"a__read_notes": "ui://a__notes/list"}
 
 
 @EVERY_PAIR
@@ -72,7 +76,27 @@ def test_a_tool_names_its_page_in_either_form() -> None:
     assert page_of({"name": "a", "_meta": {"ui/resourceUri": PAGE}}) == PAGE
 
 
-async def test_other_uris_are_of_nobody_in_particular() -> None:
-    async with joined(Door("a", notes()), Door("b", notes())) as running:
-        for uri in (PAGE, "ui://c__notes/list", "file://a__notes/list", "a__notes/list", "ui://"):
-            assert own_page(running.state.parts, uri) is None, uri
+async def test_a_page_that_another_server_lists_as_well_is_that_of_the_tool_that_names_it() -> None:
+    ours, theirs = notes("of ours"), small("theirs")
+
+    @theirs.lists_resources
+    async def listed(_ctx: Any) -> list[Resource]:
+        return [Resource(uri=PAGE, name="list")]
+
+    async def give(*_: Any) -> dict[str, Any]:
+        return {"contents": [{"uri": PAGE, "text": "<title>of theirs</title>"}]}
+
+    first, second = Door("theirs", theirs), Door("ours", ours)
+    async with joined(first, second) as running, talking(running, capabilities=HOST) as peer:
+        opened(first).handlers["resources/read"] = give
+        await peer.request("resources/list")
+        assert await linked(peer) == {"read_notes": PAGE}
+        assert await title(peer, PAGE) == "of ours"
+
+
+async def test_a_page_with_the_name_of_another_server_gets_that_of_its_own_as_well() -> None:
+    doors = Door("a", notes("of a")), Door("b", notes("of b", page="ui://a__notes/list"))
+    async with joined(*doors) as running, talking(running, capabilities=HOST) as peer:
+        links = await linked(peer)
+        assert links == {"a__read_notes": PAGE, "b__read_notes": "ui://b__a__notes/list"}
+        assert [await title(peer, uri) for uri in links.values()] == ["of a", "of b"]

@@ -2,9 +2,14 @@
 
 from typing import Any
 
-from shared import Resource, ResourceNotFound, RpcError
+import pytest
+
+from shared import Context, Resource, ResourceLink, ResourceNotFound, RpcError, Server
+from shared.errors import InsufficientScope
+from tests.servers.gateway.changes import subscribed, updated
 from tests.servers.gateway.joined.members import (
     Door,
+    both_eras,
     joined,
     opened,
     serving,
@@ -149,3 +154,137 @@ async def test_what_is_no_entry_is_left_out_and_what_a_page_says_wrong_of_itself
 
             opened(b).handlers["resources/list"] = listed
             assert await uris(peer) == ["a://1", "b://1", "c://1"], said
+
+
+def library(name: str, *own: str) -> Server[Any]:
+    """A server that lists prompts, as libraries do, and has a template for them."""
+    server = small(name)
+    texts = {f"prompt://{one}": f"{name} {one}" for one in ("a", *own)}
+
+    @server.lists_resources
+    async def listed(_ctx: Any) -> list[Resource]:
+        return [Resource(uri=uri, name=uri) for uri in texts]
+
+    @server.resource("prompt://{name}", name="prompt")
+    async def read_one(name: str) -> str:
+        """Read one of many."""
+        if f"prompt://{name}" not in texts:
+            raise ResourceNotFound(f"prompt://{name}")
+        return texts[f"prompt://{name}"]
+
+    @server.completes("resource", "prompt://{name}", "name")
+    async def complete(_ctx: Any, typed: str, _settled: Any) -> list[str]:
+        return [f"{typed} of {name}"]
+
+    @server.on_subscribe
+    async def subscribe(_ctx: Context[Any], uri: str) -> str:
+        return uri
+
+    @server.tool(name=f"link_{name}")
+    async def link() -> ResourceLink:
+        """Link one."""
+        return ResourceLink(uri="prompt://a", name="a")
+
+    return server
+
+
+async def completed(peer: Peer, uri: str) -> list[str]:
+    params = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "name", "value": "x"}}
+    values: list[str] = (await peer.request("completion/complete", params))["result"]["completion"]["values"]
+    return values
+
+
+async def linked(peer: Peer, tool: str) -> str:
+    uri: str = (await peer.call(tool))["result"]["content"][0]["uri"]
+    return uri
+
+
+async def test_two_libraries_are_told_apart_in_lists_reads_links_and_completions() -> None:
+    async with joined(Door("a", library("a")), Door("b", library("b", "own"))) as running, talking(running) as peer:
+        listed = (await peer.request("resources/templates/list"))["result"]["resourceTemplates"]
+        assert [one["uriTemplate"] for one in listed] == ["prompt://{name}", "prompt://b__{name}"]
+        assert await uris(peer) == ["prompt://a", "prompt://b__a", "prompt://b__own"]
+        assert [await text(peer, uri) for uri in await uris(peer)] == ["a a", "b a", "b own"]
+        read = (await peer.request("resources/read", {"uri": "prompt://b__a"}))["result"]["contents"][0]
+        assert read["uri"] == "prompt://b__a"
+        assert await completed(peer, "prompt://{name}") == ["x of a"]
+        assert await completed(peer, "prompt://b__{name}") == ["x of b"]
+        assert [await linked(peer, f"link_{name}") for name in "ab"] == ["prompt://a", "prompt://b__a"]
+        # What only one of them has is found by its own URI as well.
+        assert await text(peer, "prompt://own") == "b own"
+
+
+@both_eras
+async def test_a_change_at_either_library_is_told_of_its_own_uri(version: str) -> None:
+    doors = Door("a", library("a")), Door("b", library("b"))
+    both = ["prompt://a", "prompt://b__a"]
+    async with joined(*doors) as running, talking(running, version) as peer:
+        await uris(peer)
+        await subscribed(peer, *both)
+        for door, uri in zip(doors, both, strict=True):
+            opened(door).changes.resource("prompt://a")
+            assert await updated(peer) == uri
+
+
+async def test_what_ours_have_a_template_for_or_list_is_not_taken_over_by_listing_it() -> None:
+    files, other = serving("files", "file:///{+id}"), small("other")
+
+    @other.lists_resources
+    async def listed(_ctx: Any) -> list[Resource]:
+        return [Resource(uri=uri, name="x") for uri in ("file:///a", "file://files__/b")]
+
+    async def give(_running: Any, _context: Any, params: Any) -> dict[str, Any]:
+        return {"contents": [{"uri": params.uri, "text": "theirs"}]}
+
+    theirs, ours = Door("other", other), Door("files", files)
+    async with joined(theirs, ours, foreign=["other"]) as running, talking(running) as peer:
+        opened(theirs).handlers["resources/read"] = give
+        assert await uris(peer) == ["file:///a", "file://other__files__/b"]
+        assert await text(peer, "file:///a") == "files a"
+        assert await text(peer, "file://files__/b") == "files b"
+        assert await text(peer, "file://other__files__/b") == "theirs"
+        # Nor while ours is not there.
+        await ours.close()
+        for uri in ("file:///a", "file://files__/b"):
+            error = (await peer.request("resources/read", {"uri": uri}))["error"]
+            assert error["message"] == "the server files is not available: it was closed"
+
+
+async def test_a_listing_of_another_server_comes_before_a_template_for_anything() -> None:
+    greedy, listing = serving("greedy", "{+id}"), small("listing")
+
+    @listing.lists_resources
+    async def listed(_ctx: Any) -> list[Resource]:
+        return [Resource(uri="x://1", name="x")]
+
+    async def give(*_: Any) -> dict[str, Any]:
+        return {"contents": [{"uri": "x://1", "text": "listed"}]}
+
+    door = Door("listing", listing)
+    async with (
+        joined(Door("greedy", greedy), door, foreign=["greedy", "listing"]) as running,
+        talking(running) as peer,
+    ):
+        opened(door).handlers["resources/read"] = give
+        assert await uris(peer) == ["x://1"]
+        assert await text(peer, "x://1") == "listed"
+
+
+@pytest.mark.parametrize("knows", [True, False])
+async def test_a_scope_of_a_server_that_is_only_guessed_is_not_asked_for(*, knows: bool) -> None:
+    async def refuse_scope(*_: Any) -> dict[str, Any]:
+        raise InsufficientScope(["b:read"])
+
+    a, b = with_resources("a", "x://{id}" if knows else "y://1"), with_resources("b", "z://1")
+    async with joined(a, b) as running, talking(running) as peer:
+        opened(b).handlers["resources/read"] = refuse_scope
+        opened(a).handlers["resources/read"] = missing
+        error = (await peer.request("resources/read", {"uri": "x://absent"}))["error"]
+        assert (error["message"], error["data"]) == ("resource not found", {"uri": "x://absent"})
+        error = (await peer.request("resources/read", {"uri": "z://1"}))["error"]
+        assert "b:read" in error["message"]
+
+
+async def missing(_running: Any, _context: Any, params: Any) -> dict[str, Any]:
+    """Answer that there is nothing."""
+    raise ResourceNotFound(params.uri)

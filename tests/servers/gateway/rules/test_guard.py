@@ -200,7 +200,7 @@ async def test_what_is_accepted_meanwhile_is_shown_and_told_of(path):
         other.change()
         assert await other.text("a") == CHANGED
         await other.peer.other("notifications/tools/list_changed")
-        Pins(path).record(other.running.features.tools.listed(None))
+        Pins(path).record(other.running.features.tools.listed(None), shows_pages=True)
         assert await other.text("a") == "a"
         await other.peer.other("notifications/tools/list_changed")
         assert not other.running.conditions.standing

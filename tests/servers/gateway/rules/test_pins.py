@@ -30,7 +30,7 @@ def test_what_was_pinned_is_there_in_the_next_process(tmp_path):
     path = tmp_path / "of the user" / "pins" / "a.pins.json"
     pins = Pins(path)
     assert (pins.is_new, pins.digest("a")) == (True, None)
-    pins.record([TOOL])
+    pins.record([TOOL], shows_pages=False)
     assert json.loads(path.read_text())["tools"]["a"]["definition"] == TOOL  # people read it too
     assert os.name != "posix" or path.stat().st_mode & 0o077 == 0
     pins = Pins(path)
@@ -41,9 +41,9 @@ def test_what_was_pinned_is_there_in_the_next_process(tmp_path):
 def test_what_another_process_pins_is_seen(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     assert not pins.refresh()
-    pins.record([])
+    pins.record([], shows_pages=False)
     assert not pins.refresh()  # one's own record is nothing new
-    Pins(tmp_path / "a.pins.json").record([TOOL])
+    Pins(tmp_path / "a.pins.json").record([TOOL], shows_pages=False)
     assert pins.refresh()
     assert pins.digest("a") == digest_of(TOOL)
     assert not pins.refresh()
@@ -58,7 +58,7 @@ def test_a_damaged_file_is_refused(tmp_path):
 
 def test_a_file_that_is_damaged_later_leaves_the_pins(tmp_path, caplog):
     pins = Pins(tmp_path / "a.pins.json")
-    pins.record([TOOL])
+    pins.record([TOOL], shows_pages=False)
     pins.path.write_text("{")
     assert not pins.refresh()
     assert pins.digest("a") == digest_of(TOOL)
@@ -69,5 +69,32 @@ def test_what_can_not_be_written_is_pinned_all_the_same(tmp_path):
     pins = Pins(tmp_path / "a" / "a.pins.json")
     (tmp_path / "a").write_text("no directory")
     with pytest.raises(OSError, match=r"exists|directory"):
-        pins.record([TOOL])
+        pins.record([TOOL], shows_pages=False)
     assert pins.digest("a") == digest_of(TOOL)
+
+
+PAGE = {**TOOL, "_meta": {"a": 1, "ui": {"resourceUri": "ui://a/b"}}}
+OTHER_PAGE = {**TOOL, "_meta": {"ui": {"resourceUri": "ui://a/c"}}}
+FLAT_PAGE = {**TOOL, "_meta": {"ui/resourceUri": "ui://a/b"}}
+
+
+def test_a_page_is_pinned_and_clients_that_show_none_need_not_see_it(tmp_path):
+    pins = Pins(tmp_path / "a.pins.json")
+    pins.record([PAGE], shows_pages=True)
+    assert pins.definition("a") == {**TOOL, "_meta": {"ui": {"resourceUri": "ui://a/b"}}}
+    assert [pins.fits(tool) for tool in (PAGE, TOOL, OTHER_PAGE, FLAT_PAGE)] == [True, True, False, False]
+
+
+def test_a_page_that_comes_later_does_not_fit(tmp_path):
+    pins = Pins(tmp_path / "a.pins.json")
+    pins.record([TOOL], shows_pages=True)
+    assert not pins.fits(PAGE)
+
+
+def test_the_page_of_a_tool_that_was_pinned_for_others_is_pinned_when_it_is_first_seen(tmp_path):
+    pins = Pins(tmp_path / "a.pins.json")
+    pins.record([TOOL, {**TOOL, "name": "b"}], shows_pages=False)
+    assert pins.fits(PAGE)
+    pins.learn_pages([PAGE, {**TOOL, "name": "b"}])
+    later = Pins(tmp_path / "a.pins.json")
+    assert (later.names, later.fits(PAGE), later.fits(OTHER_PAGE)) == (["a", "b"], True, False)

@@ -88,7 +88,7 @@ async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
         life.start()
     try:
         await settled(lives)
-        app = joined_server(lives, [app for app, _, _ in members], "auto")
+        app = joined_server(lives, [app for app, _, _ in members], "auto", [])
         async with app.open(extensions=kept_apart([rules for _, _, rules in members])) as running:
             yield running
     finally:

@@ -1,0 +1,72 @@
+"""URIs of several servers, made unique by the name of their server:
+
+    team + prompt://hello     ──▶  prompt://team__hello
+    team + file:///a.txt      ──▶  file://team__/a.txt
+    team + prompt://{name}    ──▶  prompt://team__{name}
+
+Those of the web stay what they are: clients may load them without asking anybody.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from shared.client.group.names import SEPARATOR
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://)?")
+_WEB = ("http:", "https:")
+
+
+def full_uri(server: str, uri: str) -> str:
+    """The URI, or template, that `uri` of `server` has among those of all servers."""
+    scheme = _scheme_of(uri)
+    return uri if scheme.lower().startswith(_WEB) else f"{scheme}{server}{SEPARATOR}{uri[len(scheme) :]}"
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """The server of a full URI and the URI that this has there; the server is empty where the URI is no full one."""
+    scheme = _scheme_of(uri)
+    server, separator, rest = uri[len(scheme) :].partition(SEPARATOR)
+    return (server, scheme + rest) if separator and not scheme.lower().startswith(_WEB) else ("", uri)
+
+
+def with_uris(result: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
+    """`result` with other URIs: those of its contents, and of the resources that content of it links or embeds."""
+    changed: dict[str, Any] = {}
+    for key, renamed in (("contents", _renamed), ("content", _renamed_block), ("messages", _renamed_message)):
+        entries = result.get(key)
+        if isinstance(entries, list):
+            others = [renamed(entry, rename) for entry in entries]
+            if others != entries:
+                changed[key] = others
+    # What stays as it is may be a result that is encoded once for all.
+    return {**result, **changed} if changed else result
+
+
+def _scheme_of(uri: str) -> str:
+    found = _SCHEME.match(uri)
+    return "" if found is None else found[0]
+
+
+def _renamed(entry: Any, rename: Callable[[str], str]) -> Any:
+    uri = entry.get("uri") if isinstance(entry, dict) else None
+    return {**entry, "uri": rename(uri)} if isinstance(uri, str) else entry
+
+
+def _renamed_block(block: Any, rename: Callable[[str], str]) -> Any:
+    match block:
+        case {"type": "resource_link"}:
+            return _renamed(block, rename)
+        case {"type": "resource", "resource": resource}:
+            return {**block, "resource": _renamed(resource, rename)}
+        case _:
+            return block
+
+
+def _renamed_message(message: Any, rename: Callable[[str], str]) -> Any:
+    if not isinstance(message, dict):
+        return message
+    content = message.get("content")
+    if isinstance(content, list):
+        return {**message, "content": [_renamed_block(block, rename) for block in content]}
+    return {**message, "content": _renamed_block(content, rename)}

@@ -1,0 +1,47 @@
+"""URIs that have the name of their server."""
+
+import pytest
+
+from servers.gateway.joined.uris import full_uri, split_uri, with_uris
+
+FULL = {
+    "prompt://hello": "prompt://team__hello",
+    "prompt://{name}": "prompt://team__{name}",
+    "file:///a__b.txt": "file://team__/a__b.txt",
+    "urn:isbn:1": "urn:team__isbn:1",
+    "plain": "team__plain",
+    "{+uri}": "team__{+uri}",
+}
+
+
+@pytest.mark.parametrize(("own", "full"), FULL.items())
+def test_a_full_uri_has_the_server_and_the_own_one(own: str, full: str) -> None:
+    assert full_uri("team", own) == full
+    assert split_uri(full) == ("team", own)
+
+
+@pytest.mark.parametrize("uri", ["https://example.org/a__b", "HTTP://team__x/", "prompt://hello", "", "a_b://c"])
+def test_others_have_none_and_those_of_the_web_stay_what_they_are(uri: str) -> None:
+    assert split_uri(uri) == ("", uri)
+    if uri[:4].lower() == "http":
+        assert full_uri("team", uri) == uri
+
+
+def test_only_what_is_another_one_then_makes_another_result() -> None:
+    link = {"type": "resource_link", "uri": "a", "name": "x"}
+    result = {
+        "content": [
+            {"type": "text", "text": "a", "uri": "a"},
+            link,
+            {"type": "resource", "resource": {"uri": "a"}},
+            5,
+        ],
+        "messages": [{"role": "user", "content": link}, {"content": [link]}, None],
+        "contents": [{"uri": "a"}, {"uri": 5}],
+    }
+    assert with_uris(result, str) is result
+    changed = with_uris(result, str.upper)
+    assert changed["content"][0] == result["content"][0]
+    assert [changed["content"][1]["uri"], changed["content"][2]["resource"]["uri"]] == ["A", "A"]
+    assert [changed["messages"][0]["content"]["uri"], changed["messages"][1]["content"][0]["uri"]] == ["A", "A"]
+    assert changed["contents"] == [{"uri": "A"}, {"uri": 5}]
