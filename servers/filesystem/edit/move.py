@@ -25,6 +25,7 @@ from shared.coded_errors import os_errors
 from shared.program.files.atomic import beside, discard, give_name, rename_to_free, sync, sync_directory, write_all
 from shared.program.files.entries import (
     Entry,
+    Handle,
     Place,
     child,
     copy_link,
@@ -257,14 +258,7 @@ class _Copying:
             self._grow(handle.stat.st_size, 0)
             target = create(new, first_mode(handle.stat))
             try:
-                has_holes = _has_holes(handle.stat)
-                while block := os.read(handle.descriptor, _BLOCK):
-                    self._checkpoint()
-                    self._grow(0, len(block))
-                    if has_holes and block == bytes(len(block)):
-                        os.ftruncate(target, os.lseek(target, len(block), os.SEEK_CUR))
-                    else:
-                        write_all(target, block)
+                self._bytes(handle, target)
                 self._finish(target, handle.stat, attributes_of(handle.descriptor))
                 if durable:
                     sync(target)
@@ -272,6 +266,16 @@ class _Copying:
                 os.close(target)
         finally:
             os.close(handle.descriptor)
+
+    def _bytes(self, handle: Handle, target: int) -> None:
+        has_holes = _has_holes(handle.stat)
+        while block := os.read(handle.descriptor, _BLOCK):
+            self._checkpoint()
+            self._grow(0, len(block))
+            if has_holes and block == bytes(len(block)):
+                os.ftruncate(target, os.lseek(target, len(block), os.SEEK_CUR))
+            else:
+                write_all(target, block)
 
     def _finish(self, target: int, found: os.stat_result, attributes: Attributes) -> None:
         """Gives the copy, which is open, what it has besides its bytes."""

@@ -5,10 +5,14 @@ address would lock out all others.
 """
 
 import logging
+import sys
 import time
 from contextlib import suppress
 
 from ....server.dispatch.portions import Portions
+
+if sys.platform != "win32":  # where there is no such limit
+    import resource
 
 log = logging.getLogger("shared.transports.http")
 
@@ -43,9 +47,7 @@ class Capacity:
 
 def connections_at_most() -> int:
     """How many connections this process may have, after it has raised its soft limit of descriptors."""
-    try:
-        import resource
-    except ImportError:  # on Windows, where there is no such limit
+    if sys.platform == "win32":
         return _MOST
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)

@@ -14,7 +14,8 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
 from shared.transports.http.engine.capacity import connections_at_most
 most = connections_at_most()
 soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-assert soft == (65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)) and most == soft - 256, (soft, hard, most)
+wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+assert soft == wanted and most == soft - 256, (soft, hard, most)
 """
 
 
