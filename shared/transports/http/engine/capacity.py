@@ -47,12 +47,13 @@ class Capacity:
 
 def connections_at_most() -> int:
     """How many connections this process may have, after it has raised its soft limit of descriptors."""
-    if sys.platform == "win32":
-        return _MOST
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(OSError, ValueError):  # macOS has a limit of its own below
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return (_MOST if soft == resource.RLIM_INFINITY else min(soft, _MOST)) - _SPARED
+    descriptors = _MOST
+    if sys.platform != "win32":
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            with suppress(OSError, ValueError):  # macOS has a limit of its own below
+                resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        descriptors = _MOST if soft == resource.RLIM_INFINITY else min(soft, _MOST)
+    return descriptors - _SPARED
