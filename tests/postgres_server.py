@@ -25,7 +25,17 @@ import pytest
 
 from tests.ports import free_port
 
-__all__ = ["SUPERUSER", "PostgresServer", "any_database", "new_database", "require_postgres", "short_folder"]
+__all__ = [
+    "PATIENCE",
+    "SUPERUSER",
+    "PostgresServer",
+    "any_database",
+    "as_server_user",
+    "give",
+    "new_database",
+    "require_postgres",
+    "short_folder",
+]
 
 PATIENCE = 30.0
 SUPERUSER = "postgres"
@@ -70,7 +80,7 @@ def short_folder() -> Iterator[Path]:
     """A folder that the server's user can reach, which that of a test need not be, with a path short enough for a
     socket. It is removed in the end."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
-    _give(folder)
+    give(folder)
     try:
         yield folder
     finally:
@@ -111,7 +121,7 @@ class PostgresServer:
         words = [require_postgres() / "postgres", "-D", self.data, *(word for one in options for word in ("-c", one))]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **_other_user()
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **as_server_user()
             )
 
     @property
@@ -208,11 +218,11 @@ def _template() -> Path:
     """The folder of a cluster that was never started, from which others are copied: copying is much faster."""
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    _give(folder)
+    give(folder)
     words = [require_postgres() / "initdb", "-D", folder / "data", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8"]
     words += ["--locale=C.UTF-8", "--no-sync", "--no-instructions", "--wal-segsize=1"]
     done = subprocess.run(
-        words, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False, **_other_user()
+        words, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False, **as_server_user()
     )
     assert done.returncode == 0, done.stderr
     (folder / "data" / "pg_hba.conf").write_text(_ACCESS)
@@ -224,16 +234,17 @@ def _template() -> Path:
 def _copy(source: Path, target: Path) -> None:
     shutil.copytree(source, target)
     for path in [target, *target.rglob("*")]:
-        _give(path)
+        give(path)
 
 
-def _give(path: Path) -> None:
+def give(path: Path) -> None:
+    """Gives it to the user that the server runs as."""
     if os.getuid() == 0:
         owner = pwd.getpwnam(_user())
         os.chown(path, owner.pw_uid, owner.pw_gid)
 
 
-def _other_user() -> dict[str, Any]:
+def as_server_user() -> dict[str, Any]:
     """How Popen starts it as someone who is not root."""
     if os.getuid():
         return {}

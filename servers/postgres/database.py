@@ -24,6 +24,7 @@ from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.pool import Pool
+from servers.postgres.engine.sharing import is_shared
 from servers.postgres.engine.statement_text import WouldChange, find_parameters, kind_of
 from servers.postgres.engine.target import Target
 from servers.postgres.errors import PostgresError
@@ -31,7 +32,7 @@ from servers.postgres.health.health import check_health, format_health
 from servers.postgres.query import plans, rows
 from servers.postgres.query.columns import ColumnTypes
 from servers.postgres.query.exporting import write_export
-from servers.postgres.query.reading import bind, check
+from servers.postgres.query.reading import MODE, bind, check
 from servers.postgres.query.snapshots import Snapshots
 from servers.postgres.schema import overview, script, table
 from servers.postgres.schema.names import find_relation, suggest_names
@@ -62,7 +63,7 @@ class PostgresDatabase:
         self._limits = limits
         self._allowed = allowed
         self._readers = Pool(self._open, readers, limits.seconds)
-        self._writers = Pool(partial(self._open, writes=True), 1, limits.seconds)
+        self._writers = Pool(self._open, 1, limits.seconds)
         self._columns, self._types = ColumnTypes(), Types()
         self._snapshots = Snapshots(self._readers, self._columns, limits.seconds)
 
@@ -75,14 +76,24 @@ class PostgresDatabase:
         await self._readers.close()
         await self._writers.close()
 
-    async def connect(self, *, writable: bool) -> Link:
-        """A connection besides the others, which the caller closes. Raises SqlError."""
-        return await open_link(self._target, self._limits, writes=writable)
+    @property
+    def is_shared(self) -> bool:
+        """Whether a pooler gives our connections to others between our transactions."""
+        return self._target.is_shared
 
-    async def _open(self, *, writes: bool = False) -> Link:
+    async def connect(self) -> Link:
+        """A connection besides the others, which the caller closes. Raises SqlError."""
+        return await open_link(self._target, self._limits)
+
+    async def find_sharing(self) -> None:
+        """Finds out whether a pooler shares our connections, unless the operator has said so. Raises SqlError."""
+        if not self.is_shared:
+            self._target = self._target._replace(is_shared=await is_shared(self.connect))
+
+    async def _open(self) -> Link:
         """A connection for a call, whose client is not told why there is none."""
         try:
-            return await open_link(self._target, self._limits, writes=writes)
+            return await self.connect()
         except OpeningError as error:
             log.warning("%s: %s", self.name, error.words)
             raise
@@ -134,10 +145,9 @@ class PostgresDatabase:
         """The plan of a statement that changes the database. Raises SqlError."""
         sql, values = bind(query)
         check_change(sql, self._allowed)
-        async with self._writer() as link:
-            deadline = Deadline(self._limits.seconds)
-            async with link.transaction(deadline, "READ WRITE"):
-                return await plans.explain(sql, values, most, self._open_session(link, deadline))
+        deadline = Deadline(self._limits.seconds)
+        async with self._writer(deadline) as link:
+            return await plans.explain(sql, values, most, self._open_session(link, deadline))
 
     async def list_tables(self, page: TablePage) -> TableList:
         """The tables and views by name. Raises SqlError."""
@@ -181,8 +191,9 @@ class PostgresDatabase:
 
     async def export(self, query: Query, wanted: ExportRequest, job: Job | None) -> tuple[int, int]:
         """Writes all rows of a query to a file; how many rows and bytes those are. Raises SqlError."""
-        async with self._suggesting(query), self._readers.lent() as link:
-            return await write_export(link, query, wanted, self._columns, Deadline(self._limits.seconds, job))
+        deadline = Deadline(self._limits.seconds, job)
+        async with self._suggesting(query):
+            return await write_export(self._readers, query, wanted, self._columns, deadline)
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
         """Raises what running the statement would raise before it begins; its parameters need no values."""
@@ -192,7 +203,7 @@ class PostgresDatabase:
         else:
             await check(sql)
         deadline = Deadline(self._limits.seconds)
-        async with self._writer() if writes else self._readers.lent() as link, link.transaction(deadline):
+        async with self._writer(deadline) if writes else self._readers.transaction(deadline) as link:
             await link.describe(sql, deadline=deadline)
 
     async def execute(
@@ -249,25 +260,29 @@ class PostgresDatabase:
     async def _session(self) -> AsyncIterator[Session]:
         """A transaction that reads, in which several questions see the same state of the database."""
         deadline = Deadline(self._limits.seconds)
-        mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        async with self._readers.lent() as link, link.transaction(deadline, mode):
+        async with self._readers.transaction(deadline, MODE) as link:
             yield self._open_session(link, deadline)
 
     def _open_session(self, link: Link, deadline: Deadline) -> Session:
         return Session(partial(link.ask, deadline=deadline), partial(link.run, deadline=deadline), self._types)
 
     @asynccontextmanager
-    async def _writer(self) -> AsyncIterator[Link]:
-        if not self.writable:
-            raise SqlError("read_only", f"the database {self.name!r} may only be read", _WRITER)
-        async with self._writers.lent() as link:
+    async def _writer(self, deadline: Deadline) -> AsyncIterator[Link]:
+        """A transaction that may change the database, and is rolled back."""
+        self._require_writable()
+        async with self._writers.transaction(deadline, "READ WRITE") as link:
             yield link
 
     @asynccontextmanager
     async def _writing(self, job: Job | None) -> AsyncIterator[writing.Session]:
-        async with self._writer() as link:
+        self._require_writable()
+        async with self._writers.lent() as link:
             places = writing.Places(link, self._readers.lent, self.on_committed, self._allowed)
             yield writing.Session(places, Deadline(self._limits.seconds, job))
+
+    def _require_writable(self) -> None:
+        if not self.writable:
+            raise SqlError("read_only", f"the database {self.name!r} may only be read", _WRITER)
 
     async def _make_way(self, statements: Sequence[Statement]) -> None:
         """Lets go of what is kept for who may go on, where a statement needs a table for itself."""

@@ -29,17 +29,23 @@ async def open_databases(
             database = PostgresDatabase(target, limits, readers, allowed)
             stack.push_async_callback(database.close)
             databases.append(database)
-            rights = await _read_rights(database, limits)
+            rights = await _look_at(database, limits)
             if not allow_privileged:
                 check_rights(rights, target.name)
             _report(rights, database)
+            for parameter in target.unused:
+                log.warning("%s: %s in its URL is for pools of others, and does nothing", target.name, parameter)
         yield Databases(databases)
 
 
-async def _read_rights(database: PostgresDatabase, limits: Limits) -> Rights:
+async def _look_at(database: PostgresDatabase, limits: Limits) -> Rights:
+    """Finds out what stands between, and what the role may do."""
+    deadline = Deadline(limits.seconds)
     try:
-        with closing(await database.connect(writable=False)) as link:
-            return await read_rights(partial(link.ask, deadline=Deadline(limits.seconds)))
+        await database.find_sharing()
+        with closing(await database.connect()) as link:
+            async with link.transaction(deadline):
+                return await read_rights(partial(link.ask, deadline=deadline))
     except OpeningError as error:
         raise ValueError(f"{database.name}: {error.words}") from None
     except SqlError as error:
@@ -47,7 +53,9 @@ async def _read_rights(database: PostgresDatabase, limits: Limits) -> Rights:
 
 
 def _report(rights: Rights, database: PostgresDatabase) -> None:
-    """Says in the log what the role may do that a reader does not need."""
+    """Says in the log what a pooler changes, and what the role may do that a reader does not need."""
+    if database.is_shared:
+        log.info("%s: a pooler shares its connections with others: rows after a cut are read anew", database.name)
     more = [*rights.powers, *rights.attributes]
     if rights.is_superuser:
         more.insert(0, "everything, as a superuser")

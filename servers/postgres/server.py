@@ -4,21 +4,26 @@ What it shares with the servers of other databases is in `servers/common/sql`. T
 this file, over connections to the databases.
 """
 
+import logging
 from collections.abc import AsyncIterator
 
 import anyio
 
+from servers.common.sql.database import Databases
 from servers.common.sql.features import describing, exporting, insights, reading, resources, writing
 from servers.common.sql.features.context import Opened
 from servers.common.sql.server import make_server, serve
 from shared import Opening
 from shared.program.messages import program_name
 
+from .database import PostgresDatabase
 from .dialect import POSTGRES
 from .features import archived, health
 from .opening import open_databases
 from .settings import Settings
 from .watch.watch import Watch
+
+log = logging.getLogger("servers.postgres")
 
 app = make_server(
     POSTGRES,
@@ -51,7 +56,18 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
     async with opening_all as databases, anyio.create_task_group() as group:
         for database in databases:
             group.start_soon(database.run)
-        triggers = [one.name for one in databases if one.writable and settings.watch_triggers]
+        triggers = _choose_triggers(databases) if settings.watch_triggers else []
         watch = Watch(databases, group, opening.changes.resource, opening.changes.resources, triggers=triggers)
         async with serve(opening, POSTGRES, databases, watch, group) as opened:
             yield opened
+
+
+def _choose_triggers(databases: Databases[PostgresDatabase]) -> list[str]:
+    """The databases in which triggers can tell this server of changes."""
+    writable = [database for database in databases if database.writable]
+    for database in writable:
+        if database.is_shared:
+            log.warning(
+                "%s: no notice comes through its pooler, so --watch-triggers makes no triggers", database.name
+            )
+    return [database.name for database in writable if not database.is_shared]

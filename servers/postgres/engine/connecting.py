@@ -19,7 +19,14 @@ from servers.postgres.engine.target import Conninfo, Target
 
 _SECONDS = 10.0
 """For one host, where the operator gives no connect_timeout."""
-_OURS = {"application_name": "mcp-bundle-postgres", "client_encoding": "UTF8"}
+_OURS = {
+    "application_name": "mcp-bundle-postgres",
+    "client_encoding": "UTF8",
+    # A peer that vanished is noticed after some twenty seconds, and not after two hours.
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "2",
+}
 
 
 class OpeningError(SqlError):

@@ -46,11 +46,15 @@ class Deadline:
         if self.left == 0:
             raise self.reason()
 
-    def reason(self) -> SqlError:
-        """What to say where the time is over."""
+    def reason(self, *, is_heard: bool = True) -> SqlError:
+        """What to say where the time is over; unless the database `is_heard`, it answers nothing at all."""
         if self._is_committing:
             reason = "the time was over while the changes were being committed, so they may be there or not"
             return SqlError("timeout", reason, "Look whether they are there.")
+        if not is_heard:
+            reason = f"the database did not answer within {self.seconds:.3g} seconds"
+            suggestion = "Try again later: it is out of reach or overloaded, or its pooler has no connection left."
+            return SqlError("unavailable", reason, suggestion)
         return SqlError(
             "timeout",
             f"stopped after {self.seconds:g} seconds",

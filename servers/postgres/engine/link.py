@@ -7,7 +7,7 @@ machine; then it is refused when it is there, and PostgreSQL's own limit of a gi
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
@@ -22,6 +22,13 @@ from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.rows import Collector, Column, Room, Rows, Take, row_too_large
 from servers.postgres.engine.socket_backlog import count_arrived
 from servers.postgres.engine.target import Target
+from servers.postgres.engine.transactions import (
+    FORGET,
+    SERVED_BY,
+    TransactionStart,
+    format_end,
+    format_release,
+)
 from servers.postgres.errors import from_broken, from_result
 
 Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
@@ -34,28 +41,28 @@ _GRACE = 2.0
 """Seconds in which a statement that was cancelled should have ended."""
 _CLEANING = 5.0
 """Seconds that ending a transaction may take."""
-_BACKSTOP = 5.0
-"""Seconds beyond the time of a statement after which PostgreSQL ends it by itself, should this process be gone."""
-_CAN_CHECK_CLIENT = 140_000
-_CHECK_CLIENT = """pg_catalog.set_config('client_connection_check_interval', CASE
-    WHEN pg_catalog.version() ~ 'linux|darwin|bsd' THEN '2000' ELSE '0' END, false)"""
-"""Has PostgreSQL see every two seconds, since version 14 and where its system can tell, whether this process still is
-there: what it runs for one that was killed ends then."""
-_IDLE = 120.0
-"""Seconds after which PostgreSQL ends a transaction that nobody goes on with."""
 _MOST_NOTIFICATIONS = 10_000
 _NO_ROOM = Room(0, 0)
 _COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
 
 
 class Link:
-    """One connection, for one caller at a time. Close it at the end."""
+    """One connection, for one caller at a time. Close it at the end.
 
-    def __init__(self, pgconn: PGconn, limits: Limits) -> None:
+    Where it `is_shared`, other clients have the same process of PostgreSQL between its transactions.
+    """
+
+    def __init__(self, pgconn: PGconn, limits: Limits, *, is_shared: bool = False) -> None:
         self.limits = limits
+        self.is_shared = is_shared
+        self.backend = pgconn.backend_pid
+        """The process of PostgreSQL that serves it; where it is shared, the first one that did."""
         self.notifications: deque[pq.PGnotify] = deque(maxlen=_MOST_NOTIFICATIONS)
         """What LISTEN heard, the newest ones."""
         self._pgconn = pgconn
+        self._start = TransactionStart(limits, {}, checks_client=False)
+        self._writes = False
+        """Whether the transaction, or the last one, may change the database."""
         self._at_work = False
         self._arrived = 0
         """Bytes of the row that is on its way."""
@@ -76,9 +83,15 @@ class Link:
         return self._pgconn.server_version
 
     @property
-    def backend(self) -> int:
-        """The process of PostgreSQL that serves it."""
-        return self._pgconn.backend_pid
+    def is_pooled(self) -> bool:
+        """Whether a pooler stands between: a process of PostgreSQL says its own number, and a pooler makes one up."""
+        return self._pgconn.backend_pid != self.backend
+
+    async def learn(self, settings: Mapping[str, str]) -> None:
+        """Finds out who serves it; each transaction has these `settings` of the operator. Raises SqlError."""
+        deadline = Deadline(self.limits.seconds)
+        ((self.backend, checks_client),) = await self.ask(SERVED_BY, deadline=deadline)
+        self._start = TransactionStart(self.limits, settings, checks_client=checks_client)
 
     async def run(
         self,
@@ -154,22 +167,34 @@ class Link:
         finally:
             await self.roll_back()
 
-    async def begin(self, deadline: Deadline, mode: str = "READ ONLY") -> None:
-        """Begins a transaction in which a statement may take as long as the `deadline` says. Raises SqlError."""
-        await self.run(f"BEGIN {mode}", deadline=deadline)
-        if deadline.seconds > self.limits.seconds:
-            await self.run(f"SET LOCAL statement_timeout = {_to_milliseconds(deadline.seconds)}", deadline=deadline)
+    async def begin(self, deadline: Deadline, mode: str = "READ ONLY", *, patience: float | None = None) -> None:
+        """Begins a transaction in which a statement may take as long as the `deadline` says, and has all that
+        statements need set for it. Raises SqlError, `unavailable` where it has not begun after the seconds of
+        `patience`; then the connection is closed."""
+        self._writes = mode.endswith("WRITE")
+        seconds = deadline.left if patience is None else min(patience, deadline.left)
+        async with self._working(Deadline(seconds), cancels=False):
+            await self._send_own(self._start.format(mode, deadline.seconds))
+
+    async def commit(self, deadline: Deadline) -> None:
+        """Makes the changes of the transaction last, and nothing else that they left in the session. Raises
+        SqlError."""
+        await self._run_own(f"{FORGET}; {format_release()}", deadline)
+        with deadline.committing():
+            await self._run_own("COMMIT", deadline)
 
     async def roll_back(self) -> None:
-        """Ends a transaction, if there is one, and gives back locks of the session; closes the connection where that
-        fails."""
+        """Ends a transaction, if there is one, and leaves nothing of it in the session; closes the connection where
+        that fails."""
         with anyio.CancelScope(shield=True):
             try:
                 deadline = Deadline(_CLEANING)
                 if self.in_transaction:
-                    await self.run("ROLLBACK", deadline=deadline)
-                # Locks of the session outlive their transaction (manual, Advisory Locks).
-                await self.run("SELECT pg_catalog.pg_advisory_unlock_all()", deadline=deadline)
+                    await self._run_own(format_end(writes=self._writes), deadline)
+                if self._writes and not self.is_shared:
+                    # A function may have changed any setting. Elsewhere that was looked for before COMMIT.
+                    await self._run_own("DISCARD ALL", deadline)
+                self._writes = False
             except SqlError:
                 self.close()
 
@@ -195,20 +220,34 @@ class Link:
             raise from_broken()
 
     @asynccontextmanager
-    async def _working(self, deadline: Deadline) -> AsyncIterator[None]:
-        """What is sent within the block has ended at its end, or was stopped. Raises SqlError."""
+    async def _working(self, deadline: Deadline, *, cancels: bool = True) -> AsyncIterator[None]:
+        """What is sent within the block has ended at its end, or was stopped: it is cancelled, or else the connection
+        is closed. Raises SqlError."""
         try:
             with anyio.fail_after(deadline.left):
                 yield
         except TimeoutError:
-            raise deadline.reason() from None
+            is_heard = cancels and await self._stop()
+            raise deadline.reason(is_heard=is_heard) from None
         except OperationalError:
             if not self.is_broken:
                 raise
             raise from_broken() from None
         finally:
-            if self._at_work:
+            if self._at_work and cancels:
                 await self._stop()
+            elif self._at_work:
+                self.close()
+
+    async def _run_own(self, text: str, deadline: Deadline) -> None:
+        """Runs statements of our own as one message, which no pooler parts. Raises SqlError."""
+        async with self._working(deadline):
+            await self._send_own(text)
+
+    async def _send_own(self, text: str) -> None:
+        self._pgconn.send_query(text.encode())
+        await self._send()
+        await self._read(text, 0, _NO_ROOM)
 
     async def _send(self) -> None:
         self._at_work = True
@@ -288,54 +327,33 @@ class Link:
         while (heard := self._pgconn.notifies()) is not None:
             self.notifications.append(heard)
 
-    async def _stop(self) -> None:
-        """Has PostgreSQL stop what is under way; closes the connection where that does not end soon."""
+    async def _stop(self) -> bool:
+        """Has PostgreSQL stop what is under way; closes the connection where that does not end soon. Whether the
+        request to do so was heard."""
+        is_heard = False
         with anyio.move_on_after(_GRACE, shield=True):
             try:
                 await _cancel(self._pgconn)
+                is_heard = True
                 while await self._next() is not None:
                     """Nobody wants it any more."""
             except (Error, SqlError):
                 self.close()
         if self._at_work:
             self.close()
+        return is_heard
 
 
-async def open_link(target: Target, limits: Limits, *, writes: bool = False) -> Link:
-    """A new connection, on which a transaction reads only unless it `writes`. Raises OpeningError and
-    other SqlErrors."""
-    link = Link(await connect(target), limits)
+async def open_link(target: Target, limits: Limits) -> Link:
+    """A new connection. Raises OpeningError and other SqlErrors."""
+    link = Link(await connect(target), limits, is_shared=target.is_shared)
     with ExitStack() as unless_ready:
         unless_ready.callback(link.close)
         if link.version < _OLDEST:
             raise OpeningError(f"it is PostgreSQL {link.version // 10_000}, and this server needs 13 or newer")
-        await _set_guard(link, writes)
+        await link.learn(target.settings)
         unless_ready.pop_all()
         return link
-
-
-async def _set_guard(link: Link, writes: bool) -> None:
-    limits = link.limits
-    settings = {
-        # How strings are read and values written, whatever the role or the database is set to.
-        "standard_conforming_strings": "on",
-        "DateStyle": "ISO",
-        "IntervalStyle": "iso_8601",
-        "extra_float_digits": "1",
-        "bytea_output": "hex",
-        "xmlbinary": "base64",
-        "jit": "off",
-        "default_transaction_read_only": "off" if writes else "on",
-        "default_transaction_deferrable": "off",
-        "statement_timeout": str(_to_milliseconds(limits.seconds)),
-        # 0 would mean to wait for ever.
-        "lock_timeout": str(max(round(limits.busy_seconds * 1_000), 1)),
-        "idle_in_transaction_session_timeout": str(round(_IDLE * 1_000)),
-    }
-    calls = ", ".join(f"pg_catalog.set_config('{name}', ${n}, false)" for n, name in enumerate(settings, 1))
-    if link.version >= _CAN_CHECK_CLIENT:
-        calls = f"{calls}, {_CHECK_CLIENT}"
-    await link.ask(f"SELECT {calls}", *settings.values(), deadline=Deadline(limits.seconds))
 
 
 async def _cancel(pgconn: PGconn) -> None:
@@ -350,7 +368,3 @@ async def _cancel(pgconn: PGconn) -> None:
             await wait(request.socket)
     finally:
         request.finish()
-
-
-def _to_milliseconds(seconds: float) -> int:
-    return round((seconds + _BACKSTOP) * 1_000)

@@ -1,52 +1,76 @@
 """The connections to one database: opened when they are first needed, and lent one call each."""
 
-import time
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
+
+import anyio
 
 from servers.common.sql import pool
 from servers.common.sql.errors import SqlError
+from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 
-_UNSURE = 30.0
-"""Seconds of idleness after which a connection is tried first: what stands between may have forgotten it."""
 _TRIAL = 3.0
-"""Seconds that the trial may take."""
+"""Seconds in which an idle connection has to answer; a pooler may have none to the database for longer."""
+
+_Prepare = Callable[[Link, float | None], Awaitable[object]]
+"""The first message on a connection, with the seconds in which it has to be answered."""
 
 
 class Pool(pool.Pool[Link]):
     """At most `size` connections; a caller waits `seconds` at most for one. Close it at the end.
 
-    An idle connection that the server has closed, because it was started again for one, is replaced before anybody
-    is given it.
+    An idle connection that broke, because the server was started again for one, is replaced before anybody is given
+    it: what is sent first changes nothing, so it can be sent twice.
     """
 
     def __init__(self, make: Callable[[], Awaitable[Link]], size: int, seconds: float) -> None:
         super().__init__(size, seconds)
         self._make = make
-        self._idle: list[tuple[Link, float]] = []
+        self._idle: list[Link] = []
         self._all: set[Link] = set()
         self._closed = False
 
     async def take(self) -> Link:
-        """A connection. Raises SqlError, `busy` where none comes back."""
-        await self._wait()
-        with ExitStack() as unless_taken:
-            unless_taken.callback(self._slots.release)
-            link = await self._find_idle()
-            if link is None:
-                link = await self._make()
-                self._all.add(link)
-            unless_taken.pop_all()
-            return link
+        """A connection that answers. Raises SqlError, `busy` where none comes back."""
+
+        async def ask(link: Link, patience: float | None) -> None:
+            await link.ask("SELECT 1", deadline=Deadline(self._seconds if patience is None else patience))
+
+        return await self._take(ask, Deadline(self._seconds))
+
+    async def begin(self, deadline: Deadline, mode: str = "READ ONLY") -> Link:
+        """A connection in a transaction that has begun. Raises SqlError, `busy` where none comes back."""
+
+        async def begin(link: Link, patience: float | None) -> None:
+            await link.begin(deadline, mode, patience=patience)
+
+        return await self._take(begin, deadline)
+
+    @asynccontextmanager
+    async def transaction(self, deadline: Deadline, mode: str = "READ ONLY") -> AsyncIterator[Link]:
+        """A connection in a transaction, which is rolled back at the end of the block. Raises SqlError."""
+        link = await self.begin(deadline, mode)
+        try:
+            yield link
+        finally:
+            await self.end(link)
+
+    async def end(self, link: Link) -> None:
+        """Takes a connection back, whose transaction is rolled back."""
+        with anyio.CancelScope(shield=True):
+            try:
+                await link.roll_back()
+            finally:
+                self.give(link)
 
     def give(self, link: Link) -> None:
         """Takes a connection back. One in a transaction is closed, since nobody knows what is in it."""
         if self._closed or link.is_broken or link.in_transaction:
             self._drop(link)
         else:
-            self._idle.append((link, time.monotonic()))
+            self._idle.append(link)
         self._slots.release()
 
     async def close(self) -> None:
@@ -55,27 +79,44 @@ class Pool(pool.Pool[Link]):
         for link in [*self._all]:
             self._drop(link)
 
-    async def _find_idle(self) -> Link | None:
-        while self._idle:
-            link, since = self._idle.pop()
-            with ExitStack() as unless_good:
-                unless_good.callback(self._drop, link)
-                link.notice_end()
-                if await _answers(link, since):
-                    unless_good.pop_all()
-                    return link
-        return None
+    async def _take(self, prepare: _Prepare, deadline: Deadline) -> Link:
+        await self._wait()
+        with ExitStack() as unless_taken:
+            unless_taken.callback(self._slots.release)
+            link = await self._reuse(prepare) or await self._open(prepare, deadline)
+            unless_taken.pop_all()
+            return link
+
+    async def _reuse(self, prepare: _Prepare) -> Link | None:
+        """An idle connection that was prepared; None where there is none, or it broke."""
+        if not self._idle:
+            return None
+        link = self._idle.pop()
+        with ExitStack() as unless_good:
+            unless_good.callback(self._drop, link)
+            try:
+                await prepare(link, None if link.is_shared else _TRIAL)
+            except SqlError:
+                # The others broke with it, most likely.
+                while self._idle:
+                    self._drop(self._idle.pop())
+                return None
+            unless_good.pop_all()
+            return link
+
+    async def _open(self, prepare: _Prepare, deadline: Deadline) -> Link:
+        with ExitStack() as unless_good:
+            try:
+                with anyio.fail_after(deadline.left):
+                    link = await self._make()
+            except TimeoutError:
+                raise OpeningError("it did not answer in time") from None
+            self._all.add(link)
+            unless_good.callback(self._drop, link)
+            await prepare(link, None)
+            unless_good.pop_all()
+            return link
 
     def _drop(self, link: Link) -> None:
         self._all.discard(link)
         link.close()
-
-
-async def _answers(link: Link, since: float) -> bool:
-    if link.is_broken or time.monotonic() - since < _UNSURE:
-        return not link.is_broken
-    try:
-        await link.run("SELECT 1", deadline=Deadline(_TRIAL))
-    except SqlError:
-        return False
-    return not link.is_broken

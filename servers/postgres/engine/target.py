@@ -1,9 +1,12 @@
 """Where a database is, as the operator gave it. What leads there is secret: it may hold a password."""
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
+from urllib.parse import unquote
 
-from psycopg import ProgrammingError
+from psycopg import ProgrammingError, pq
 from psycopg.conninfo import conninfo_to_dict
 
 Conninfo = dict[str, str]
@@ -12,8 +15,22 @@ Conninfo = dict[str, str]
 _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _ASSIGNED = re.compile(rf"({_NAME.pattern})=(.+)", re.DOTALL)
-_URL = re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
+_URL = re.compile(r"(?:jdbc:)?postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
+"""With the driver that other programs name there, as in postgresql+psycopg2://."""
 _SERVICE = re.compile(r"service=[^\s='\\]+")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://|(file|sqlite):", re.IGNORECASE)
+_FILES = ("file", "sqlite", "sqlite3")
+_PARAMETER = re.compile(r"[A-Za-z_]{1,40}")
+_TIME = re.compile(r"(\d{1,10})(ms|s|min|h)?")
+_UNITS = {None: 1, "ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
+_SCHEMAS = ("schema", "currentSchema", "search_path")
+_TIMES = ("statement_timeout", "lock_timeout")
+_UNUSED = {
+    *("connection_limit", "pool_timeout", "socket_timeout", "statement_cache_size"),  # Prisma
+    *("prepared_statement_cache_size", "pool_size", "max_overflow"),  # SQLAlchemy
+    *("prepareThreshold", "preparedStatementCacheQueries"),  # JDBC
+}
+"""Parameters that other clients have for pools and caches of their own."""
 
 
 class Target(NamedTuple):
@@ -22,6 +39,12 @@ class Target(NamedTuple):
     name: str
     conninfo: Conninfo
     writable: bool
+    settings: Mapping[str, str] = {}
+    """Settings of each transaction."""
+    is_shared: bool = False
+    """Whether a pooler gives connections to others between transactions."""
+    unused: tuple[str, ...] = ()
+    """Parameters of the URL that other clients have for pools of their own."""
 
     def __repr__(self) -> str:
         return f"Target(name={self.name!r}, writable={self.writable})"
@@ -29,27 +52,53 @@ class Target(NamedTuple):
 
 def parse_target(given: str, writable: bool) -> Target:
     """The database of `[NAME=]WHERE[:ro|:rw]`, where WHERE is a URL `postgresql://…` or `service=NAME`; without a
-    name it is called as it is at its place, or as the service.
+    name it is called as it is at its place, or as the service. Blanks and quotes around it are left out.
 
-    Raises ValueError, which repeats nothing of what was given but the name.
+    Raises ValueError, which repeats nothing of what was given but the name, and what a parameter is called.
     """
-    name, where = None, given
-    assigned = _ASSIGNED.fullmatch(given)
-    if assigned is not None and not _SERVICE.match(given):
-        name, where = assigned[1], assigned[2]
+    name, where = None, _strip(given)
+    assigned = _ASSIGNED.fullmatch(where)
+    if assigned is not None and not _SERVICE.match(where):
+        name, where = assigned[1], _strip(assigned[2])
     rest, _, mode = where.rpartition(":")
     if mode in _MODES and _is_whole(rest):
-        where, writable = rest, _MODES[mode]
+        where, writable = _strip(rest), _MODES[mode]
+    label = name or "a database"
     if not _is_whole(where):
-        raise ValueError(f"{name or 'a database'} is given neither as postgresql://… nor as service=NAME")
-    conninfo = _parse(where)
+        raise ValueError(_explain_other(where, label))
+    url, own = _take_parameters(_URL.sub("postgresql://", where, count=1), label)
+    conninfo = _parse(url)
     if conninfo is None:
-        encode = "percent-encode what is no letter and no digit in its parts"
-        raise ValueError(f"the URL of {name or 'a database'} is not well formed; {encode}")
+        raise ValueError(_malformed(label))
     if not name:
-        found = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
-        name = re.sub(r"[^A-Za-z0-9_.-]", "_", found)[:64] or "postgres"
-    return Target(name, conninfo, writable)
+        place = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", place)[:64] or "postgres"
+    settings = {key: own[key] for key in ("search_path", *_TIMES) if key in own}
+    unused = tuple(sorted(_UNUSED & own.keys()))
+    return Target(name, conninfo, writable, settings, own.get("pgbouncer") == "true", unused)
+
+
+def _strip(given: str) -> str:
+    """What was given without blanks and quotes around it, which a shell or a file of settings may leave there."""
+    text = given.strip()
+    while len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1].strip()
+    return text
+
+
+def _explain_other(where: str, label: str) -> str:
+    """Why what was given is no database of PostgreSQL."""
+    scheme = _SCHEME.match(where)
+    if scheme is None or _URL.match(where):
+        return f"{label} is given neither as postgresql://… nor as service=NAME"
+    kind = (scheme[1] or scheme[2]).lower()
+    if kind.partition("+")[0] in _FILES:
+        return f"{label} is a file of SQLite, which the SQLite server takes: mcp-bundle-sqlite"
+    return f"{label} is a URL of {kind}, and this server asks PostgreSQL: postgresql://…"
+
+
+def _malformed(label: str) -> str:
+    return f"the URL of {label} is not well formed; percent-encode what is no letter and no digit in its parts"
 
 
 def _is_whole(where: str) -> bool:
@@ -57,6 +106,47 @@ def _is_whole(where: str) -> bool:
     if _SERVICE.fullmatch(where):
         return True
     return _URL.match(where) is not None and ("@" in where or "/" in where.partition("://")[2])
+
+
+def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
+    """The URL with the parameters that libpq knows, and the others by name. Raises ValueError for one that nobody
+    knows."""
+    plain, _, query = url.partition("?")
+    if not query:
+        return plain, {}
+    own: dict[str, str] = {}
+    kept: list[str] = []
+    for part in query.split("&"):
+        key, _, written = part.partition("=")
+        if key in _list_known():
+            kept.append(part)
+        elif _PARAMETER.fullmatch(key) is None or ("@" in query and "@" not in plain):
+            # It may be a part of a password that was not encoded.
+            raise ValueError(_malformed(label))
+        else:
+            own |= _read_parameter(key, unquote(written), label)
+    return f"{plain}?{'&'.join(kept)}", own
+
+
+def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
+    """A parameter that is not libpq's, with its value. Raises ValueError, which does not repeat the value."""
+    if key in _UNUSED:
+        return {key: ""}
+    if key in _SCHEMAS and value and value.isprintable():
+        return {"search_path": value}
+    if key in _TIMES and (time := _TIME.fullmatch(value)) is not None:
+        return {key: str(int(time[1]) * _UNITS[time[2]])}
+    if key == "pgbouncer" and value in ("true", "false"):
+        return {key: value}
+    if key in (*_SCHEMAS, *_TIMES, "pgbouncer"):
+        raise ValueError(f"the URL of {label} has a parameter {key!r} with a value that it can't have")
+    raise ValueError(f"the URL of {label} has a parameter {key!r}, which neither libpq nor this server knows")
+
+
+@cache
+def _list_known() -> frozenset[str]:
+    """The parameters of libpq; it reads `ssl=true` as JDBC does."""
+    return frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults()) | {"ssl"}
 
 
 def _parse(where: str) -> Conninfo | None:

@@ -7,13 +7,19 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
+import anyio
+
 from servers.common.sql.errors import SqlError
+from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask
 
 Node = Mapping[str, Any]
 """A step of a plan, as EXPLAIN writes it in JSON."""
 
 _CANDIDATES = 5
+_SAVEPOINT = "mcp_bundle_index"
+_FORGETTING = 5.0
+"""Seconds."""
 _WORTH = 0.9
 """Of the cost without an index, what an index has to come below to be worth a word."""
 _CONDITIONS = ("Filter", "Hash Cond", "Merge Cond", "Join Filter", "Recheck Cond", "Index Cond")
@@ -90,6 +96,7 @@ async def _try_out(
     """The cost with each of the indexes, which exist for the planner of this session alone, and only meanwhile."""
     before = await find_cost()
     notes: list[tuple[float, str]] = []
+    await ask(f"SAVEPOINT {_SAVEPOINT}")
     try:
         for one in candidates:
             await ask(f"SELECT {schema}.hypopg_reset()")
@@ -98,8 +105,11 @@ async def _try_out(
             if cost < _WORTH * before:
                 notes.append((cost, f"with an index on {one.words} the cost would be {cost:g} instead of {before:g}"))
     finally:
-        with suppress(SqlError):
-            await ask(f"SELECT {schema}.hypopg_reset()")
+        # They outlive the transaction, on a connection that others may have next.
+        deadline = Deadline(_FORGETTING)
+        with anyio.CancelScope(shield=True), suppress(SqlError):
+            await ask(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}", deadline=deadline)
+            await ask(f"SELECT {schema}.hypopg_reset()", deadline=deadline)
     tried = "; ".join(one.words for one in candidates)
     return [note for _, note in sorted(notes)] or [f"of these indexes none would make it much cheaper: {tried}"]
 

@@ -7,19 +7,19 @@ from anyio import to_thread
 from servers.common.sql.query.formats import ExportFile, ExportRequest
 from servers.common.sql.query.query import Query
 from servers.postgres.engine.deadline import Deadline
-from servers.postgres.engine.link import Link
+from servers.postgres.engine.pool import Pool
 from servers.postgres.query.columns import ColumnTypes
 from servers.postgres.query.reading import Row, bind, check
 from servers.postgres.values import Codec
 
 
 async def write_export(
-    link: Link, query: Query, wanted: ExportRequest, columns: ColumnTypes, deadline: Deadline
+    pool: Pool, query: Query, wanted: ExportRequest, columns: ColumnTypes, deadline: Deadline
 ) -> tuple[int, int]:
     """Writes all rows of the `query`; how many those are, and the bytes of the file. Raises SqlError."""
     sql, values = bind(query)
     statement = await check(sql)
-    async with link.transaction(deadline):
+    async with pool.transaction(deadline) as link:
         found = await link.describe(statement.body, deadline=deadline)
         described = await columns.describe(found, partial(link.ask, deadline=deadline))
         file = ExportFile(wanted, Codec(described.types))

@@ -7,11 +7,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+import anyio
+
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.plan import Plan, PlanStep, make_plan
 from servers.common.sql.texts import SqlName, format_name, shorten
 from servers.postgres.catalog import Session
 from servers.postgres.engine.answers import Cell
+from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask
 from servers.postgres.health.indexes import Node, ScannedTable, suggest_indexes
 from shared.text import join_lines
@@ -27,6 +30,8 @@ _WRONG = 10
 _NOTES = 3
 """Of such rows."""
 _NAME = "mcp_bundle_plan"
+_FORGETTING = 5.0
+"""Seconds."""
 
 _PLACEHOLDER = re.compile(r"\$\d")
 _CONDITIONS = ("Index Cond", "Hash Cond", "Merge Cond", "Recheck Cond", "Join Filter", "Filter", "One-Time Filter",
@@ -89,9 +94,9 @@ async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, an
 
 async def _explain_for_all(session: Session, sql: str, asked: str) -> Any:
     """Explains a statement without values for its parameters."""
-    await _forget(session)
     await session.run(sql, (), before=f"PREPARE {_NAME} AS ")
     try:
+        await session.ask(f"SAVEPOINT {_NAME}")
         ((count,),) = await session.ask(
             "SELECT pg_catalog.cardinality(p.parameter_types) FROM pg_catalog.pg_prepared_statements AS p "
             "WHERE p.name = $1",
@@ -102,13 +107,11 @@ async def _explain_for_all(session: Session, sql: str, asked: str) -> Any:
         values = f"({', '.join(['NULL'] * count)})" if count else ""
         return await session.run(f"{asked} EXECUTE {_NAME}{values}", ())
     finally:
-        with suppress(SqlError):
-            await _forget(session)
-
-
-async def _forget(session: Session) -> None:
-    if await session.ask("SELECT 1 FROM pg_catalog.pg_prepared_statements AS p WHERE p.name = $1", _NAME):
-        await session.run(f"DEALLOCATE {_NAME}", ())
+        # What was prepared outlives the transaction, on a connection that others may have next.
+        deadline = Deadline(_FORGETTING)
+        with anyio.CancelScope(shield=True), suppress(SqlError):
+            await session.run(f"ROLLBACK TO SAVEPOINT {_NAME}", (), deadline=deadline)
+            await session.run(f"DEALLOCATE {_NAME}", (), deadline=deadline)
 
 
 def _walk(root: Node) -> Iterator[_Step]:

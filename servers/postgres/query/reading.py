@@ -23,8 +23,8 @@ from servers.postgres.values import Codec, encode_parameter
 
 Row = tuple[Cell, ...]
 
-_MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-"""All statements of it see the same state of the database, also those for the next pages."""
+MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+"""Of a transaction in which all statements see the same state of the database, also those for the next pages."""
 _CURSOR = "mcp_bundle_rows"
 _FIRST = 50
 """Rows that tell how large the others are."""
@@ -109,20 +109,20 @@ def bind(query: Query) -> tuple[str, list[Cell]]:
 async def run_query(
     link: Link, query: Query, limits: AnswerLimits, columns: ColumnTypes, deadline: Deadline
 ) -> Answer:
-    """Runs the query up to the rows that it shall give, in a transaction that the caller has to end. Raises SqlError.
+    """Runs the query up to the rows that it shall give, in a transaction of `MODE`. Raises SqlError.
 
     The first `query.offset` rows are passed over, which takes as long as to read them.
     """
     began = time.monotonic()
     sql, values = bind(query)
     statement = await check(sql)
-    await link.begin(deadline, _MODE)
     if statement.first_word in CURSORED:
         declare = f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR "
         await link.run(statement.body, values, deadline=deadline, before=declare)
         if query.offset:
             await link.run(f"MOVE FORWARD {query.offset} FROM {_CURSOR}", deadline=deadline)
-        source = _Source(link, deadline, Remainder((), True, False))
+        # A transaction that waits would take a connection of the pooler from others.
+        source = _Source(link, deadline, Remainder((), not link.is_shared, False))
         rows = await source.fetch(min(_FIRST, limits.rows))
     else:
         found = await link.run(statement.body, values, deadline=deadline)

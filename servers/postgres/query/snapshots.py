@@ -12,8 +12,6 @@ not, some transaction has, of whatever table or database of the server: nobody c
 
 from typing import NamedTuple
 
-import anyio
-
 from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, fingerprint
@@ -23,7 +21,7 @@ from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 from servers.postgres.engine.pool import Pool
 from servers.postgres.query.columns import ColumnTypes, Described
-from servers.postgres.query.reading import Answer, Remainder, resume, run_query
+from servers.postgres.query.reading import MODE, Answer, Remainder, resume, run_query
 
 _NOTHING_YET = Answer(Described((), (), ()), NO_ROWS, None, "", 0)
 
@@ -53,7 +51,7 @@ class Snapshots:
         self._pool = pool
         self._columns = columns
         self._seconds = seconds
-        self._cursors: Cursors[_Position, _Kept] = Cursors(lambda kept: self._let_go(kept.link), kept_seconds)
+        self._cursors: Cursors[_Position, _Kept] = Cursors(lambda kept: pool.end(kept.link), kept_seconds)
         self.run = self._cursors.run
         pool.on_exhausted = self.press
 
@@ -85,7 +83,7 @@ class Snapshots:
         await self._cursors.press(lambda _: True)
 
     async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: _Position) -> Found:
-        link = await self._pool.take()
+        link = await self._pool.begin(deadline, MODE)
         keeps = False
         try:
             answer = await run_query(link, query, limits, self._columns, deadline)
@@ -93,7 +91,7 @@ class Snapshots:
             found, keeps = self._place(link, answer, position._replace(offset=query.offset, changed=changed))
         finally:
             if not keeps:
-                await self._let_go(link)
+                await self._pool.end(link)
         # No more than a share of the connections is kept from other queries.
         if self._cursors.count(lambda _: True) > max(self._pool.size // KEPT_SHARE, 1):
             await self.press()
@@ -116,7 +114,7 @@ class Snapshots:
             return None
         finally:
             if not keeps:
-                await self._let_go(kept.link)
+                await self._pool.end(kept.link)
         return found
 
     def _place(self, link: Link, answer: Answer, position: _Position) -> tuple[Found, bool]:
@@ -129,10 +127,3 @@ class Snapshots:
         following = position._replace(offset=position.offset + len(answer.page.rows), answer=told)
         cursor = self._cursors.place(following, _Kept(link, answer.rest) if answer.rest.is_kept else None)
         return found._replace(more=True, cursor=cursor), answer.rest.is_kept
-
-    async def _let_go(self, link: Link) -> None:
-        with anyio.CancelScope(shield=True):
-            try:
-                await link.roll_back()
-            finally:
-                self._pool.give(link)

@@ -43,7 +43,7 @@ class Source(Protocol):
     def name(self) -> str:
         """As clients call it."""
 
-    async def connect(self, *, writable: bool) -> Link:
+    async def connect(self) -> Link:
         """A connection for us alone, to be closed by us. Raises SqlError."""
 
     async def find_name(self, table: str) -> str:
@@ -131,7 +131,7 @@ class Watched(watch.Watched):
 
     async def _listen(self) -> None:
         while True:
-            with suppress(SqlError), closing(await self.source.connect(writable=True)) as link:
+            with suppress(SqlError), closing(await self.source.connect()) as link:
                 await listen(_limit(link))
                 self._listening.set()
                 self.notice()
@@ -188,13 +188,14 @@ class Watched(watch.Watched):
         """What there is to see of the keys; None where that can't be seen now."""
         try:
             if self._link is None:
-                self._link = await self.source.connect(writable=self._triggers)
-            return await look(
-                _limit(self._link),
-                {table for table in keys.values() if table is not None},
-                everything=any(table is None and key not in self._of_schema for key, table in keys.items()),
-                schema=None in keys.values(),
-            )
+                self._link = await self.source.connect()
+            async with self._link.transaction(Deadline(_LONG)):
+                return await look(
+                    _limit(self._link),
+                    {table for table in keys.values() if table is not None},
+                    everything=any(table is None and key not in self._of_schema for key, table in keys.items()),
+                    schema=None in keys.values(),
+                )
         except SqlError:
             self._close()
             self._triggered.clear()

@@ -45,6 +45,10 @@ _SEQUENCES = {"nextval", "setval"}
 _CALL = re.compile(r"(\w+)\"?\s*\(")
 """A function that is called in the text of another one, or what looks like that."""
 
+_TEMPORARY = {"TEMP", "TEMPORARY"}
+_INTO = {"INTO", "LOCAL", "GLOBAL"}
+"""What stands before TEMP where a query makes a table."""
+
 _PSQL = "The operator can run it with psql."
 _TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Leave it out."
 _SETTINGS = (
@@ -115,6 +119,7 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
         _check_grant(words, allowed)
     elif words[0] not in _DATA | _OTHERS:
         raise _refuse(*_REASONS.get(words[0], ("it is none of those that this tool runs", "")))
+    _check_lasts(words)
     # The letters of such a name may be escapes, so that nobody sees what it names.
     if any(token.kind == "unicode" for token in statement.tokens):
         raise _refuse('it has a name of the form U&"…"', 'Write the name between plain quotes: "…".')
@@ -162,6 +167,20 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
         raise _refuse(f"{what} is the operator's, for it concerns more than the tables of one database", _PSQL)
     elif act != "COMMENT":
         _check_rights(kind, rest, allowed)
+
+
+def _check_lasts(words: Words) -> None:
+    """Raises SqlError for what would be said to be committed, and be gone at the end of the call."""
+    for place, word in enumerate(words):
+        if word == "UPDATE":
+            names = [name.strip('"').upper() for name in words[place + 1 : place + 5] if name not in (".", "ONLY")]
+            if "PG_SETTINGS" in names[:2]:
+                raise _refuse(*_SETTINGS)
+    makes = words[0] == "CREATE" and not _TEMPORARY.isdisjoint(words[1:4])
+    fills = any(before in _INTO and word in _TEMPORARY for before, word in pairwise(words))
+    if (makes and not _has(words, "ON", "COMMIT", "DROP")) or fills:
+        reason = "what is temporary ends with the call, which is one transaction"
+        raise _refuse(reason, "Make a table that stays, or say ON COMMIT DROP where a later statement needs it.")
 
 
 def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:

@@ -27,10 +27,9 @@ _STATE = """
     SELECT (
         SELECT pg_catalog.string_agg(name || '=' || setting, ',' ORDER BY name)
         FROM pg_catalog.pg_settings WHERE source = 'session'
-    ), session_user, current_user, pg_catalog.pg_my_temp_schema(),
-    (SELECT count(*) FROM pg_catalog.pg_listening_channels()),
-    (SELECT count(*) FROM pg_catalog.pg_prepared_statements), (SELECT count(*) FROM pg_catalog.pg_cursors)"""
-"""What a transaction leaves behind in its session: a function may change all of it."""
+    ), session_user, current_user, (SELECT count(*) FROM pg_catalog.pg_prepared_statements),
+    (SELECT count(*) FROM pg_catalog.pg_cursors WHERE is_holdable)"""
+"""What a transaction would leave behind in its session: a function may change all of it."""
 
 
 class Places(NamedTuple):
@@ -57,38 +56,29 @@ class Session:
         """Also those that the transaction makes, which others must not take for known."""
         self.ask: Ask = partial(self.link.ask, deadline=deadline)
         self._committed = places.committed
-        self._has_committed = False
+        self._before: list[tuple[Any, ...]] = []
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """What is not committed within the block is rolled back at its end."""
-        before = await self.ask(_STATE)
         async with self.link.transaction(self.deadline, "READ WRITE"):
+            self._before = await self.ask(_STATE) if self.link.is_shared else []
             yield
-        if self._has_committed:
-            await self._check_left(before)
 
     async def commit(self, figures: Figures) -> None:
         """Makes the changes last, and has them told. Nothing may fail after it."""
         if self.link.version >= _FLUSHES:
             await self.ask("SELECT pg_catalog.pg_stat_force_next_flush()")
+        if self.link.is_shared and await self.ask(_STATE) != self._before:
+            reason = "it would leave a setting, a role, a cursor or a prepared statement to others behind a pooler"
+            raise SqlError("refused", reason, "A function can set for itself alone: CREATE FUNCTION ... SET.")
         # Whoever is called off here has come too late.
-        with anyio.CancelScope(shield=True), self.deadline.committing():
+        with anyio.CancelScope(shield=True):
             try:
-                await self.ask("COMMIT")
+                await self.link.commit(self.deadline)
             except PostgresError as error:
                 if error.state:
                     raise
                 reason = "the connection broke while the changes were being committed, so they may be there or not"
                 raise SqlError("unavailable", reason, "Look whether they are there.") from None
-        self._has_committed = True
         self._committed(Commit(frozenset(figures.tables), figures.defined, self.link.backend))
-
-    async def _check_left(self, before: list[tuple[Any, ...]]) -> None:
-        """Sees to it that the next call finds the session as this one did, or another session."""
-        with anyio.CancelScope(shield=True):
-            try:
-                if await self.ask(_STATE) != before:
-                    self.link.close()
-            except SqlError:
-                self.link.close()

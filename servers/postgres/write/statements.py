@@ -130,7 +130,8 @@ class _Batch:
         if error.position is None:
             return error
         await self._session.link.roll_back()
-        suggestion = await suggest_names(self._session.ask, error.state, sql, error.position)
+        async with self._session.link.transaction(self._session.deadline):
+            suggestion = await suggest_names(self._session.ask, error.state, sql, error.position)
         error.suggestion = suggestion or error.suggestion
         return error
 

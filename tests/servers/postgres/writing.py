@@ -81,7 +81,7 @@ async def writing(url: str, limits: Limits = Limits()) -> AsyncIterator[Writing]
     """The database at this URL."""
     target = parse_target(url, True)
     with (
-        closing(await open_link(target, limits, writes=True)) as writer,
+        closing(await open_link(target, limits)) as writer,
         closing(await open_link(target, limits)) as reader,
     ):
         yield Writing(writer, reader)

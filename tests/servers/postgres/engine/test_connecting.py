@@ -66,7 +66,7 @@ async def test_a_host_without_an_address_is_told_to_the_operator_alone(caplog: p
 
 async def test_a_wish_of_the_operator_does_not_undo_the_guard(sample: Database) -> None:
     options = "-c%20default_transaction_read_only%3Doff%20-c%20statement_timeout%3D0"
-    async with opened(f"{sample.reader}&options={options}") as link:
+    async with opened(f"{sample.reader}&options={options}") as link, link.transaction(soon()):
         shown = await link.ask(
             "SELECT current_setting('transaction_read_only'), current_setting('statement_timeout')", deadline=soon()
         )

@@ -106,7 +106,8 @@ async def test_a_server_that_does_not_stop_is_left(link: Link) -> None:
 async def test_a_reader_can_change_nothing_and_take_no_copy(link: Link) -> None:
     for statement in ("CREATE TABLE t (n int)", "COPY (SELECT 1) TO STDOUT"):
         with pytest.raises(SqlError) as caught:
-            await link.run(statement, deadline=soon())
+            async with link.transaction(soon()):
+                await link.run(statement, deadline=soon())
         assert caught.value.code == "refused"
 
 

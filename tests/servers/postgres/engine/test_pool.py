@@ -1,12 +1,51 @@
 """The connections to a database."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.connecting import OpeningError
 from tests.postgres_server import PostgresServer, short_folder
 from tests.servers.postgres.engines import make_pool, soon
+
+
+class Passage:
+    """What stands between a client and a server, and lets nothing through any more once it is closed."""
+
+    port = 0
+    is_open = True
+
+    async def carry(self, source: SocketStream, target: SocketStream) -> None:
+        async for data in source:
+            if self.is_open:
+                await target.send(data)
+        await target.aclose()
+
+
+@asynccontextmanager
+async def passing_on(socket: Path) -> AsyncIterator[Passage]:
+    """A port of loopback that leads to the `socket` of a server."""
+    passage = Passage()
+
+    async def serve(client: SocketStream) -> None:
+        async with client, await anyio.connect_unix(socket) as server, anyio.create_task_group() as tasks:
+            tasks.start_soon(passage.carry, client, server)
+            tasks.start_soon(passage.carry, server, client)
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as group,
+    ):
+        passage.port = listener.extra(SocketAttribute.local_port)
+        group.start_soon(listener.serve, serve)
+        yield passage
+        group.cancel_scope.cancel()
+
 
 _OPEN = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mcp-bundle-postgres'"
 
@@ -49,15 +88,53 @@ async def test_a_connection_in_a_transaction_is_not_lent_again(postgres: Postgre
 
 
 @pytest.mark.slow
-async def test_a_server_that_was_started_again_is_not_noticed(postgres: PostgresServer) -> None:
+@pytest.mark.parametrize("kill", [False, True])
+async def test_a_server_that_was_started_again_is_not_noticed(postgres: PostgresServer, kill: bool) -> None:
     pool = make_pool(postgres.url())
     async with pool.lent() as link:
         backend = link.backend
-    postgres.restart(kill=True)
-    async with pool.lent() as link:
+    postgres.restart(kill=kill)
+    async with pool.transaction(soon()) as link:
         assert await link.ask("SELECT 1", deadline=soon()) == [(1,)]
         assert link.backend != backend
     await pool.close()
+
+
+async def test_idle_connections_that_were_ended_are_not_noticed(postgres: PostgresServer) -> None:
+    pool = make_pool(postgres.url(), size=3)
+    async with pool.transaction(soon()) as one, pool.transaction(soon()) as two, pool.transaction(soon()):
+        backends = [one.backend, two.backend]
+    postgres.run("SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", [backends])
+    async with pool.transaction(soon(), "READ WRITE") as link:
+        assert await link.ask("SELECT 1", deadline=soon()) == [(1,)]
+        assert link.backend not in backends
+    async with pool.lent() as link:
+        assert await link.ask("SELECT 1", deadline=soon()) == [(1,)]
+    await pool.close()
+
+
+async def test_a_peer_that_vanished_is_unavailable_within_the_time_of_the_call(postgres: PostgresServer) -> None:
+    async with passing_on(postgres.folder / ".s.PGSQL.5432") as passage:
+        pool = make_pool(f"postgresql://postgres@127.0.0.1:{passage.port}/postgres", size=1)
+        async with pool.transaction(soon()):
+            pass
+        passage.is_open = False
+        with anyio.fail_after(2), pytest.raises(SqlError) as caught:
+            await pool.begin(soon(0.2))
+        assert (caught.value.code, pool.is_free) == ("unavailable", True)
+        assert "LIMIT" not in str(caught.value)
+        await pool.close()
+
+
+async def test_a_peer_that_vanished_while_it_was_at_work_is_unavailable(postgres: PostgresServer) -> None:
+    async with passing_on(postgres.folder / ".s.PGSQL.5432") as passage:
+        pool = make_pool(f"postgresql://postgres@127.0.0.1:{passage.port}/postgres", size=1)
+        link = await pool.begin(soon())
+        passage.is_open = False
+        with pytest.raises(SqlError) as caught:
+            await link.run("SELECT 1", deadline=soon(0.1))
+        assert (caught.value.code, link.is_broken) == ("unavailable", True)
+        await pool.close()
 
 
 async def test_a_server_that_is_gone_is_unavailable(postgres: PostgresServer) -> None:

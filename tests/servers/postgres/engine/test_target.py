@@ -46,3 +46,52 @@ def test_a_password_is_not_shown() -> None:
     target = parse_target("postgresql://u:secret@h/x", False)
     assert target.conninfo["password"] == "secret"
     assert "secret" not in f"{target!r} {target}"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "  postgresql://u@h/shop\n",
+        "'postgresql://u@h/shop'",
+        '"postgresql://u@h/shop"',
+        "shop='postgresql://u@h/shop'",
+        "postgresql+psycopg2://u@h/shop",
+        "postgresql+asyncpg://u@h/shop:ro",
+        "postgres+psycopg://u@h/shop",
+        "jdbc:postgresql://h/shop?user=u",
+    ],
+)
+def test_what_other_programs_write_around_a_url_is_left_out(given: str) -> None:
+    target = parse_target(given, False)
+    assert (target.name, target.conninfo) == ("shop", {"user": "u", "host": "h", "dbname": "shop"})
+
+
+def test_parameters_of_other_programs_are_taken() -> None:
+    query = "schema=sales&pgbouncer=true&statement_timeout=100&connection_limit=1&sslmode=require&lock_timeout=2s"
+    target = parse_target(f"postgresql://u@h/shop?{query}", False)
+    assert target.settings == {"search_path": "sales", "statement_timeout": "100", "lock_timeout": "2000"}
+    assert (target.is_shared, target.unused, target.conninfo["sslmode"]) == (True, ("connection_limit",), "require")
+
+
+def test_a_parameter_that_nobody_knows_is_named_without_its_value() -> None:
+    for query in ("passwort=secret", "statement_timeout=secret", "pgbouncer=secret", "schema="):
+        with pytest.raises(ValueError, match=query.partition("=")[0]) as caught:
+            parse_target(f"postgresql://u@h/shop?{query}", False)
+        assert "secret" not in str(caught.value)
+
+
+def test_a_part_of_a_password_is_no_parameter() -> None:
+    with pytest.raises(ValueError, match="percent-encode") as caught:
+        parse_target("postgresql://u:se?cret=x@h/shop", False)
+    assert "cret" not in str(caught.value)
+
+
+def test_what_is_a_database_of_another_kind_is_named() -> None:
+    for given, word in (
+        ("sqlite:///shop.db", "mcp-bundle-sqlite"),
+        ("file:shop.db?mode=ro", "mcp-bundle-sqlite"),
+        ("mysql+pymysql://u:secret@h/shop", r"mysql\+pymysql"),
+    ):
+        with pytest.raises(ValueError, match=word) as caught:
+            parse_target(given, False)
+        assert "secret" not in str(caught.value)

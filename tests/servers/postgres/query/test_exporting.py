@@ -20,8 +20,7 @@ async def export(
 ) -> tuple[int, int]:
     pool = make_pool(postgres.url())
     try:
-        async with pool.lent() as link:
-            return await write_export(link, query, wanted, ColumnTypes(), deadline or soon())
+        return await write_export(pool, query, wanted, ColumnTypes(), deadline or soon())
     finally:
         await pool.close()
 

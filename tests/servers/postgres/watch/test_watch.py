@@ -38,8 +38,8 @@ class Source:
         self.on_committed: Committed = ignore_commit
         self._target = parse_target(f"data={url}", True)
 
-    async def connect(self, *, writable: bool) -> Link:
-        return await open_link(self._target, Limits(), writes=writable)
+    async def connect(self) -> Link:
+        return await open_link(self._target, Limits())
 
     async def find_name(self, table: str) -> str:
         return table

@@ -9,9 +9,15 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Consent, Figures
 from servers.postgres.engine.deadline import Limits
 from tests.servers.postgres.databases import Database
+from tests.servers.postgres.engines import soon
 from tests.servers.postgres.writing import Writing, writing
 
 REVIEWS = "TRUNCATE review; INSERT INTO review VALUES (1, 'SKU-0001', 5, NULL), (2, 'SKU-0001', 1, NULL)"
+
+STATE = """
+    SELECT current_user::text, current_setting('work_mem'), coalesce(current_setting('our.secret', true), ''),
+        (SELECT count(*) FROM pg_class WHERE relpersistence = 't'),
+        (SELECT count(*) FROM pg_listening_channels())"""
 
 
 @pytest.fixture
@@ -168,15 +174,15 @@ async def test_create_table_changes_no_rows_of_other_tables(held: Writing, works
 
 
 async def test_what_a_function_leaves_in_the_session_is_not_left_to_the_next_call(workshop: Database) -> None:
-    left = ("SET search_path = payroll", "SET statement_timeout = 0", "LISTEN x", "CREATE TEMP TABLE review ()")
-    for statement in left:
-        body = f"$$ BEGIN EXECUTE '{statement}'; END $$"
-        make = f"CREATE OR REPLACE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS {body}"
-        async with writing(workshop.owner) as held:
-            await held.execute(make, "DELETE FROM review")
-            assert not held.writer.is_broken
+    left = ("SET work_mem = 777", "SET our.secret = 1", "LISTEN x", "CREATE TEMP TABLE t ()", "SET ROLE reader")
+    workshop.run("GRANT reader TO owner")
+    async with writing(workshop.owner) as held:
+        before = await held.writer.ask(STATE, deadline=soon())
+        for statement in left:
+            body = f"$$ BEGIN EXECUTE '{statement}'; END $$"
+            await held.execute(f"CREATE OR REPLACE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS {body}")
             await held.execute("SELECT leave()")
-            assert held.writer.is_broken
+            assert await held.writer.ask(STATE, deadline=soon()) == before, statement
 
 
 async def test_a_lock_of_somebody_else_is_waited_for_a_moment(workshop: Database) -> None:

@@ -1,0 +1,12 @@
+"""Clients of ours and of others on four connections of a pooler: none sees what another one has set."""
+
+from tests.checks.sql.poolers import mix
+from tests.pgbouncer import pooling
+from tests.servers.postgres.databases import Database
+
+
+async def test_no_setting_of_ours_is_lost_or_seen_by_others(database: Database) -> None:
+    with pooling(database.server, "transaction", size=4) as pooler:
+        seen = await mix(pooler, database, 400)
+    assert (seen.lost, seen.leaked) == (0, 0)
+    assert min(seen.ours, seen.others) > 50

@@ -1,0 +1,120 @@
+"""All tools through PgBouncer: they do what they do without, and leave nothing to whoever has the connection next."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from servers.common.sql.errors import SqlError
+from servers.postgres.engine.deadline import Limits
+from tests.pgbouncer import PgBouncer, pooling
+from tests.servers.postgres.databases import Database
+from tests.servers.postgres.serving import inside
+from tests.servers.postgres.writing import Writing, writing
+
+READS = "SELECT id FROM category ORDER BY id"
+LEFT = """
+    SELECT (SELECT string_agg(name, ' ') FROM pg_settings
+        WHERE source = 'session' AND name NOT IN ('application_name', 'client_encoding')), current_user::text,
+        (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()),
+        (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_cursors),
+        (SELECT count(*) FROM pg_listening_channels()), (SELECT count(*) FROM pg_class WHERE relpersistence = 't')"""
+"""What a session may keep, but for what PgBouncer itself sets for each client."""
+
+
+@pytest.fixture
+def pooler(database: Database) -> Iterator[PgBouncer]:
+    """A pooler that has one connection for all who log in as the owner, so that each leaves it to the next."""
+    with pooling(database.server, "transaction", size=2) as pooler:
+        yield pooler
+
+
+def look(pooler: PgBouncer, database: Database) -> tuple[object, ...]:
+    """What somebody else sees of what was left on the connections."""
+    # Both at once, so that each has one of the two connections.
+    with (
+        pooler.connect(database.name, "owner") as one,
+        pooler.connect(database.name, "owner") as other,
+        one.transaction(),
+        other.transaction(),
+    ):
+        seen = {connection.execute(LEFT.encode()).fetchone() for connection in (one, other)}
+    (same,) = seen
+    assert same is not None
+    return same
+
+
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+async def test_every_tool_that_reads_works_and_leaves_nothing(database: Database, mode: str, tmp_path: Path) -> None:
+    with pooling(database.server, mode) as pooler:
+        before = look(pooler, database)
+        url = pooler.url(database.name, "owner")
+        async with inside("--readers", "2", url) as peer:
+            page = await peer.data("read_query", query=READS, max_rows=2)
+            rest = await peer.data("read_query", query=READS, cursor=page["next_cursor"])
+            assert (len(page["rows"] + rest["rows"]), rest["changed"]) == (5, False)
+            spans = await peer.data("read_query", query="SELECT interval '36 hours', $1::bytea", parameters=["\\x00"])
+            assert spans["rows"][0][0] == "PT36H"
+            for tool, arguments in (
+                ("list_tables", {}),
+                ("describe_table", {"table_name": "product"}),
+                ("describe_database", {}),
+                ("explain_query", {"query": "SELECT * FROM product WHERE category = $1"}),
+                ("explain_query", {"query": "SELECT * FROM product", "analyze": True}),
+                ("check_health", {}),
+                ("export", {"query": READS, "format": "csv"}),
+            ):
+                assert "isError" not in await peer.call(tool, **arguments)
+            for uri in ("schema", "category", "category/1"):
+                assert "result" in await peer.request("resources/read", uri=f"postgres:///{database.name}/{uri}")
+            assert "refused" in await peer.error("read_query", query="SELECT nextval('customer_id_seq')")
+            assert "bad_statement" in await peer.error("explain_query", query="SELECT $1 FROM nowhere")
+        assert look(pooler, database) == before
+
+
+async def test_what_changes_is_committed_and_nothing_else_is_left(database: Database, pooler: PgBouncer) -> None:
+    before = look(pooler, database)
+    async with inside("--allow-write", pooler.url(database.name, "owner")) as peer:
+        preview = await peer.data("write_query", query="DELETE FROM refund", dry_run=True)
+        done = await peer.data("write_query", query="INSERT INTO customer (name) VALUES ('Ada')")
+        await peer.text("import_csv", table="player", csv="name,born\nAda,1815\n")
+        await peer.text("create_table", query="CREATE TABLE game (id integer PRIMARY KEY)")
+    assert (preview["changes"][0]["counts"], done["committed"]) == ({"deleted": 2}, True)
+    assert database.run("SELECT born FROM player") == [(1815,)]
+    assert look(pooler, database) == before
+
+
+@pytest.fixture
+async def held(database: Database, pooler: PgBouncer) -> AsyncIterator[Writing]:
+    """A database to change through the pooler."""
+    async with writing(f"{pooler.url(database.name, 'owner')}&pgbouncer=true", Limits()) as held:
+        yield held
+
+
+async def test_what_a_function_would_leave_to_others_is_refused_or_taken_back(
+    held: Writing, database: Database, pooler: PgBouncer
+) -> None:
+    database.run("GRANT reader TO owner")
+    before = look(pooler, database)
+    codes = {}
+    for statement in ("SET work_mem = 777", "SET ROLE reader", "LISTEN x", "CREATE TEMP TABLE t ()"):
+        body = f"$$ BEGIN EXECUTE '{statement}'; END $$"
+        await held.execute(f"CREATE OR REPLACE FUNCTION leave() RETURNS void LANGUAGE plpgsql AS {body}")
+        try:
+            await held.execute("SELECT leave()")
+        except SqlError as error:
+            codes[statement] = error.code
+        assert look(pooler, database) == before, statement
+    assert codes == {"SET work_mem = 777": "refused", "SET ROLE reader": "refused"}
+
+
+async def test_what_a_sequence_gave_out_and_what_random_gives_next_is_nobody_elses(
+    held: Writing, database: Database, pooler: PgBouncer
+) -> None:
+    await held.execute("INSERT INTO customer (name) VALUES ('Ada')", "SELECT setseed(0.5)")
+    with pooler.connect(database.name, "owner") as other, pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        other.execute("SELECT lastval()")
+    seeded = database.run("SELECT random() FROM setseed(0.5)")
+    with pooler.connect(database.name, "owner") as other:
+        assert other.execute("SELECT random()").fetchall() != seeded
