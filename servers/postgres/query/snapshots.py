@@ -14,32 +14,22 @@ from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
-from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, fingerprint
+from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, Position, fingerprint
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.query.query import Found, Query
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 from servers.postgres.engine.pool import Pool
-from servers.postgres.query.columns import ColumnTypes, Described
+from servers.postgres.query.columns import ColumnTypes
 from servers.postgres.query.reading import MODE, Answer, Remainder, resume, run_query
-
-_NOTHING_YET = Answer(Described((), (), ()), NO_ROWS, None, "", 0)
-
-
-class _Position(NamedTuple):
-    """How far a query has come."""
-
-    asked: bytes
-    """A fingerprint of who asks what of which database."""
-    offset: int
-    answer: Answer
-    changed: bool
 
 
 class _Kept(NamedTuple):
     """A transaction that waits for its next call."""
 
     link: Link
+    answer: Answer
+    """The last one, without its rows."""
     rest: Remainder
 
 
@@ -51,7 +41,7 @@ class Snapshots:
         self._pool = pool
         self._columns = columns
         self._seconds = seconds
-        self._cursors: Cursors[_Position, _Kept] = Cursors(lambda kept: pool.end(kept.link), kept_seconds)
+        self._cursors: Cursors[_Kept] = Cursors(lambda kept: pool.end(kept.link), kept_seconds)
         self.run = self._cursors.run
         pool.on_exhausted = self.press
 
@@ -60,13 +50,12 @@ class Snapshots:
     ) -> Found:
         """The first rows of `query`, or with a `cursor` those after the rows that came with it.
 
-        Raises SqlError, `bad_cursor` where it is none of this query and this client, or too many came after it,
-        `elsewhere` where another process gave it.
+        Raises SqlError, `bad_cursor` where it is none of this query and this client.
         """
         asked = fingerprint(who, query)
         deadline = Deadline(self._seconds, job)
         if cursor is None:
-            return await self._run(query, limits, deadline, _Position(asked, 0, _NOTHING_YET, False))
+            return await self._run(query, limits, deadline, Position(asked, 0, b"", False))
         position = self._cursors.find(cursor, asked)
         found = await self._go_on(cursor, position, limits, deadline)
         if found is not None:
@@ -82,13 +71,13 @@ class Snapshots:
         """Lets go of the transaction that is kept longest, for a query that has no connection."""
         await self._cursors.press(lambda _: True)
 
-    async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: _Position) -> Found:
+    async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: Position) -> Found:
         link = await self._pool.begin(deadline, MODE)
         keeps = False
         try:
             answer = await run_query(link, query, limits, self._columns, deadline)
-            changed = position.changed or (query.offset > 0 and position.answer.snapshot != answer.snapshot)
-            found, keeps = self._place(link, answer, position._replace(offset=query.offset, changed=changed))
+            changed = position.changed or (query.offset > 0 and position.state != fingerprint(answer.snapshot))
+            found, keeps = self._place(link, answer, position._replace(changed=changed))
         finally:
             if not keeps:
                 await self._pool.end(link)
@@ -97,16 +86,14 @@ class Snapshots:
             await self.press()
         return found
 
-    async def _go_on(
-        self, cursor: str, position: _Position, limits: AnswerLimits, deadline: Deadline
-    ) -> Found | None:
+    async def _go_on(self, cursor: str, position: Position, limits: AnswerLimits, deadline: Deadline) -> Found | None:
         """The next rows from the transaction that was kept; None where there is none any more."""
         kept = self._cursors.take(cursor)
         if kept is None:
             return None
         keeps = False
         try:
-            answer = await resume(kept.link, position.answer, kept.rest, limits, deadline)
+            answer = await resume(kept.link, kept.answer, kept.rest, limits, deadline)
             found, keeps = self._place(kept.link, answer, position)
         except SqlError:
             if not kept.link.is_broken:
@@ -117,13 +104,13 @@ class Snapshots:
                 await self._pool.end(kept.link)
         return found
 
-    def _place(self, link: Link, answer: Answer, position: _Position) -> tuple[Found, bool]:
+    def _place(self, link: Link, answer: Answer, position: Position) -> tuple[Found, bool]:
         """The rows of an answer with a cursor for those after them, and whether the transaction is kept for it."""
         names, declared = answer.columns.names, answer.columns.declared
         found = Found(names, declared, answer.page, False, None, position.changed, answer.seconds)
         if answer.rest is None:
             return found, False
-        told = answer._replace(page=NO_ROWS, rest=None)
-        following = position._replace(offset=position.offset + len(answer.page.rows), answer=told)
-        cursor = self._cursors.place(following, _Kept(link, answer.rest) if answer.rest.is_kept else None)
+        offset, state = position.offset + len(answer.page.rows), fingerprint(answer.snapshot)
+        kept = _Kept(link, answer._replace(page=NO_ROWS, rest=None), answer.rest) if answer.rest.is_kept else None
+        cursor = self._cursors.place(Position(position.asked, offset, state, position.changed), kept)
         return found._replace(more=True, cursor=cursor), answer.rest.is_kept

@@ -5,20 +5,25 @@ it hinders no writer. Otherwise, and after that time, the query is run again and
 whether the database was changed meanwhile is what SQLite's `data_version` says on the same connection.
 """
 
+import os
 import sqlite3
+from collections import OrderedDict
 from functools import partial
 from typing import NamedTuple
 
 import anyio
 
 from servers.common.sql.jobs import Job
-from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, fingerprint
+from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, Position, fingerprint
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.query.query import Query
 from servers.sqlite.engine.connection import Connection, Work
 from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import Answer, Remainder, resume, run_query
+
+_MOST_CONNECTIONS = 1_000
+"""Cursors of which is known which connection gave them."""
 
 
 class Found(NamedTuple):
@@ -31,23 +36,13 @@ class Found(NamedTuple):
     """Whether the database was changed between these rows and those before, so that some may be missing or double."""
 
 
-class _Position(NamedTuple):
-    """How far a query has come."""
-
-    asked: bytes
-    """A fingerprint of who asks what of which database."""
-    offset: int
-    answer: Answer
-    connection: Connection
-    opening: int
-    changed: bool
-
-
 class _KeptStatement(NamedTuple):
     """A statement that waits for its next call."""
 
     database: Database
     connection: Connection
+    answer: Answer
+    """The last one, without its rows."""
     rest: Remainder
 
 
@@ -55,7 +50,10 @@ class Snapshots:
     """The queries that can go on. `run` must run meanwhile."""
 
     def __init__(self, kept_seconds: float = KEPT) -> None:
-        self._cursors: Cursors[_Position, _KeptStatement] = Cursors(_let_go, kept_seconds)
+        self._cursors: Cursors[_KeptStatement] = Cursors(_let_go, kept_seconds)
+        self._connections: OrderedDict[str, Connection] = OrderedDict()
+        """Which one gave a cursor: it alone can tell that the database was not changed since."""
+        self._process = os.urandom(8)
         self.run = self._cursors.run
 
     async def read(
@@ -69,8 +67,7 @@ class Snapshots:
     ) -> Found:
         """The first rows of `query`, or with a `cursor` those after the rows that came with it.
 
-        Raises SqlError, `bad_cursor` where it is none of this query and this client, or too many came after it,
-        `elsewhere` where another process gave it.
+        Raises SqlError, `bad_cursor` where it is none of this query and this client.
         """
         asked = fingerprint(who, database.name, query)
         if cursor is None:
@@ -79,9 +76,9 @@ class Snapshots:
         position = self._cursors.find(cursor, asked)
         kept = self._cursors.take(cursor)
         if kept is not None:
-            work = partial(resume, position.answer, kept.rest, limits)
+            work = partial(resume, kept.answer, kept.rest, limits)
             return await self._read(database, kept.connection, work, asked, position, job)
-        connection = await database.readers.take(position.connection)
+        connection = await database.readers.take(self._connections.get(cursor))
         work = partial(run_query, query._replace(offset=position.offset), limits)
         return await self._read(database, connection, work, asked, position, job)
 
@@ -95,24 +92,23 @@ class Snapshots:
         connection: Connection,
         work: Work[Answer],
         asked: bytes,
-        position: _Position | None,
+        position: Position | None,
         job: Job | None,
     ) -> Found:
         keeps = False
         try:
             answer = await connection.run(work, job=job)
-            changed = position is not None and (
-                position.changed
-                or position.opening != connection.opening
-                or position.answer.data_version != answer.data_version
-            )
+            state = fingerprint(self._process, connection.opening, answer.data_version)
+            changed = position is not None and (position.changed or position.state != state)
             if not answer.more:
                 return Found(answer, None, changed)
             offset = len(answer.page.rows) + (0 if position is None else position.offset)
             told = answer._replace(page=NO_ROWS, rest=None)
-            following = _Position(asked, offset, told, connection, connection.opening, changed)
-            kept = None if answer.rest is None else _KeptStatement(database, connection, answer.rest)
-            cursor = self._cursors.place(following, kept)
+            kept = None if answer.rest is None else _KeptStatement(database, connection, told, answer.rest)
+            cursor = self._cursors.place(Position(asked, offset, state, changed), kept)
+            self._connections[cursor] = connection
+            if len(self._connections) > _MOST_CONNECTIONS:
+                self._connections.popitem(last=False)
             keeps = kept is not None
         finally:
             if not keeps:

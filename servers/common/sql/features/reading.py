@@ -161,7 +161,9 @@ def format_result(result: QueryResult) -> str:
     count = len(result["rows"])
     facts = [f"{count} row{'' if count == 1 else 's'}", f"{result['elapsed_ms']:g} ms"]
     if result["changed"]:
-        facts.append("the database was changed since the rows before these, so some may be missing or double")
+        facts.append(
+            "the database may have been changed since the rows before these; then some may be missing or double"
+        )
     if result["truncated"]:
         facts.append(f"cut; go on with cursor {result['next_cursor']}")
     if not result["columns"]:

@@ -1,52 +1,60 @@
-"""Cursors of queries whose rows did not fit into one answer: the position of each, and for `KEPT` seconds the source
-of its next rows, which occupies a connection.
+"""Cursors of queries whose rows did not fit into one answer: each has its position in it, and for `KEPT` seconds the
+source of its next rows is kept, which occupies a connection.
 
-The oldest source is released first. A query whose source is gone runs again from its position.
+The oldest source is released first. A query whose source is gone, or is in another replica, runs again from its
+position.
 """
 
 import hashlib
+import os
+import struct
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import anyio
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.handles import HeldNames
 
 KEPT = 30.0
 """Seconds."""
 KEPT_SHARE = 2
 """Of the connections of a database one in so many is kept at most: the others are for other queries."""
-_MOST_POSITIONS = 1_000
+_DIGEST_BYTES, _SECRET_BYTES = 8, 6
+_LAYOUT = struct.Struct(f">{_SECRET_BYTES}s{_DIGEST_BYTES}s{_DIGEST_BYTES}sQ")
+"""A secret, then both digests of the position, then twice its offset, plus one where it is `changed`."""
+_MOST_OFFSET = 2**31 - 1
+"""What PostgreSQL takes as a count of rows."""
 
-
-class _Asked(Protocol):
-    """A position in the rows of a query."""
-
-    @property
-    def asked(self) -> bytes:
-        """The fingerprint of who asks what of which database."""
-
-
-P = TypeVar("P", bound=_Asked)
 K = TypeVar("K")
 
 
-def fingerprint(*asked: object) -> bytes:
-    """Return a digest of client and query: a cursor is valid for these alone."""
-    return hashlib.sha256(repr(asked).encode("utf-8", "replace")).digest()
+class Position(NamedTuple):
+    """How far a query has come."""
+
+    asked: bytes
+    """The fingerprint of who asks what of which database."""
+    offset: int
+    """Rows that were given."""
+    state: bytes
+    """The fingerprint of what the query saw: another one says that the database may have been changed."""
+    changed: bool
+    """Whether it may have been changed before these rows already."""
 
 
-class Cursors(Generic[P, K]):
+def fingerprint(*facts: object) -> bytes:
+    """Return a digest of facts, such as client and query: a cursor is valid for these alone."""
+    return hashlib.sha256(repr(facts).encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
+
+
+class Cursors(Generic[K]):
     """The cursors of one server. `run` must run meanwhile; `let_go` releases a source that is no longer kept."""
 
     def __init__(self, let_go: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
         self._let_go = let_go
         self._kept_seconds = kept_seconds
-        self._names = HeldNames()
-        self._positions: OrderedDict[str, P] = OrderedDict()
         self._kept: OrderedDict[str, tuple[K, float]] = OrderedDict()
         self._some = anyio.Event()
 
@@ -67,27 +75,25 @@ class Cursors(Generic[P, K]):
             while self._kept:
                 await self._let_go(self._kept.popitem()[1][0])
 
-    def place(self, position: P, kept: K | None) -> str:
+    def place(self, position: Position, kept: K | None) -> str:
         """A cursor for what comes after `position`, with what is kept for it."""
-        cursor = self._names.new()
-        self._positions[cursor] = position
-        if len(self._positions) > _MOST_POSITIONS:
-            self._positions.popitem(last=False)
+        number = 2 * position.offset + position.changed
+        # What `secrets` would give, which loads OpenSSL.
+        packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.asked, position.state, number)
+        cursor = urlsafe_b64encode(packed).decode()
         if kept is not None:
             self._kept[cursor] = kept, time.monotonic() + self._kept_seconds
             self._some.set()
         return cursor
 
-    def find(self, cursor: str, asked: bytes) -> P:
-        """The position of a cursor.
+    def find(self, cursor: str, asked: bytes) -> Position:
+        """The position of a cursor, whichever replica gave it.
 
-        Raises SqlError, `bad_cursor` where it is none of this query and this client, or too many came after it,
-        `elsewhere` where another process gave it.
+        Raises SqlError `bad_cursor` where it is none of this query and this client.
         """
-        position = self._positions.get(cursor)
+        position = _parse(cursor)
         if position is None or position.asked != asked:
-            self._names.check_here(cursor, "what comes after this cursor", "Run the query again without a cursor.")
-            reason = "the cursor is not one that this query gave, or it is too old"
+            reason = "the cursor is not one that this query gave"
             raise SqlError("bad_cursor", reason, "Leave it out to begin at the first row.")
         return position
 
@@ -108,3 +114,13 @@ class Cursors(Generic[P, K]):
                 await self._let_go(kept)
                 return True
         return False
+
+
+def _parse(cursor: str) -> Position | None:
+    """The position in a cursor; None where it is no text of ours."""
+    try:
+        _, asked, state, number = _LAYOUT.unpack(urlsafe_b64decode(cursor.encode()))
+    except (ValueError, struct.error):
+        return None
+    offset, changed = divmod(number, 2)
+    return Position(asked, offset, state, bool(changed)) if offset <= _MOST_OFFSET else None

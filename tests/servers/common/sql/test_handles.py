@@ -1,5 +1,7 @@
-"""Two replicas with one session: what only one of them can hold, the other says is elsewhere."""
+"""Replicas with one session: a cursor goes on at any of them; what only one can hold, the others say is elsewhere."""
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +23,35 @@ async def called(site: Site, session: Json, tool: str, **arguments: Any) -> Any:
     return answer.json()["result"]
 
 
-async def test_a_cursor_and_an_export_say_that_they_are_of_another_replica(file: Path) -> None:
+@asynccontextmanager
+async def replicas(file: Path, count: int) -> AsyncIterator[list[Site]]:
+    """Replicas over one database."""
     stores, parser = memory.Stores(), OptionParser("test", [Group(app.settings_model.model_fields)])
     settings = read_options(app.settings_model, parser.read([str(file)]))
-    async with (
-        app.open(settings, stores=stores) as one,
-        app.open(settings, stores=stores) as other,
-        listening(one) as here,
-        listening(other) as there,
-    ):
+    async with AsyncExitStack() as stack:
+        runs = [await stack.enter_async_context(app.open(settings, stores=stores)) for _ in range(count)]
+        yield [await stack.enter_async_context(listening(run)) for run in runs]
+
+
+async def test_a_cursor_goes_on_through_three_replicas(file: Path) -> None:
+    rows: list[int] = []
+    async with replicas(file, 3) as sites:
+        session, more, changed = await sites[0].initialize(), {}, []
+        for site in sites:
+            answer = (await called(site, session, "read_query", query=ALL, max_rows=10, **more))["structuredContent"]
+            rows += [row[0] for row in answer["rows"]]
+            more, changed = {"cursor": answer["next_cursor"]}, [*changed, answer["changed"]]
+    assert rows == [*range(30)]
+    # Only the connection that gave the rows before knows that nobody has changed the database.
+    assert changed == [False, True, True]
+
+
+async def test_an_export_says_that_it_is_of_another_replica(file: Path) -> None:
+    async with replicas(file, 2) as (here, there):
         session = await here.initialize()
-        first = await called(here, session, "read_query", query=ALL, max_rows=10)
-        rest = {"query": ALL, "max_rows": 10, "cursor": first["structuredContent"]["next_cursor"]}
-        refused = await called(there, session, "read_query", **rest)
-        again = await called(here, session, "read_query", **rest)
         exported = (await called(here, session, "export", query=ALL))["content"][0]["uri"]
         missing = await there.post(there.message("resources/read", {"uri": exported}), session)
         found = await here.post(here.message("resources/read", {"uri": exported}), session)
-    text = refused["content"][0]["text"]
-    assert (refused["isError"], text.partition(":")[0]) == (True, "elsewhere")
-    assert text.endswith("Run the query again without a cursor.")
-    assert again["structuredContent"]["rows"][0] == [10]
     error = missing.json()["error"]
     assert (error["code"], error["message"].partition(":")[0]) == (-32002, "elsewhere")
     assert error["message"].endswith("Export it again.")

@@ -6,6 +6,7 @@ import pytest
 from servers.common.sql.query.pages import AnswerLimits
 from servers.postgres.engine.deadline import Limits
 from tests.postgres_server import PostgresServer
+from tests.servers.postgres.databases import Database
 from tests.servers.postgres.engines import PAGE, Reader, reading
 
 NUMBERS = "SELECT n FROM generate_series(1, 25) AS n"
@@ -76,12 +77,23 @@ async def test_a_server_that_was_killed_costs_one_answer_at_most(postgres: Postg
         assert second.page.rows[0] == (11,)
 
 
-async def test_a_cursor_is_of_one_query_one_client_and_one_process(postgres: PostgresServer) -> None:
+async def test_a_cursor_is_of_one_query_and_one_client(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         first = await reader.read(NUMBERS)
         assert await reader.code_of(f"{NUMBERS} ", cursor=first.cursor) == "bad_cursor"
         assert await reader.code_of(NUMBERS, cursor=first.cursor, who="another") == "bad_cursor"
-        assert await reader.code_of(NUMBERS, cursor="another-process1") == "elsewhere"
+        for cursor in ("another-process1", "ä", "", f"{first.cursor}AAAA", "_" * 40):
+            assert await reader.code_of(NUMBERS, cursor=cursor) == "bad_cursor"
+
+
+async def test_another_replica_goes_on_and_says_whether_anything_was_changed(database: Database) -> None:
+    async with reading(database.reader) as here, reading(database.reader) as there, reading(database.reader) as last:
+        first = await here.read(NUMBERS)
+        second = await there.read(NUMBERS, cursor=first.cursor)
+        database.run("DELETE FROM review")
+        third = await last.read(NUMBERS, cursor=second.cursor)
+    assert [row[0] for found in (first, second, third) for row in found.page.rows] == [*range(1, 26)]
+    assert [found.changed for found in (first, second, third)] == [False, False, True]
 
 
 @pytest.mark.slow

@@ -1,14 +1,16 @@
 """Cursors of queries, and what is kept for their next rows."""
 
-from typing import NamedTuple
+import pytest
 
-from servers.common.sql.query.cursors import Cursors
+from servers.common.sql.errors import SqlError
+from servers.common.sql.query.cursors import Cursors, Position, fingerprint
+
+ASKED = fingerprint("somebody", "a query")
+START = Position(ASKED, 10, fingerprint("a state"), False)
 
 
-class Position(NamedTuple):
-    """A position that nobody goes on from."""
-
-    asked: bytes = b""
+async def release_nothing(_: str) -> None:
+    """Nothing is kept."""
 
 
 async def test_what_is_pressed_for_one_database_is_kept_for_another() -> None:
@@ -17,11 +19,27 @@ async def test_what_is_pressed_for_one_database_is_kept_for_another() -> None:
     async def release(kept: str) -> None:
         released.append(kept)
 
-    cursors = Cursors[Position, str](release, 30.0)
-    of_shop, of_music = [cursors.place(Position(), name) for name in ("shop", "music")]
+    cursors = Cursors[str](release, 30.0)
+    of_shop, of_music = [cursors.place(START, name) for name in ("shop", "music")]
 
     assert await cursors.press(lambda kept: kept == "music")
     assert not await cursors.press(lambda kept: kept == "music")
 
     assert released == ["music"]
     assert (cursors.take(of_shop), cursors.take(of_music)) == ("shop", None)
+
+
+@pytest.mark.parametrize("position", [START, START._replace(offset=2**31 - 1, changed=True)])
+def test_a_cursor_has_its_position_for_every_replica(position: Position) -> None:
+    here, there = Cursors[str](release_nothing, 30.0), Cursors[str](release_nothing, 30.0)
+    assert there.find(here.place(position, None), ASKED) == position
+
+
+def test_a_cursor_that_no_query_gave_is_refused() -> None:
+    cursors = Cursors[str](release_nothing, 30.0)
+    beyond = cursors.place(START._replace(offset=2**31), None)
+    other = cursors.place(START._replace(asked=fingerprint("somebody else")), None)
+    for cursor in (beyond, other, "", "ä", "made up", "_" * 40):
+        with pytest.raises(SqlError) as caught:
+            cursors.find(cursor, ASKED)
+        assert caught.value.code == "bad_cursor"
