@@ -38,16 +38,14 @@ class _Writer:
         self.writers: dict[str, Callable[[HtmlElement], list[str]]] = {
             **dict.fromkeys(HEADINGS, self._heading),
             **dict.fromkeys(_CODE, self._code),
-            **dict.fromkeys(
-                _LISTS, lambda element: self._items(list(element), element.tag, _number(element.get("start"), 1))
-            ),
+            **dict.fromkeys(_LISTS, self._list),
             **dict.fromkeys(_SILENT, lambda _: []),
             **dict.fromkeys(("dt", "summary"), self._term),
             "blockquote": self._quote,
             "dd": self._meaning,
             "figure": self._figure,
             "hr": lambda _: [] if self.plain or self.in_cell else ["---"],
-            "li": lambda element: self._items([element], "ul", 1),
+            "li": lambda element: self._item(element, "- "),
             "table": self._table,
         }
 
@@ -146,23 +144,38 @@ class _Writer:
             return ["\n".join(code_span(line) for line in code.split("\n") if line.strip())]
         return [code_block(code, language(element))]
 
-    def _items(self, children: list[HtmlElement], kind: str, number: int) -> list[str]:
+    def _list(self, element: HtmlElement) -> list[str]:
         items: list[str] = []
-        for child in children:
+        number = _number(element.get("start"), 1)
+        line = [self.inline.text(element.text)]
+        for child in element:
+            if child.tag not in BLOCKS and child not in self.around:
+                self.inline.add(child, line)
+                continue
+            items += self._between_items(line, "  " if items else "")
+            line = [self.inline.text(child.tail)]
             if child.tag != "li":
-                # What stands in a list without an item, such as a list of the next level, belongs to the item before.
-                blocks = self._block(child) if child.tag in BLOCKS or child in self.around else []
-                items += [_before(block, "  ", "  ") for block in blocks]
+                # Such as a list of the next level.
+                items += [_before(block, "  ", "  ") for block in self._block(child)]
                 continue
             number = _number(child.get("value"), number)
-            sign = f"{number}. " if kind == "ol" else "- "
-            blocks = self.blocks(child)
-            if (note := child.get(NOTE)) and blocks:
-                items += self._note(note, blocks)
-            elif blocks:
-                items.append(_before(_item(blocks), sign, " " * len(sign)))
-                number += 1
+            written = self._item(child, f"{number}. " if element.tag == "ol" else "- ")
+            items += written
+            number += bool(written) and child.get(NOTE) is None
+        items += self._between_items(line, "  " if items else "")
         return ["\n".join(items)] if items else []
+
+    def _between_items(self, line: list[str], margin: str) -> list[str]:
+        """What stands in a list without an item belongs to the item before."""
+        texts: list[str] = []
+        self._end(line, texts)
+        return [_before(text, margin, margin) for text in texts]
+
+    def _item(self, element: HtmlElement, sign: str) -> list[str]:
+        blocks = self.blocks(element)
+        if (note := element.get(NOTE)) and blocks:
+            return self._note(note, blocks)
+        return [_before(_joined(blocks), sign, " " * len(sign))] if blocks else []
 
     def _table(self, element: HtmlElement) -> list[str]:
         if not is_data(element):
@@ -213,7 +226,7 @@ def _before(text: str, first: str, rest: str) -> str:
     return "\n".join([f"{first}{lines[0]}".rstrip(), *(f"{rest}{line}".rstrip() for line in lines[1:])])
 
 
-def _item(blocks: list[str]) -> str:
+def _joined(blocks: list[str]) -> str:
     """The blocks of an item; a list within follows its text at once."""
     text = blocks[0]
     for block in blocks[1:]:

@@ -145,6 +145,16 @@ def test_a_table_for_layout_is_only_what_it_holds():
     assert markdown(body) == "# Title\n\none\n\ntwo"
 
 
+def test_what_stands_in_a_list_without_an_item_stays():
+    rows = [
+        ("<ul>Before<li>a</li>and <b>after</b><li>b</ul>", "Before\n- a\n  and **after**\n- b"),
+        ("<ol><li>a<p>b</p></li><a href=/x>c</a><li>d</ol>", "1. a\n\n   b\n  [c](https://example.com/x)\n2. d"),
+        ("<ul>alone</ul>", "alone"),
+        ("<ul><li>a<ul><li>b</ul><ul><li>c</ul></ul>", "- a\n  - b\n  - c"),
+    ]
+    assert [(body, markdown(body)) for body, _ in rows] == rows
+
+
 def test_pictures():
     rows = [
         ("<img src=a.png alt='a cat'>", "![a cat](https://example.com/docs/a.png)"),
