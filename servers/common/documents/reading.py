@@ -16,7 +16,7 @@ DocumentReader = Callable[[bytes, str | None, str | None], Document]
 
 _CUT = "The document has too many elements or levels of them; what comes after is left out."
 _LONGEST_CELL = 1_000
-"""Characters that a cell of a sheet may have: the writer takes a table with longer ones for the layout of a page."""
+"""Characters that a cell of a sheet may have: a row of Markdown is one line, which longer ones make hard to read."""
 
 
 def document_reader(kind: DocumentKind) -> DocumentReader:
@@ -62,8 +62,8 @@ def seen_document(document: Document) -> SeenDocument:
     root, whole = parse(document.html)
     if "sheets" in document.counts:
         _put_long_cells_below(root)
-    removed = leave_what_is_seen(root)
-    return SeenDocument(root, removed, (*document.notes, *(() if whole else (_CUT,))))
+    cleared = leave_what_is_seen(root)
+    return SeenDocument(root, (cleared.elements, cleared.characters), (*document.notes, *(() if whole else (_CUT,))))
 
 
 def _put_long_cells_below(root: HtmlElement) -> None:

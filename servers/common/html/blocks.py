@@ -22,7 +22,9 @@ _LEVELS = 3
 """How far around a block its language may be named."""
 _MOST_COLUMNS = 200
 _LONGEST_CELL = 1_000
-"""Characters that a cell of a table of data may have; twice as many in one with headers."""
+"""Characters of a cell beyond which a table without headers may be the layout of a page."""
+_FEWEST_ROWS, _MOSTLY = 3, 0.7
+"""How many rows of a table of data with long cells have several cells, and which share of all."""
 _LAYOUT = ("table", "form")
 """What cells of a table without headers hold where it is for layout."""
 
@@ -73,10 +75,11 @@ def _collect(element: HtmlElement, parts: list[str]) -> None:
 
 
 def is_data(table: HtmlElement) -> bool:
-    """Whether a table holds data: more than one column and row, short cells, and no headings of a page in them.
+    """Whether a table holds data: more than one column and row, and no headings of a page in its cells.
 
-    With headers it may hold other tables and forms besides lists and code, which stand in cells of any table. A
-    listing with numbers of lines is no data.
+    Its cells are short, or it has headers, or most of its rows have several cells. With headers it may hold other
+    tables and forms besides lists and code, which stand in cells of any table. A listing with numbers of lines is
+    no data.
     """
     if table.get("role") in ("presentation", "none"):
         return False
@@ -89,7 +92,11 @@ def is_data(table: HtmlElement) -> bool:
         return False
     if any(_is_for_layout(cell) for cell in cells):
         return False
-    return all(length(cell) <= _LONGEST_CELL * (1 + headed) for cell in cells)
+    if headed or all(length(cell) <= _LONGEST_CELL for cell in cells):
+        return True
+    # A layout has a long cell in one row or two, and rows of one cell around it.
+    full = sum(len(_cells(row)) > 1 for row in rows)
+    return full >= _FEWEST_ROWS and full > _MOSTLY * len(rows)
 
 
 def _is_for_layout(cell: HtmlElement) -> bool:

@@ -37,5 +37,16 @@ def test_tables_for_layout_are_what_they_hold():
         assert "|" not in markdown(table), table
 
 
+def test_a_long_cell_makes_no_layout_of_a_table_with_headers_or_with_rows_of_several_cells():
+    long = "word " * 500
+    for table in (
+        f"<table><tr><th>Name<th>What<tr><td>a<td>{long}</table>",
+        f"<table><tr><td>a<td>{long}<tr><td>b<td>c<tr><td>d<td>e</table>",
+    ):
+        assert f"| a | {long.strip()} |" in markdown(table)
+    layout = f"<table><tr><td colspan=2>Head<tr><td>Menu<td>{long}<tr><td colspan=2>Foot</table>"
+    assert markdown(layout) == f"Head\n\nMenu\n\n{long.strip()}\n\nFoot"
+
+
 def test_a_table_with_code_as_text():
     assert plain(f"<table><tr><th>A<th>B<tr><td>1<td>{PRE}</table>") == "A | B\n1 | a = 1 b|c"
