@@ -30,6 +30,8 @@ CODES = {
     "busy": "too many pages are being fetched already",
 }
 """Each code, and what it means."""
+GONE = frozenset({404, 410})
+"""Statuses of a page that is no more."""
 
 
 class Answered(NamedTuple):

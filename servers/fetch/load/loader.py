@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 import httpx
 
-from servers.fetch.errors import Answered, FetchError
+from servers.fetch.errors import GONE, Answered, FetchError
 from servers.fetch.load.cache import Cache, Kept, kept
 from servers.fetch.load.decoding import ACCEPT_ENCODING
 from servers.fetch.load.excerpt import excerpt
@@ -33,7 +33,6 @@ EXCERPT_TIME = 2.0
 """Seconds that the body of an error is waited for at most."""
 AHEAD = 5.0
 """Seconds that the clock of another replica may be ahead of this one's: its pages are taken to be so much older."""
-GONE = frozenset({404, 410})
 ROBOTS_SHARE = 0.5
 """How much of the time a robots.txt may take."""
 

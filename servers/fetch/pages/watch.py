@@ -5,8 +5,8 @@ and not before `floor`; a site that says nothing about that is asked every five 
 together keep to its `Crawl-delay`, or to a second. What fails is asked for ever more rarely, and not before
 `Retry-After` is over. What a client or another replica had from the site since the last look spares a request.
 
-Only the text counts: a site may change its validators with every answer. Every tenth look is without validators,
-since a site may answer 304 whatever has changed.
+Only the text counts, and that a page is gone (404, 410), which is told once. A site may change its validators with
+every answer; every tenth look is without them, since a site may answer 304 whatever has changed.
 """
 
 import time
@@ -17,7 +17,7 @@ import anyio
 from anyio import CancelScope
 from anyio.abc import TaskGroup
 
-from servers.fetch.errors import FetchError
+from servers.fetch.errors import GONE, FetchError
 
 MOST_PAGES = 500
 """Pages that are watched at once, of all clients."""
@@ -33,6 +33,8 @@ WHOLE_EVERY = 10
 """Of so many looks one is without validators."""
 _FIRST_SECONDS = 5.0
 """How long a client waits for the first look at most."""
+_GONE = "gone"
+"""The version of a page that its site says it has no more."""
 _REFUSED = frozenset({"bad_url", "blocked_host", "blocked_address", "robots", "unsupported_type"})
 """What is wrong with the page itself, so that to wait is for nothing."""
 
@@ -168,14 +170,24 @@ class Watcher:
                 raise
             page.failures += 1
             page.pause = self._back_off(page, error)
+            if page.version is not None and error.answered is not None and error.answered.status in GONE:
+                self._note(url, page, _GONE)
             return
         finally:
             page.looked_at = time.time()
-        has_changed = not is_first and not page.is_told and seen.version != page.version
-        page.version, page.failures, page.is_told = seen.version, 0, False
+        page.failures = 0
         of_site = sum(one.site == page.site for one in self._pages.values())
         site_seconds = of_site * max(seen.crawl_delay, SITE_SECONDS)
         page.pause = min(max(seen.fresh_seconds or UNTOLD_SECONDS, site_seconds, self._floor), LONGEST_SECONDS)
+        if is_first:
+            page.version = seen.version
+        else:
+            self._note(url, page, seen.version)
+
+    def _note(self, url: str, page: _Page, version: str) -> None:
+        """Note the text that a page has now, and tell of it where it is another one."""
+        has_changed = version != page.version and not page.is_told
+        page.version, page.is_told = version, False
         if has_changed:
             self._tell(url)
 

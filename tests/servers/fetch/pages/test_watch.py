@@ -152,7 +152,7 @@ async def test_a_page_that_robots_forbid_is_refused_and_not_watched() -> None:
         assert (caught.value.code, it.watcher.watched, it.site.asked) == ("robots", 0, [])
 
 
-@pytest.mark.parametrize("status", [404, 500, 503])
+@pytest.mark.parametrize("status", [403, 500, 503])
 async def test_what_fails_is_asked_for_ever_more_rarely_and_told_when_it_is_another(status: int) -> None:
     async with watching({"/": page("old")}) as it:
         key = await it.watch()
@@ -169,6 +169,26 @@ async def test_what_fails_is_asked_for_ever_more_rarely_and_told_when_it_is_anot
         it.site.routes["/"] = page("new")
         await it.next_look()
         assert it.told == [key]
+
+
+@pytest.mark.parametrize("status", [404, 410])
+async def test_that_a_page_is_gone_is_told_once_and_that_it_came_back(status: int) -> None:
+    async with watching({"/": page("old")}) as it:
+        key = await it.watch()
+        it.site.routes["/"] = answer(status=status)
+        for _ in range(2):
+            await it.next_look()
+            assert it.told == [key]
+        it.site.routes["/"] = page("old")
+        await it.next_look()
+        assert it.told == [key, key]
+
+
+async def test_a_page_that_never_was_is_not_gone() -> None:
+    async with watching({"/": answer(status=404)}) as it:
+        await it.watch()
+        await it.next_look()
+        assert it.told == []
 
 
 async def test_retry_after_is_heeded() -> None:
