@@ -1,12 +1,12 @@
-"""Markdown as a site sends it: shown as it is, with its title, its links, and a section of it by heading.
+"""Markdown as a site sends it, its links made absolute; or a section of it, its links, its facts.
 
 markdown-it-py says where its headings and links are, as CommonMark has them: one in a block of code is none.
 """
 
 import re
 from itertools import pairwise, takewhile
-from typing import NamedTuple
-from urllib.parse import unquote, urldefrag, urljoin
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -21,11 +21,17 @@ _LONGEST = 200
 _LOOKED_AT = 2_000_000
 """Characters in which headings and links are looked for, and of those the first in which the title is."""
 _BEGINNING = 20_000
+_LINKED = 300_000
+"""Characters of a whole text in which links are made absolute: markdown-it-py takes half a second for them."""
 _MOST_HEADINGS = 20
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _ESCAPED = re.compile(r"[\\\[\]]")
 _BACKSLASH = r"\\\g<0>"
+_TARGET = re.compile(
+    r"(\]\(\s*|^ {0,3}\[[^\]\n]+\]:\s*)(<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?=[\s)]|$)", re.MULTILINE
+)
+"""The target of a link, of a picture, or of a definition of one, and what stands before it."""
 _NO_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -48,7 +54,9 @@ def read_markdown(source: Source) -> Page:
     front = _FRONT_MATTER.match(text)
     before = text[: front.end()] if front else ""
     is_shown_whole = source.format in ("markdown", "text") and source.section is None
-    tokens = MarkdownIt("commonmark").parse(text[len(before) : _BEGINNING if is_shown_whole else _LOOKED_AT])
+    limit = (_BEGINNING if source.format == "text" else _LINKED) if is_shown_whole else _LOOKED_AT
+    references: dict[str, Any] = {}
+    tokens = MarkdownIt("commonmark").parse(text[len(before) : limit], references)
     skipped = before.count("\n")
     headings = [heading._replace(line=heading.line + skipped) for heading in _headings(tokens)]
     found = Found(title=_title(before, headings))
@@ -61,11 +69,14 @@ def read_markdown(source: Source) -> Page:
         return Page(written, "markdown", charset, found)
     if source.section is not None:
         first, last = _section(headings, source.section)
-        text = "\n".join(text.split("\n")[first:last]).rstrip()
-        tokens = MarkdownIt("commonmark").parse(text)
+        before, text = "", "\n".join(text.split("\n")[first:last]).rstrip()
+        tokens = MarkdownIt("commonmark").parse(text, {"references": references.get("references", {})})
+        references = {}
     if source.format == "links":
         written, left = _links(tokens, source.url)
         return Page(written, "markdown", charset, found, notes=(f"{left} more links are left out.",) if left else ())
+    if source.format == "markdown":
+        text = before + _with_absolute_links(text[len(before) :], tokens, references, source.url)
     return Page(text, "markdown", charset, found)
 
 
@@ -127,6 +138,31 @@ def _links(tokens: list[Token], url: str) -> tuple[str, int]:
                 words.setdefault(target, " ".join("".join(one.content for one in inner).split())[:_LONGEST])
     lines = [f"- [{_ESCAPED.sub(_BACKSLASH, text) or target}]({target})" for target, text in words.items()]
     return "\n".join(lines[:_MOST_LINKS]), max(len(lines) - _MOST_LINKS, 0)
+
+
+def _with_absolute_links(text: str, tokens: list[Token], references: dict[str, Any], base: str) -> str:
+    """Return a text whose links, pictures and definitions lead to where they would on the site."""
+    places = [token.map for token in tokens if token.type == "inline" and token.map is not None]
+    places += [definition["map"] for definition in references.get("references", {}).values()]
+    lines = text.split("\n")
+    for first, end in places:
+        part = "\n".join(lines[first:end])
+        if "](" in part or "]:" in part:
+            lines[first:end] = _TARGET.sub(lambda match: match[1] + _absolute_target(base, match[2]), part).split(
+                "\n"
+            )
+    return "\n".join(lines)
+
+
+def _absolute_target(base: str, written: str) -> str:
+    """Return the target of a link, absolute where it is relative and not within the page."""
+    target = written.removeprefix("<").removesuffix(">")
+    try:
+        is_relative = bool(target) and not target.startswith("#") and not urlsplit(target).scheme
+        url = urljoin(base, target) if is_relative else target
+    except ValueError:
+        return written
+    return f"<{url}>" if written.startswith("<") else url
 
 
 def _absolute(base: str, target: str) -> str:

@@ -34,6 +34,8 @@ Crumb
 Soft.
 """
 
+SHOWN = TEXT.replace("(rye.md", "(http://site.example/folder/rye.md")
+
 
 def read(format: Format = "markdown", section: str | None = None, text: str = TEXT) -> str:
     return read_markdown(source("markdown", text, format, section)).text
@@ -41,7 +43,7 @@ def read(format: Format = "markdown", section: str | None = None, text: str = TE
 
 def test_it_is_shown_as_it_was_sent_with_its_title() -> None:
     page = read_markdown(source("markdown", TEXT))
-    assert (page.text, page.kind, page.found.title) == (TEXT, "markdown", "All of bread")
+    assert (page.text, page.kind, page.found.title) == (SHOWN, "markdown", "All of bread")
     assert read_markdown(source("markdown", "Text\n\n# The *first*\n\n# Second")).found.title == "The first"
 
 
@@ -69,6 +71,27 @@ def test_links_are_absolute_and_each_stands_once() -> None:
     assert read("links") == (
         "- [rye](http://site.example/folder/rye.md)\n- [https://oven.example/](https://oven.example/)"
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("[a](b.md)", "[a](http://site.example/folder/b.md)"),
+        ('![a](</p q.png> "T")', '![a](<http://site.example/p q.png> "T")'),
+        ("[a](../b_(c)) and [d](?e)", "[a](http://site.example/b_(c)) and [d](http://site.example/folder/page?e)"),
+        ("[a][b]\n\n[b]: c.md 'T'", "[a][b]\n\n[b]: http://site.example/folder/c.md 'T'"),
+        ("- item\n  [a](//cdn.example/b)", "- item\n  [a](http://cdn.example/b)"),
+        ("[a](#part) [m](mailto:a@b) <https://c.example/>", "[a](#part) [m](mailto:a@b) <https://c.example/>"),
+        ("    [a](b.md)\n\n```\n[a](b.md)\n```", "    [a](b.md)\n\n```\n[a](b.md)\n```"),
+        ("[a](http://[b)", "[a](http://[b)"),
+    ],
+)
+def test_relative_links_become_absolute(sent: str, shown: str) -> None:
+    assert read(text=sent) == shown
+
+
+def test_a_section_has_absolute_links_as_well() -> None:
+    assert read(section="b", text="# A\n\n[x](y)\n\n# B\n\n[x](y)") == "# B\n\n[x](http://site.example/folder/y)"
 
 
 def test_links_within_the_page_are_left_out_and_brackets_are_escaped() -> None:
