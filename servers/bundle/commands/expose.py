@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
+from servers.gateway.bridge.upstream import MAX_PROCESSES
 from servers.gateway.proxy.door import Door, Limits
 from servers.gateway.proxy.options import OVER_HTTP, PREFIX, read_common
 from servers.gateway.serve.foreign_server import hear_commands
@@ -30,6 +31,7 @@ class _Started(BaseModel):
 
 class _How(BaseModel):
     shared: bool = Field(False, description="have one process for all clients, instead of one for each session")
+    processes: int = Field(MAX_PROCESSES, ge=1, description="processes that run at once; one client has half of them")
     env: list[str] = option(
         [],
         "variable that the command has, besides PATH, HOME and such; NAME alone has its value here",
@@ -64,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
             is_there = Path(command[0]).exists()
             raise ValueError(f"{command[0]}: {'it is no program' if is_there else 'there is no such program'}")
         way = partial(connect, command, env=dict(map(_variable, how.env)))
-        door = Door(Path(command[0]).name, way, limits, shared=how.shared)
+        door = Door(Path(command[0]).name, way, limits, shared=how.shared, processes=how.processes)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     hear_commands(options.log_level)

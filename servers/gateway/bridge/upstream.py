@@ -13,6 +13,10 @@ Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 way there. Raises what `shared.client.connect` does."""
 
 
+MAX_PROCESSES = 64
+"""Processes of one server, unless the operator says otherwise: each takes tens of megabytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Upstream:
     """A server of any version, over any transport."""
@@ -22,5 +26,8 @@ class Upstream:
     connect: Connect
     shared: bool = False
     """Whether all clients share one session where the server has sessions; else each client has its own."""
+    processes: int | None = None
+    """How many sessions clients may have that have one each, where each is a process; one client has half of them.
+    None where a session is none."""
     opening_seconds: float = OPENING_SECONDS
     """How long the first attempt to reach it is waited for, and whoever needs a session of their own waits."""

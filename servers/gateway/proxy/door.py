@@ -30,12 +30,19 @@ class Door:
     """The way to one server, to be opened for clients."""
 
     def __init__(
-        self, name: str, connect: Connect, limits: Limits, *, shared: bool = False, advice: str = ""
+        self,
+        name: str,
+        connect: Connect,
+        limits: Limits,
+        *,
+        shared: bool = False,
+        processes: int | None = None,
+        advice: str = "",
     ) -> None:
         """`name` is how messages call the server, `advice` what helps where it lets nobody in; `shared` is whether
-        all clients have one session with it."""
+        all clients have one session with it, `processes` how many there may be where each is a process."""
         self._first = FirstConnection(name, connect, limits.timeout, advice)
-        self._upstream = Upstream(name, self._first.connect, shared, limits.timeout)
+        self._upstream = Upstream(name, self._first.connect, shared, processes, limits.timeout)
         self._rules = Rules(allow=tuple(limits.allow) or None, deny=tuple(limits.deny))
 
     def open(self, program: str, options: Options, *, exposed: str | None = None) -> int:

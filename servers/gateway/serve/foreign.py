@@ -32,7 +32,7 @@ from shared.program.settings.options import Written, option, read_options, secre
 from shared.program.settings.settings_file import settings_in
 from shared.program.settings.tables import TABLES
 
-from ..bridge.upstream import Upstream
+from ..bridge.upstream import MAX_PROCESSES, Upstream
 from ..proxy.remote import connect_as_user
 from ..proxy.urls import check_url
 from ..rules.names import Rules
@@ -106,7 +106,8 @@ class Foreign:
     @property
     def upstream(self) -> Upstream:
         """It, as a bridge knows it."""
-        return Upstream(self.name, self.connect, shared=self.settings.shared)
+        processes = None if self.settings.command is None else MAX_PROCESSES
+        return Upstream(self.name, self.connect, self.settings.shared, processes)
 
     def values(self) -> list[str]:
         """Every value that it has from a variable or a header: any may be a secret. Raises like `check`."""

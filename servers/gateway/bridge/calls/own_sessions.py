@@ -4,8 +4,8 @@ its first call ──▶ opening ──▶ open ──▶ lost ──▶ (its ne
                                  └──▶ closed, when the client leaves
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -15,13 +15,14 @@ from shared.client.client import Client
 from shared.client.connection.restart import Pauses
 from shared.client.errors import Unreached
 from shared.client.options import ClientOptions
-from shared.concurrency import Crew, first_of
+from shared.concurrency import Crew, Signal, first_of
 from shared.errors import McpError
 from shared.protocol.session.client_events import Asked, Notified
 from shared.protocol.session.events import Told
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
+from shared.server.dispatch.portions import Portions
 
 from ..base import Base
 from ..forwarding import caller_of, identity_of, params_of, settled, unopened_error
@@ -61,7 +62,10 @@ class OwnSession:
     """The session of one client: a new one at the server where that was lost. It hears what becomes of the client's
     connection, and is the relay of its own."""
 
-    def __init__(self, base: Base, link: Connection, options: ClientOptions, tasks: Crew, ears: Ears) -> None:
+    def __init__(
+        self, base: Base, link: Connection, options: ClientOptions, tasks: Crew, ears: Ears, room: "_Room | None"
+    ) -> None:
+        """`room` is that for processes, where its session at the server is one."""
         self.link = link
         self.level: str | None = None
         """The log level that the client has asked for."""
@@ -70,6 +74,7 @@ class OwnSession:
         self._options = replace(options, relay=self, mode="handshake", reconnect=False, restart=False)
         self._tasks = tasks
         self._ears = ears
+        self._room = room
         self._calls: list[CallRelay] = []
         self._pauses = Pauses()
         self._life: _Life | None = None
@@ -122,17 +127,32 @@ class OwnSession:
             if self.has_left:
                 return
             self._pauses.started(anyio.current_time())
-            async with self._upstream.connect(self._options) as life.client:
-                if self._was_open:
-                    await self._ears.reopened(self)
-                self._was_open = True
-                life.settled.set()
-                await first_of(life.client.ended, life.closing.wait)
+            async with nullcontext() if self._room is None else self._room.taken(self):
+                await self._live_connected(life)
         except (McpError, OSError, ValueError) as error:
             life.error = error
         finally:
             life.error = life.error or ConnectionError("the session is over")
             life.settled.set()
+
+    @property
+    def may_give_way(self) -> bool:
+        """Whether it is open and its client has nothing there that it would miss: it is opened again with its next
+        call."""
+        return self.client is not None and not self._calls and not self.link.is_busy
+
+    def give_way(self) -> None:
+        """Closes it, to make room for another one."""
+        if self._life is not None:
+            self._life.closing.set()
+
+    async def _live_connected(self, life: _Life) -> None:
+        async with self._upstream.connect(self._options) as life.client:
+            if self._was_open:
+                await self._ears.reopened(self)
+            self._was_open = True
+            life.settled.set()
+            await first_of(life.client.ended, life.closing.wait)
 
     # What becomes of the client's connection
 
@@ -178,6 +198,39 @@ class OwnSession:
             self._ears.told(self.link, notice)
 
 
+class _Room:
+    """The room for processes: one client has half of it, and the one that it has not used for longest gives way."""
+
+    def __init__(self, processes: int) -> None:
+        self._portions = Portions(processes)
+        self._open: dict[OwnSession, None] = {}
+        """The sessions that have a process, those that were used last at the end."""
+        self._left = Signal()
+
+    def use(self, session: OwnSession) -> None:
+        """A session is used."""
+        if session in self._open:
+            self._open[session] = self._open.pop(session)
+
+    @asynccontextmanager
+    async def taken(self, session: OwnSession) -> AsyncIterator[None]:
+        """As long as the block `session` has a process. Raises ConnectionError where there is no room for one."""
+        client = session.link.client
+        while not self._portions.take(client):
+            idle = (one for one in self._open if one.link.client == client and one.may_give_way)
+            if (oldest := next(idle, None)) is None:
+                raise ConnectionError("as many processes of it are in use as one client may have; end a session")
+            oldest.give_way()
+            await self._left.wait()
+        self._open[session] = None
+        try:
+            yield
+        finally:
+            del self._open[session]
+            self._portions.give(client)
+            self._left.wake()
+
+
 class OwnSessions:
     """The sessions of all clients that have one."""
 
@@ -186,6 +239,8 @@ class OwnSessions:
         self._tasks = tasks
         self._ears = ears
         self._upstream_tasks = upstream_tasks
+        most = base.upstream.processes
+        self._room = None if most is None else _Room(most)
         self._by_link: dict[Connection, OwnSession] = {}
 
     def of(self, link: Connection) -> OwnSession:
@@ -194,7 +249,7 @@ class OwnSessions:
         if found is None:
             identity = identity_of(link.session.peer)
             options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
-            found = OwnSession(self._base, link, options, self._tasks, self._ears)
+            found = OwnSession(self._base, link, options, self._tasks, self._ears, self._room)
             self._by_link[link] = found
             link.watchers = (*link.watchers, found, _Leaving(lambda: self._by_link.pop(link, None)))
         return found
@@ -206,6 +261,8 @@ class OwnSessions:
         session.
         """
         session = self.of(context.link)
+        if self._room is not None:
+            self._room.use(session)
         client = await session.open()
         try:
             return await self._exchange(session, client, context, params)

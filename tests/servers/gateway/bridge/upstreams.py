@@ -45,10 +45,10 @@ class Behind:
         """Whether no connection can be opened."""
 
     @asynccontextmanager
-    async def serving(self, *, shared: bool = False) -> AsyncIterator[Upstream]:
+    async def serving(self, *, shared: bool = False, processes: int | None = None) -> AsyncIterator[Upstream]:
         """The way to it, as long as the block."""
         async with self.app.open() as self.running:
-            yield Upstream(self.name, self.connect, shared=shared, opening_seconds=PATIENCE)
+            yield Upstream(self.name, self.connect, shared, processes, PATIENCE)
 
     @asynccontextmanager
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
@@ -67,10 +67,10 @@ class Behind:
 
 
 @asynccontextmanager
-async def opened(behind: Behind) -> AsyncIterator[Run[Bridge]]:
+async def opened(behind: Behind, **how: Any) -> AsyncIterator[Run[Bridge]]:
     """A bridge for several clients; every wait ends after some time."""
     with anyio.fail_after(3 * PATIENCE):
-        async with behind.serving() as upstream, bridge(upstream).open() as running:
+        async with behind.serving(**how) as upstream, bridge(upstream).open() as running:
             yield running
 
 

@@ -1,7 +1,7 @@
 """A session at the server for each client that has one with the bridge."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 import anyio
@@ -33,6 +33,26 @@ async def test_each_client_has_a_session_as_soon_as_it_has_shaken_hands() -> Non
         await until(lambda: len(behind.lines) == 3)
         await peer.call("add", a=1, b=2)
         assert len(behind.lines) == 3
+
+
+async def test_the_process_of_a_client_that_was_idle_for_longest_gives_way_to_its_next_one() -> None:
+    behind = Behind(Small().app)
+    async with opened(behind, processes=4) as running, AsyncExitStack() as peers:
+        many = [await peers.enter_async_context(talking(running)) for _ in range(3)]
+        for peer in (*many, many[0], *many):
+            assert "result" in await peer.call("add", a=1, b=2)
+            assert len(behind.running.changes._listeners) <= 3  # those and that of the bridge itself
+
+
+async def test_processes_in_use_give_way_to_none() -> None:
+    async with opened(Behind(Small().app), processes=4) as running, AsyncExitStack() as peers:
+        for _ in range(2):
+            peer = await peers.enter_async_context(talking(running, NEWEST_HANDSHAKE, FORMS))
+            await peer.start("greet")
+            await peer.other("elicitation/create")
+        third = await peers.enter_async_context(talking(running, NEWEST_HANDSHAKE, FORMS))
+        error = (await third.call("add", a=1, b=2))["error"]
+        assert "as many processes of it are in use as one client may have" in error["message"]
 
 
 async def test_a_session_ends_when_its_client_leaves() -> None:
