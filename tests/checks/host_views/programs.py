@@ -30,6 +30,8 @@ class Host(NamedTuple):
     dialect: Dialect
     started: Callable[[Path, str, list[str]], Started]
     """Given its home directory, the URL of the model and the command of the server; writes its configuration."""
+    client: str
+    """What it calls itself."""
 
     def received(self, home: Path, server: list[str], calls: Sequence[Call]) -> list[Any]:
         """What the model received for each of its calls. Raises npm.Unavailable where the host can't be installed."""
@@ -100,7 +102,8 @@ def _gemini(home: Path, url: str, server: list[str]) -> Started:
     return Started(["-m", "gemini-2.5-pro", "-y", "-p", "begin"], env)
 
 
-CLAUDE_CODE = Host("Claude Code", "claude", "@anthropic-ai/claude-code/cli-wrapper.cjs", Messages(), _claude_code)
-CODEX = Host("Codex CLI", "codex", "@openai/codex/bin/codex.js", Responses(), _codex)
-GEMINI = Host("Gemini CLI", "gemini", "@google/gemini-cli/bundle/gemini.js", GenerateContent(), _gemini)
+_CLAUDE, _GEMINI = "@anthropic-ai/claude-code/cli-wrapper.cjs", "@google/gemini-cli/bundle/gemini.js"
+CLAUDE_CODE = Host("Claude Code", "claude", _CLAUDE, Messages(), _claude_code, "claude-code")
+CODEX = Host("Codex CLI", "codex", "@openai/codex/bin/codex.js", Responses(), _codex, "codex-mcp-client")
+GEMINI = Host("Gemini CLI", "gemini", _GEMINI, GenerateContent(), _gemini, "gemini-cli-mcp-client")
 HOSTS = (CLAUDE_CODE, CODEX, GEMINI)
