@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
@@ -16,6 +17,8 @@ class Machine(NamedTuple):
     home: PurePath
     """The user's home directory; every path that is made from a machine is of its type."""
     environment: Mapping[str, str]
+    packages: Sequence[str] = ()
+    """The folders that programs from the Microsoft Store have, by their names, in `local() / "Packages"`."""
 
     def variable(self, name: str) -> PurePath | None:
         """The path in an environment variable. A relative one counts as none, as the XDG specification has it."""
@@ -30,6 +33,10 @@ class Machine(NamedTuple):
             return self.home / "Library" / "Application Support"
         return self.variable("XDG_CONFIG_HOME") or self.home / ".config"
 
+    def local(self) -> PurePath:
+        """Where programs keep on Windows what is for this machine alone."""
+        return self.variable("LOCALAPPDATA") or self.home / "AppData" / "Local"
+
 
 def this_machine() -> Machine:
     """This machine. Raises ValueError where nobody knows the user's home directory."""
@@ -38,14 +45,18 @@ def this_machine() -> Machine:
     except RuntimeError as error:
         raise ValueError(f"there is no home directory: {error}") from None
     if sys.platform == "win32":
-        return Machine("windows", home, os.environ)
+        machine = Machine("windows", home, os.environ)
+        with suppress(OSError):
+            names = sorted(path.name for path in Path(machine.local(), "Packages").iterdir())
+            return machine._replace(packages=names)
+        return machine
     return Machine("macos" if sys.platform == "darwin" else "linux", home, os.environ)
 
 
 def state_folder(machine: Machine) -> PurePath:
     """The directory for what the bundle keeps for the user: receipts, backups, pins."""
     if machine.system == "windows":
-        base = machine.variable("LOCALAPPDATA") or machine.home / "AppData" / "Local"
+        base = machine.local()
     elif machine.system == "macos":
         base = machine.home / "Library" / "Application Support"
     else:

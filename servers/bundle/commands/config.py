@@ -67,7 +67,9 @@ class HostParser(CommandParser):
 
     def __init__(self, name: str, description: str) -> None:
         super().__init__(name, description)
-        self.add_argument("servers", metavar="NAME", nargs="*", help="server, by its name in the catalog")
+        self.add_argument(
+            "servers", metavar="NAME", nargs="*", help="server, by its name in the catalog, or your own FILE.py"
+        )
         names = [client.name for client in CLIENTS]
         self.add_argument("--client", choices=names, required=True, metavar="CLIENT", help=f"{', '.join(names)}")
         self.add_catalog()
@@ -150,11 +152,14 @@ def find_wanted(options: Namespace, arguments: Sequence[str]) -> Wanted:
     is_bundled = options.join or not options.servers
     if is_bundled and not options.join:
         check_url(options.url)
+    is_file = not is_bundled and options.servers[0].endswith(".py")
     default = (JOINED if options.join else name_of(options.url)) if is_bundled else options.servers[0]
+    if is_file:
+        default = Path(options.servers[0]).stem
     name = options.name or default
     if not _NAME.fullmatch(name):
         raise ValueError("--name takes letters, digits, - and _ (64 at most), as all clients do")
-    return (_of_bundle if is_bundled else _of_catalog)(options, arguments, name)
+    return (_of_bundle if is_bundled else _of_file if is_file else _of_catalog)(options, arguments, name)
 
 
 def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
@@ -171,6 +176,17 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Wante
     there = Elsewhere(options.url, options.token_file, _token_variable(options), options.connect)
     server = reached(client, name, there, environment)
     return Wanted(client, BUNDLE, server, (), _secrets_of(options.url) | hidden)
+
+
+def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:
+    """A server of one's own in one Python file, which this Python starts."""
+    file, environment = Path(options.servers[0]).absolute(), dict(map(_variable, options.env))
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    if options.url is not None or options.config is not None or options.connect or options.token_variable is not None:
+        raise ValueError("a file is started: give it without --url, --config, --connect and --token-variable")
+    server = Configured(name, sys.executable, (str(file), *arguments), environment)
+    return Wanted(client_named(options.client), BUNDLE, server, (), frozenset(environment.values()))
 
 
 def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Wanted:

@@ -28,6 +28,7 @@ from ..hosts.clients import client_named
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
 from ..hosts.launching import launch_command, local_command
+from ..hosts.shareable import has_own_paths, shareable
 from ..terminal.output import console, wrap
 from .config import HostParser, find_wanted
 
@@ -46,7 +47,12 @@ def main(argv: Sequence[str]) -> int:
     try:
         found = find_wanted(options, arguments)
         with _target_of(options) as target:
+            if options.scope == "project":
+                found = found._replace(server=shareable(found.client, target.machine, Path.cwd(), found.server))
             change = installing.install(target, found.server, options.replace)
+            if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), found.server):
+                note = f"the file is shared, and {target.client.title} has no form for its paths of this machine"
+                change = change._replace(notes=(*change.notes, note))
             _show_and_make(change, found.secrets, options.dry_run, f"now {found.client.renewal}")
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
@@ -129,6 +135,8 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool, then: str) 
     before, after = change.before or b"", change.after or b""
     for line in find_differences(change.target.client, before, after, change.shown, secrets):
         out.print(Text(f"{line.sign} {plain(line.text.expandtabs())}", style=_STYLES[line.sign]))
+    for note in change.notes:
+        out.print(wrap(out, plain(f"note: {note}")))
     if dry_run:
         out.print("nothing was changed, as --dry-run asks")
         return

@@ -15,7 +15,7 @@ from ..hosts import jsonc
 from ..hosts.clients import CLIENTS, SCOPES, Client
 from ..hosts.configured import Configured, as_configured, of_project, read_bytes, read_entries
 from ..hosts.launching import launch_command
-from .findings import Finding, fault, fine
+from .findings import Finding, fault, fine, warning
 
 _LISTS = ("mcpServers", "servers", "context_servers")
 _LAST = re.compile(r"[^\\/]*$")
@@ -42,7 +42,9 @@ class Launch(NamedTuple):
 
     @property
     def another(self) -> str:
-        """How to have the client start the server of this installation."""
+        """How to have the client start the server of this installation, or a file of the user's own."""
+        if self.server.args[:1] and self.server.args[0].endswith(".py"):
+            return f"correct {self.server.args[0]}"
         try:
             return f"in {self.file} let it start {shell_line(launch_command(self.entry))}"
         except ValueError as error:
@@ -106,6 +108,9 @@ def _read(found: Configuration, source: _Source, project: Path, entries: Sequenc
         fix = f"rename {other!r} to {client.key!r} in that file"
         found.findings.append(fault(where, f"its servers stand under {other!r}, which nobody reads", fix))
         return
+    if client.format == "json" and (read_bytes(path) or b"").startswith(jsonc.BOM):
+        what = f"it begins with a byte order mark, for which {client.title} may take it for an empty one"
+        found.findings.append(warning(where, what, "save it as UTF-8 without a mark; `install` takes it out"))
     before = len(found.launches)
     for name, value in listed.items():
         _add(found, source, name, value, entries)

@@ -59,6 +59,15 @@ class Client(NamedTuple):
         return project / self.project
 
 
+def _claude_desktop(machine: Machine) -> PurePath:
+    """From the Store it has a folder of its own in the place of that of all programs."""
+    package = next((name for name in machine.packages if name.startswith("Claude_")), None)
+    settings = machine.settings()
+    if package is not None:
+        settings = machine.local() / "Packages" / package / "LocalCache" / "Roaming"
+    return settings / "Claude" / "claude_desktop_config.json"
+
+
 def _zed(machine: Machine) -> PurePath:
     if machine.system == "windows":
         return machine.settings() / "Zed" / "settings.json"
@@ -77,7 +86,7 @@ CLIENTS = (
     Client(
         name="claude-desktop",
         title="Claude Desktop",
-        user=lambda machine: machine.settings() / "Claude" / "claude_desktop_config.json",
+        user=_claude_desktop,
         # It reaches others as connectors, which are set up in its window.
         http=None,
         renewal="quit Claude Desktop and start it again",

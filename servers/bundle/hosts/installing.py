@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from servers.common.machine import Machine, state_folder
 
-from . import json_edits, toml_edits
+from . import json_edits, jsonc, toml_edits
 from .clients import Client, Scope
 from .configured import Configured, as_entry, read_bytes, read_entries
 from .files import back_up, hold_lock, remove_file, write_atomically
@@ -97,6 +97,8 @@ class Change(NamedTuple):
     record: Record
     shown: tuple[int, int] | None = None
     """Where in `after` the entry stands that was put there."""
+    notes: tuple[str, ...] = ()
+    """What people are told of it besides."""
 
     @property
     def is_none(self) -> bool:
@@ -144,17 +146,23 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
     before = read_bytes(path)
     entries = read_entries(client, path)
     present, record = entries.get(server.name), _record(target, entries)
+    text, notes = before or b"", list[str]()
+    if client.format == "json" and text.startswith(jsonc.BOM):
+        text = text.removeprefix(jsonc.BOM)
+        notes.append(f"its byte order mark is taken out, for which {client.title} may take the file for an empty one")
     if present == entry:
-        return Change(target, before, before, record)
+        return Change(target, before, None if before is None else text, record, notes=tuple(notes))
     known = record.entries.get(server.name)
     is_ours = known is not None and known.is_of(present)
     if server.name in entries and not replace and not is_ours:
         raise ValueError(f"{path} has another server {server.name!r}: give --replace, or another --name")
     with _named(path):
-        edit = _EDITS[client.format].put(before or b"", client, server.name, entry, known)
+        edit = _EDITS[client.format].put(text, client, server.name, entry, known)
+    if is_ours:
+        notes.append(f"{server.name!r} was there with other arguments, which go; to have both give another --name")
     receipt = edit.receipt._replace(former=digest_of(present) if is_ours else "")
     record = record._replace(entries={**record.entries, server.name: receipt})
-    return Change(target, before, edit.text, record, (edit.start, edit.end))
+    return Change(target, before, edit.text, record, (edit.start, edit.end), tuple(notes))
 
 
 def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:

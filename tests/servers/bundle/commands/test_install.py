@@ -163,6 +163,51 @@ def test_other_arguments_update_the_entry_that_was_put_there(home: Path) -> None
     assert path.read_text() == '{"mcpServers": {}}'
 
 
+def test_an_entry_that_was_put_there_is_replaced_with_a_word(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put("cursor", home, "--timeout", "9")
+    exit_code(install, "fetch", "--client", "cursor", "--dry-run")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "note: 'fetch' was there with other arguments, which go; to have both give another --name" in said
+
+
+def test_a_byte_order_mark_goes_with_a_word_and_a_backup(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the client reads plain JSON; editors that read comments bear it."""
+    for name, is_kept in (("claude-code", False), ("cursor", True)):
+        spot = target(name, home)
+        spot.path.parent.mkdir(exist_ok=True)
+        spot.path.write_bytes(b'\xef\xbb\xbf{"theme": "dark"}')
+        change = plan(spot, SERVER, replace=False)
+        backup = change.make()
+        assert spot.path.read_bytes().startswith(b"\xef\xbb\xbf") is is_kept
+        assert [note.partition(",")[0] for note in change.notes] == (
+            [] if is_kept else ["its byte order mark is taken out"]
+        )
+        assert backup is not None
+        assert backup.read_bytes() == b'\xef\xbb\xbf{"theme": "dark"}'
+
+
+def test_a_file_of_a_project_has_the_forms_of_its_client(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = {
+        "vscode": "${workspaceFolder}/notes", "cursor": "${workspaceFolder}/notes",
+        "claude-code": "${HOME}/work/notes", "codex": f"{home}/work/notes",
+    }  # fmt: skip
+    for name, shown in arguments.items():
+        exit_code(install, "filesystem", "notes", "--client", name, "--scope", "project", "--dry-run")
+        said = capsys.readouterr().out
+        assert f'"{shown}"' in said
+        assert ("note: the file is shared" in said) is (name == "codex")
+
+
+def test_a_file_of_ones_own_needs_no_catalog(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, install, "dice.py", "--client", "cursor") == f"there is no file {home}/work/dice.py"
+    (home / "work" / "dice.py").write_text("")
+    exit_code(install, "dice.py", "--sides", "6", "--client", "cursor", "--dry-run")
+    said = capsys.readouterr().out
+    assert f'"{home}/work/dice.py"' in said
+    assert '"dice": {' in said
+    assert '"--sides"' in said
+
+
 def test_an_entry_of_the_user_is_replaced_only_when_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()

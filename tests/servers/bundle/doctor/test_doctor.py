@@ -575,3 +575,11 @@ async def test_prompt_files_that_are_not_served_are_listed(home: Home) -> None:
     assert [one.what.partition(":")[0] for one in found] == ["hint.md", "open.md"]
     assert found[1].what == "open.md:1: its front matter has no end, which is a line of ---"
     assert {one.severity for one in found} == {Severity.WARNING}
+
+
+async def test_a_byte_order_mark_is_a_warning_where_plain_json_is_read(home: Home) -> None:
+    home.write(".claude.json", "\ufeff{}")
+    home.write(".cursor/mcp.json", "\ufeff{}")
+    (found,) = await home.look()
+    assert found.where.startswith("Claude Code, ")
+    assert found.what == "it begins with a byte order mark, for which Claude Code may take it for an empty one"

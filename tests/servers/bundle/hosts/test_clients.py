@@ -54,6 +54,13 @@ def test_the_file_of_the_user_is_where_the_client_looks() -> None:
     assert str(state_folder(WINDOWS)) == r"C:\Users\ann\AppData\Local\mcp-server-bundle"
 
 
+def test_claude_desktop_from_the_store_has_a_folder_of_its_own() -> None:
+    local = WINDOWS._replace(packages=("Claude.Other", "Claude_pzs8sxrjxfjjc", "Other_1"))
+    found = client_named("claude-desktop").user(local)
+    folder = r"C:\Users\ann\AppData\Local\Packages\Claude_pzs8sxrjxfjjc\LocalCache\Roaming"
+    assert str(found) == rf"{folder}\Claude\claude_desktop_config.json"
+
+
 MOVED = [
     ("claude-desktop", "XDG_CONFIG_HOME", "/other/Claude/claude_desktop_config.json"),
     ("claude-code", "CLAUDE_CONFIG_DIR", "/other/.claude.json"),

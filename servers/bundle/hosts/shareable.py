@@ -1,0 +1,54 @@
+"""An entry for the file of a project, which others have as well: with the forms that a client documents for the
+folder of the project and that of the user, in place of paths of this machine."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from servers.common.machine import Machine
+
+from .clients import Client
+from .configured import Configured
+
+_NAMED = {"workspaceFolder": "${workspaceFolder}", "userHome": "${userHome}"}
+_FORMS = {
+    # VS Code: https://code.visualstudio.com/docs/reference/variables-reference; Cursor: https://cursor.com/docs/mcp
+    "vscode": _NAMED,
+    "cursor": _NAMED,
+    # https://code.claude.com/docs/en/mcp, "Environment variable expansion"; Gemini CLI has the same in its settings.
+    "claude-code": {"userHome": "${HOME}"},
+    "gemini": {"userHome": "${HOME}"},
+}
+
+
+def shareable(client: Client, machine: Machine, project: Path, server: Configured) -> Configured:
+    """Return the server with the client's forms for paths in the project, and in the user's home directory."""
+    forms = _FORMS.get(client.name, {})
+    if machine.system == "windows" and client.name not in ("vscode", "cursor"):
+        return server  # which sets no HOME
+    folders = [
+        (str(path), forms[name])
+        for name, path in (("workspaceFolder", project), ("userHome", machine.home))
+        if name in forms
+    ]
+
+    def replaced(text: str) -> str:
+        for folder, form in folders:
+            text = _within(folder).sub(lambda _, form=form: form, text)  # type: ignore[misc]
+        return text
+
+    command = None if server.command is None else replaced(server.command)
+    env = {name: replaced(value) for name, value in server.env.items()}
+    return server._replace(command=command, args=tuple(map(replaced, server.args)), env=env)
+
+
+def has_own_paths(machine: Machine, project: Path, server: Configured) -> bool:
+    """Whether a path in the entry is one of this machine, in the project or the user's home directory."""
+    texts: Iterable[str] = (server.command or "", *server.args, *server.env.values())
+    own = [_within(str(folder)) for folder in (project, machine.home)]
+    return any(pattern.search(text) for text in texts for pattern in own)
+
+
+def _within(folder: str) -> re.Pattern[str]:
+    """Match the folder where a path in a text begins with it."""
+    return re.compile(rf"(?<![\w./\\-]){re.escape(folder)}(?=[/\\:]|$)")

@@ -1,0 +1,39 @@
+"""Paths of this machine in an entry that others have as well."""
+
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import pytest
+
+from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.configured import Configured
+from servers.bundle.hosts.shareable import has_own_paths, shareable
+from servers.common.machine import Machine
+
+MACHINE = Machine("linux", PurePosixPath("/home/ann"), {})
+PROJECT = Path("/home/ann/work")
+SHARED = {
+    "/home/ann/work": "${workspaceFolder}",
+    "/home/ann/work/notes:ro": "${workspaceFolder}/notes:ro",
+    "--root=/home/ann/x": "--root=${userHome}/x",
+    "/home/anna": "/home/anna",
+    "/home/ann/workshop": "${userHome}/workshop",
+    "/mnt/home/ann": "/mnt/home/ann",
+}
+
+
+@pytest.mark.parametrize("text", SHARED)
+def test_a_path_is_named_by_its_folder(text: str) -> None:
+    server = Configured("a", text, (text,), {"X": text})
+    shown = SHARED[text]
+    assert shareable(client_named("vscode"), MACHINE, PROJECT, server) == Configured(
+        "a", shown, (shown,), {"X": shown}
+    )
+    assert has_own_paths(MACHINE, PROJECT, server) is (shown != text)
+
+
+def test_a_client_without_forms_has_its_paths() -> None:
+    server = Configured("a", "/home/ann/x")
+    assert shareable(client_named("codex"), MACHINE, PROJECT, server) == server
+    windows = Machine("windows", PureWindowsPath(r"C:\Users\ann"), {})
+    there = Configured("a", r"C:\Users\ann\x")
+    assert shareable(client_named("claude-code"), windows, PROJECT, there) == there
