@@ -16,13 +16,14 @@ from pydantic import ValidationError
 from ...errors import InvalidParams
 from ...protocol.methods import REQUESTS, Method
 from ...protocol.types.base import Params, first_fault
+from ...protocol.types.tools import ListParams
 from ...protocol.versions import V2026_07_28
 from ...server.dispatch.context import Context
 from ...server.extension import Extension
 from ...server.features import Handler
 from ...server.run import Run
 
-__all__ = ["DIALECTS", "ask", "read_params"]
+__all__ = ["DIALECTS", "ask", "list_all", "read_params"]
 
 P = TypeVar("P", bound=Params)
 
@@ -55,6 +56,8 @@ DIALECTS = Extension[Any](
 """For `Server.open(extensions=...)`."""
 
 
+_MOST_PAGES = 1_000
+"""Pages of a list that has no end, before it counts as one."""
 _ROWS = {row.name: row for row in REQUESTS}
 
 
@@ -63,6 +66,23 @@ async def ask(running: Run[Any], context: Context[Any], method: str, params: Par
     it, rules and records among that, has the call as it is then. Raises what handles it raises."""
     with context.call.standing_for(_ROWS[method], params):
         return await running.handlers[method](running, context, params)
+
+
+async def list_all(running: Run[Any], context: Context[Any], method: str, key: str) -> list[dict[str, Any]]:
+    """What the protocol's `method` lists under `key`, as many entries as one call may list; none where the server has
+    no such list. What a server declares is not all: one with others behind it has what those list. Raises what
+    handles it raises."""
+    found: list[dict[str, Any]] = []
+    cursor: str | None = None
+    if not running.identity.has(_ROWS[method].capability):
+        return found
+    for _ in range(_MOST_PAGES):
+        page = await ask(running, context, method, ListParams(cursor=cursor))
+        found += page[key]
+        before, cursor = cursor, page.get("nextCursor")
+        if cursor is None or cursor == before or len(found) >= context.budget.entries:
+            break
+    return found[: context.budget.entries]
 
 
 def read_params(context: Context[Any], model: type[P]) -> P:

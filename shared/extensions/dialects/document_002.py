@@ -11,13 +11,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ...errors import ResourceNotFound
 from ...protocol.types.base import Params
 from ...protocol.types.prompts import Prompt, PromptArgument
 from ...protocol.types.resources import ReadResourceParams
 from ...server.dispatch.context import Context
 from ...server.features import Handler
 from ...server.run import Run
-from . import ask, read_params
+from . import ask, list_all, read_params
 
 _Object = dict[str, Any]
 
@@ -31,15 +32,15 @@ class _InitializeParams(Params):
 async def initialize(running: Run[Any], context: Context[Any], params: Params) -> _Object:
     """`initialize`: what the server is, and all that a client may call."""
     version = read_params(context, _InitializeParams).version
-    identity, features = running.identity, running.features
+    identity = running.identity
     told = {
         "version": version,
         "protocolVersion": version,
         "serverInfo": identity.server_info,
         "capabilities": {name: {} for name in ("resources", "tools", "prompts") if identity.has((name,))},
         "tools": [
-            {"name": tool["name"], "description": tool["description"], "arguments": tool["inputSchema"]}
-            for tool in features.tools.listed(running.settings)
+            {**_named(tool), "arguments": tool["inputSchema"]}
+            for tool in await list_all(running, context, "tools/list", "tools")
         ],
         "prompts": await _prompts(running, context),
     }
@@ -51,13 +52,23 @@ async def read_resource(running: Run[Any], context: Context[Any], params: Params
     """`read_resource`. Raises InvalidParams, ResourceNotFound, and what reads the resource raises."""
     wanted = read_params(context, ReadResourceParams)
     result = await ask(running, context, "resources/read", wanted)
-    resource, _ = running.features.resources.match(wanted.uri)
     told = [one.get("_meta", {}).get("lastModified") for one in result["contents"]]
     modified = max((one for one in told if isinstance(one, str)), default=None)
-    if modified is None and resource.entry.annotations is not None:
-        modified = resource.entry.annotations.last_modified
+    if modified is None:
+        modified = _declared_time(running, wanted.uri)
     meta = {} if modified is None else {"lastModified": modified}
     return {"value": {"contents": result["contents"], "meta": meta}}
+
+
+def _declared_time(running: Run[Any], uri: str) -> str | None:
+    """When the resource was changed last, as its declaration has it; None where that is another server's, or has no
+    word of it."""
+    try:
+        resource, _ = running.features.resources.match(uri)
+    except ResourceNotFound:
+        return None
+    annotations = resource.entry.annotations
+    return None if annotations is None else annotations.last_modified
 
 
 HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": read_resource}
@@ -65,27 +76,30 @@ HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": re
 
 async def _prompts(running: Run[Any], context: Context[Any]) -> list[_Object]:
     prompts = running.features.prompts
-    declared = [{**_named(one.listed), "arguments": one.function.schema} for one in prompts.all()]
-    if prompts.source is None:
-        return declared
-    names = {prompt["name"] for prompt in declared}
-    found = await prompts.source.page(context, "", context.budget.entries)
-    return declared + [_defined(prompt) for prompt in found if prompt.name not in names]
+    # What the server declares itself says more of its arguments than any list does.
+    schemas = {one.name: one.function.schema for one in prompts.all()}
+    if prompts.source is not None:
+        found = await prompts.source.page(context, "", context.budget.entries)
+        schemas = {prompt.name: _schema_of(prompt) for prompt in found} | schemas
+    listed = await list_all(running, context, "prompts/list", "prompts")
+    return [
+        {**_named(one), "arguments": schemas.get(one["name"]) or _schema_of(Prompt.model_validate(one))}
+        for one in listed
+    ]
 
 
 def _named(prompt: _Object) -> _Object:
     return {name: prompt[name] for name in ("name", "description") if name in prompt}
 
 
-def _defined(prompt: Prompt) -> _Object:
-    """A prompt whose arguments have no types: all are text."""
+def _schema_of(prompt: Prompt) -> _Object:
+    """The schema of the arguments of a prompt, which have no types: all are text."""
     arguments = prompt.arguments or []
-    schema = {
+    return {
         "type": "object",
         "properties": {argument.name: _schema(argument) for argument in arguments},
         "required": [argument.name for argument in arguments if argument.required],
     }
-    return {**_named(prompt.to_wire()), "arguments": schema}
 
 
 def _schema(argument: PromptArgument) -> _Object:

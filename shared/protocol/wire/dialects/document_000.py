@@ -73,9 +73,12 @@ class Document000:
         method = value.get("method")
         if value.get("jsonrpc") != "2.0":
             raise InvalidRequest('"jsonrpc" must be "2.0"')
-        if not isinstance(method, str) or not method.startswith(_PREFIX):
-            raise InvalidRequest(
-                'this connection speaks document 000, as its first message has settled: a method begins with "mcp/"'
+        if not isinstance(method, str):
+            raise InvalidRequest('"method" must be a string')
+        if not method.startswith(_PREFIX):
+            raise MethodNotFound(
+                f"method not found: {method[:100]}; this connection speaks document 000, as its first message has "
+                'settled: a method begins with "mcp/"'
             )
         params = _params(method, value.get("params"))
         if "id" not in value:
@@ -135,7 +138,7 @@ class Document000:
                 if request is None:
                     return None
                 error = error_object(message)
-                if message.code == MethodNotFound.code:  # it is named as the peer has called it
+                if message.code == MethodNotFound.code and request.method:  # it is named as the peer has called it
                     error = {**error, "message": f"method not found: {request.method[:100]}"}
                 return _answer(request.id, error=error)
             case Notification("notifications/cancelled"):

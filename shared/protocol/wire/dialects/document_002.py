@@ -106,8 +106,7 @@ def _answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:
 
 
 def _unknown(method: str) -> RpcError:
+    named = f"method not found: {method[:100]}"
     if method in _STANDARD or method.startswith("mcp/"):
-        return InvalidRequest(
-            "this connection speaks document 002, as its first message has settled: it has no such method"
-        )
-    return MethodNotFound(f"method not found: {method[:100]}")
+        named += "; this connection speaks document 002, as its first message has settled"
+    return MethodNotFound(named)

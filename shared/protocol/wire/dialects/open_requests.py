@@ -66,7 +66,9 @@ class OpenRequests:
         except RpcError as error:
             id_ = value.get("id")
             answer = failure(id_ if is_id(id_) else None, error)
-            return [self.refuse(answer, is_bare=is_bare) if "id" in value else Malformed(answer, silent=True)]
+            # Nobody waits for the answer to a notification; what calls no method is none (JSON-RPC 2.0, section 4.1).
+            is_silent = "id" not in value and isinstance(value.get("method"), str)
+            return [Malformed(answer, silent=True) if is_silent else self.refuse(answer, is_bare=is_bare)]
 
     def refuse(self, answer: Failure, *, is_bare: bool = False) -> Malformed:
         """`answer`, which is for the peer's id, under one of ours: a request that has that id goes on."""

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 from anyio.abc import TaskGroup
 
-from ....errors import LimitExceeded
+from ....errors import LimitExceeded, ParseError
 from ....protocol.http.rules import Refusal, check_post, is_stateless, is_upgrade, limit_exceeded, refuse
 from ....protocol.identity import Principal
 from ....protocol.session.events import Call
 from ....protocol.wire.codec import Codec
-from ....protocol.wire.jsonrpc import Malformed
+from ....protocol.wire.jsonrpc import Malformed, Message, Notification
 from ....server.run import Run
 from ..legacy_sse.endpoint import LegacySse
 from ..limits.endpoint_limits import EndpointLimits
@@ -174,7 +174,9 @@ class Endpoint:
         if self._closed is not None or sessions is not self._sessions:
             # Whoever began to send this to a server that has failed since has no session with the next one.
             return refusal or self._closed or _STARTING
-        if codec.dialect is not None:  # it has no such headers, so their refusal says nothing of it
+        # It has no such headers, so their refusal says nothing of it; nor of what is no message at all, or wants no
+        # answer, and may be of either.
+        if codec.dialect is not None or (refusal is not None and _is_of_any(message)):
             return await self._stateless.post_dialect(http, message, codec)
         if refusal is not None:
             return refusal
@@ -195,3 +197,10 @@ class Endpoint:
             self._sockets.note = self.note
             self._all_sessions.append(self._sockets)
         return await self._sockets.upgrade(http)
+
+
+def _is_of_any(message: Message) -> bool:
+    """Whether nobody can tell which description of the protocol it is of: a notification, and what is no JSON."""
+    if isinstance(message, Malformed):
+        return message.failure.code == ParseError.code
+    return isinstance(message, Notification)

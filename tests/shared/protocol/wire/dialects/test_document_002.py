@@ -128,11 +128,13 @@ def test_a_result_that_can_not_be_written_is_an_internal_error():
 
 def test_a_request_that_is_none_is_refused():
     codes: list[tuple[dict[str, Any], int, int | None]] = [
-        ({"method": "tools/list", "id": 2}, -32600, 2),
-        ({"method": "mcp/listTools", "id": 2}, -32600, 2),
+        ({"method": "tools/list", "id": 2}, -32601, 2),
+        ({"method": "mcp/listTools", "id": 2}, -32601, 2),
         ({"method": "list_tools", "id": 2}, -32601, 2),
         ({"method": 7, "id": 2}, -32600, 2),
         ({"id": 2}, -32600, 2),
+        ({}, -32600, None),
+        ({"method": 7}, -32600, None),
         *(({**CALL, "id": id_}, -32600, None) for id_ in (1.5, True, None)),
         ({**CALL, "jsonrpc": None}, -32600, 1),
         ({**CALL, "params": None}, -32602, 1),
@@ -174,7 +176,7 @@ def test_what_the_parser_refuses_is_answered_in_the_dialect(is_first: bool):
 def test_what_wants_no_answer_gets_none():
     talk = Talk()
     talk.request({**CALL, "id": "first"})
-    for message in ({"result": {}, "id": 1}, {"error": {}, "id": 1}, {"method": 7}, {"params": {}}):
+    for message in ({"result": {}, "id": 1}, {"error": {}, "id": 1}):
         (refusal,) = talk.says(message)
         assert isinstance(refusal, Malformed)
         assert refusal.silent

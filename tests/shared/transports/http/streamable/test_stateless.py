@@ -432,7 +432,6 @@ STANDARD: list[tuple[Json, Any]] = [
     ({"Accept": STREAM}, {"jsonrpc": "2.0", "id": 1, "method": "initialize"}),
     ({"Accept": "text/html"}, execute("echo", text="hi")),
     ({"Accept": JSON}, "x" * 20_000),
-    ({"Accept": JSON}, b"{"),
     ({"Content-Type": "text/plain"}, execute("echo", text="hi")),
     ({"Accept": JSON, "Content-Encoding": "br"}, execute("echo", text="hi")),
     ({"Accept": JSON, "Mcp-Session-Id": "x"}, execute("echo", text="hi")),
@@ -471,6 +470,8 @@ async def test_who_asks_before_a_body_is_sent_is_refused_at_once() -> None:
 # Document 002
 AS_JSON, AS_STREAM = {"Accept": "application/json"}, {"Accept": "text/event-stream"}
 SPOKEN = EndpointLimits(dialects=True)
+JSON_BODY = {"Content-Type": "application/json"}
+NOTIFIED = b'{"jsonrpc":"2.0","method":"notifications/x"}'
 INITIALIZE: Json = {"jsonrpc": "2.0", "method": "initialize", "params": {}, "id": "1"}
 READ: Json = {"method": "read_resource", "params": {"uri": "data://users/123"}, "id": "req-1"}
 
@@ -493,6 +494,16 @@ async def test_each_post_stands_for_itself() -> None:
     assert read.json().keys() == {"id", "result"}
 
 
+async def test_what_may_be_of_any_document_is_answered_to_who_accepts_one_form() -> None:
+    async with document() as site:
+        refused = await site.client.post("/mcp", content=b"{", headers={**JSON_BODY, **AS_JSON})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, -32700)
+        notified = await site.client.post("/mcp", content=NOTIFIED, headers={**JSON_BODY, **AS_JSON})
+        assert (notified.status_code, notified.content) == (202, b"")
+        answer = await site.client.post("/mcp", content=b"{", headers={**JSON_BODY, "Accept": "text/html"})
+        assert answer.status_code == 406
+
+
 async def test_errors_are_those_of_the_document() -> None:
     async with document() as site:
         for message, status, code in (
@@ -511,13 +522,13 @@ async def test_the_first_message_settles_what_is_spoken_over_http_sse_and_on_a_w
         assert (await client.next())["result"]["version"] == "0.7.0"
         await client.send(READ)
         assert (await client.next()).keys() == {"id", "result"}
-        assert (await client.ask("tools/list"))["error"]["code"] == -32600
+        assert (await client.ask("tools/list"))["error"]["code"] == -32601
         await socket.send(INITIALIZE)
         assert (await socket.receive())["result"]["version"] == "0.7.0"
         await socket.send({"method": "notifications/initialized"})
         await socket.send(READ)
         assert (await socket.receive()).keys() == {"id", "result"}
-        assert (await socket.request("tools/list"))["error"]["code"] == -32600
+        assert (await socket.request("tools/list"))["error"]["code"] == -32601
 
 
 async def test_without_dialects_a_web_socket_speaks_the_specification_alone() -> None:
