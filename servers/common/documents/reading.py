@@ -62,8 +62,8 @@ def seen_document(document: Document) -> SeenDocument:
     root, whole = parse(document.html)
     if "sheets" in document.counts:
         _put_long_cells_below(root)
-    cleared = leave_what_is_seen(root)
-    return SeenDocument(root, (cleared.elements, cleared.characters), (*document.notes, *(() if whole else (_CUT,))))
+    removed = leave_what_is_seen(root)[:2]
+    return SeenDocument(root, removed, (*document.notes, *(() if whole else (_CUT,))))
 
 
 def _put_long_cells_below(root: HtmlElement) -> None:
