@@ -1,7 +1,9 @@
 """Options of the test run, and what holds for all of it."""
 
 import gc
+import os
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from importlib import import_module
 from typing import Any
@@ -51,8 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Has Ctrl+C end tests and the programs that they start: what a shell runs in its background ignores it."""
+    """Has Ctrl+C end tests and the programs that they start, which what a shell runs in its background ignores, and
+    says where servers keep their state."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What servers keep for the user, such as the journal of changes, is not to come to whoever runs the tests.
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,6 +19,7 @@ from servers.common.files.small_reads import NarrowedSmallFiles, SmallFiles
 from shared.program.files.entries import Place
 
 from .errors import FilesError
+from .history.recording import History, Recorder
 from .read import binary, pages
 from .read.binary import BytesRead
 from .read.charsets import plain
@@ -60,6 +61,8 @@ class Files:
     max_read: int
     not_offered: frozenset[str] = frozenset()
     """The names of tools that this server does not have, as it was started."""
+    history: History | None = None
+    """The journal of changes, where they are noted down."""
 
     def place(self, written: str) -> Place:
         """Where a path or a `file:` URI points. Raises FilesError."""
@@ -68,6 +71,10 @@ class Files:
     def uri(self, place: Place) -> str:
         """The `file:` URI of a place."""
         return self.beneath.roots.uri(place)
+
+    def recorder(self) -> Recorder:
+        """What notes down the changes of one call."""
+        return Recorder(self.history)
 
     def narrowed(self, uris: Sequence[str]) -> "Files":
         """These files as far as they are in the directories of the `file:` URIs. Blocks."""

@@ -1,4 +1,4 @@
-"""The filesystem server: eighteen tools, `file://` resources, and notice of their changes.
+"""The filesystem server: twenty tools, `file://` resources, and notice of their changes.
 
 Each function in `features/` says what a client sees; the work is done in the folders beside it, in worker threads but
 for `servers/common/files/small_reads.py`. A cancelled call waits for its thread, so that no write is left half done.
@@ -23,9 +23,10 @@ from shared.server.dispatch.changes import Changes
 from shared.text import displayed
 
 from .errors import FilesError, explained
-from .features import edit, read, reports, resources, search, watch
+from .features import edit, read, reports, resources, search, undo, watch
 from .features.views import EDIT_APP, FILES_APP
 from .files import Files, open_files
+from .history.recording import History
 from .settings import Settings
 
 log = logging.getLogger("servers.filesystem")
@@ -45,7 +46,7 @@ app = Server[Files](
     "file:// URIs; subscribe to one to be told when it changes, or call changes.",
     settings=Settings,
     capabilities={"logging": {}},
-    include=[search.tools, read.tools, watch.tools, edit.tools, resources.features],
+    include=[search.tools, read.tools, watch.tools, edit.tools, undo.tools, resources.features],
     extensions=[
         reports.failures,
         apps(
@@ -80,14 +81,19 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
     async with open_files(
         paths, writable, opening.changes.resource, settings.denylist, settings.max_read, settings.poll
     ) as opened:
-        files = replace(opened, not_offered=not_offered)
+        history = None if settings.history is None else History(settings.history)
+        files = replace(opened, not_offered=not_offered, history=history)
         for path in await to_thread.run_sync(files.gone):
             log.warning("the allowed directory %s can't be reached, and is skipped until it can", displayed(path))
         files.watcher.on_polling = opening.conditions.set_polling
         files.journal.on_wrote = lambda place: opening.changes.wrote(files.uri(place))
         opening.changes.on_heard = partial(_hear, files, opening.changes)
         within = None if settings.within is None else [path.as_uri() for path in settings.within]
-        yield files if within is None else await _in_roots(files, within)
+        try:
+            yield files if within is None else await _in_roots(files, within)
+        finally:
+            if history is not None:
+                history.close()
 
 
 def _hear(files: Files, changes: Changes, change: Change) -> Sequence[str]:

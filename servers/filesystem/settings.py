@@ -10,12 +10,15 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, Field, PrivateAttr, field_validator, model_validator
 
 from servers.common.files.denylist import Denylist
+from servers.common.machine import state_folder, this_machine
 from servers.common.within import place_within
 from shared.program.messages import needs_extra
 from shared.program.settings.options import FieldError, expand_home, option, positional
 
 from .errors import FilesError
+from .history.recording import HistoryOptions
 
+_MEGABYTE = 1024 * 1024
 _MODES = {"ro": False, "rw": True}
 
 
@@ -47,6 +50,12 @@ class Settings(BaseModel):
     replace_protected: bool = Field(
         False, description="also change files that are write-protected, or have several hard links, which then part"
     )
+    no_undo: bool = Field(False, description="keep no changes, and offer neither undo nor recent_changes")
+    undo_dir: Path | None = option(
+        None, "where changes are kept with what was there before; else a directory of the user's", "DIR"
+    )
+    undo_size: int = option(256, "megabytes of what was there before that are kept; then the oldest goes", "MB")
+    undo_days: int = option(7, "days that a change is kept", "DAYS")
     confirm: bool = Field(False, description="ask the user before anything is changed")
     client_roots: bool = Field(
         False, description="give a client that has roots only what of DIR lies in them, which may be nothing"
@@ -85,11 +94,19 @@ class Settings(BaseModel):
             raise ValueError(error.reason) from None
         return globs
 
+    @field_validator("undo_size", "undo_days")
+    @classmethod
+    def _are_positive(cls, number: int) -> int:
+        if number < 1:
+            raise ValueError("should be at least 1")
+        return number
+
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
         # They are loaded with the first use only, which is late to hear of it.
         if any(
-            find_spec(library) is None for library in ("chardet", "content_types", "pathspec", "re2", "watchfiles")
+            find_spec(library) is None
+            for library in ("chardet", "content_types", "filelock", "pathspec", "re2", "watchfiles")
         ):
             raise ValueError(needs_extra("filesystem"))
         return self
@@ -130,6 +147,14 @@ class Settings(BaseModel):
     def denylist(self) -> Denylist:
         """What stays closed in all directories."""
         return Denylist(self.deny, self.allow)
+
+    @property
+    def history(self) -> HistoryOptions | None:
+        """The journal of changes; None where there is to be none."""
+        if self.no_undo or not self.writes:
+            return None
+        folder = expand_home(self.undo_dir) if self.undo_dir else Path(state_folder(this_machine())) / "undo"
+        return HistoryOptions(folder, self.undo_size * _MEGABYTE, self.undo_days)
 
     @cached_property
     def writes(self) -> bool:

@@ -11,13 +11,16 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import islice
 
 from servers.common.files.locks import locked
 from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.edit.preconditions import require_file_name, require_same
 from servers.filesystem.errors import FilesError
-from shared.program.files.atomic import sync_directory
+from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
+from servers.filesystem.history.states import ABSENT
+from shared.program.files.atomic import beside, give_name, rename, rename_to_free, sync_directory
 from shared.program.files.entries import Entry, Place, child, current, opened, remove_directory, unlink
 from shared.program.files.system import SYSTEM
 
@@ -25,6 +28,9 @@ MAX_ENTRIES = 100_000
 """Files and directories one call copies or deletes."""
 MAX_DEPTH = 100
 """Directories within each other that one call copies or deletes."""
+
+
+Mark = tuple[int, ...]
 
 
 class Bounds:
@@ -40,7 +46,7 @@ class Bounds:
         """With `device` the way stays on that file system. `checkpoint` is called again and again, and raises when
         nobody waits any more."""
         self.entries = 0
-        self._roots = beneath.roots
+        self.beneath = beneath
         self._written = written
         self._device = device
         self._checkpoint = checkpoint
@@ -52,13 +58,17 @@ class Bounds:
         if self._device not in (None, found.st_dev):
             raise FilesError("cross_device", self._written, "holds a directory on another file system")
 
+    def anew(self) -> "Bounds":
+        """The same, from the start."""
+        return Bounds(self.beneath, self._written, self._device, self._checkpoint)
+
     def count(self, entry: Entry) -> None:
         """Count an entry; raise where it is denied, where there are too many, or nobody waits any more."""
         self._checkpoint()
         self.entries += 1
         if self.entries > MAX_ENTRIES:
             raise FilesError("too_large", self._written, f"holds more than {MAX_ENTRIES:,} entries")
-        if self._roots.denies(entry.place):
+        if self.beneath.roots.denies(entry.place):
             reason = "holds something that is denied to this server by its name"
             raise FilesError("denied", self._written, reason, "Only the operator can allow it.")
 
@@ -92,6 +102,7 @@ def delete(
     recursive: bool = False,
     etag: str | None = None,
     checkpoint: Callable[[], None] = lambda: None,
+    recorder: Recorder = NOT_RECORDED,
 ) -> int:
     """Delete what is at `place`, and tell how many entries that were; with `etag`, only while it still has that.
 
@@ -111,17 +122,17 @@ def delete(
         require_same(entry.stat, etag, place.written)
         count = 1
         if is_directory(entry):
+            bounds = Bounds(beneath, place.written, entry.stat.st_dev, checkpoint)
             if recursive:
-                device = entry.stat.st_dev
-                survey = Bounds(beneath, place.written, device, checkpoint)
-                empty(entry, survey, remove=False)
-                # From here on it goes to the end, however long the caller waits.
-                empty(entry, Bounds(beneath, place.written, device))
-                count += survey.entries
-            _remove_directory(entry, place.written)
+                empty(entry, bounds, remove=False)
+            count += bounds.entries
+            # From here on it goes to the end, however long the caller waits.
+            bounds = Bounds(beneath, place.written, entry.stat.st_dev)
+            _delete_directory(entry, bounds, recursive, recorder)
         else:
             require_file_name(place)
-            unlink(entry)
+            with recorder.recording(beneath, "delete", lambda survey: survey.changes(entry, ABSENT)) as number:
+                (unlink if number is None else unlink_same)(entry)
         sync_directory(entry)
     return count
 
@@ -136,6 +147,82 @@ def empty(entry: Entry, bounds: Bounds, depth: int = 1, remove: bool = True) -> 
                 empty(child, bounds, depth + 1, remove)
             if remove:
                 (remove_directory if is_directory(child) else unlink)(child)
+
+
+def unlink_same(entry: Entry) -> None:
+    """Delete the file or link of the entry as it was found, and nothing that others have put there since. Raises
+    `changed`, OSError."""
+    aside = beside(entry)
+    rename(entry, aside)
+    if not _is_same(current(aside), entry.stat):
+        give_name(aside, entry)
+        raise _changed(entry)
+    unlink(aside)
+
+
+def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: Recorder) -> None:
+    marks: dict[tuple[str, ...], Mark] = {}
+
+    def describe(survey: Survey) -> None:
+        if recursive:
+            _describe_tree(entry, bounds.anew(), survey, marks)
+        survey.changes(entry, ABSENT)
+
+    with recorder.recording(bounds.beneath, "delete", describe) as number:
+        if not marks or number is None:
+            if recursive:
+                empty(entry, bounds)
+            _remove_directory(entry, entry.place.written)
+            return
+        # Under a name that nobody knows, nothing comes into it that was not noted down.
+        aside = beside(entry)
+        rename_to_free(entry, aside)
+        with ExitStack() as on_failure:
+            on_failure.callback(rename_to_free, aside, entry)
+            if _marks_in(aside, bounds.anew()) != marks:
+                raise _changed(entry)
+            empty(aside, bounds)
+            remove_directory(aside)
+            on_failure.pop_all()
+
+
+def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tuple[str, ...], Mark]) -> None:
+    """Notes down all that is in the directory, what is in one before itself, and the marks of all."""
+    with opened(entry) as directory:
+        for _, inner in children(entry, directory):
+            bounds.count(inner)
+            marks[inner.place.parts] = _mark(inner)
+            if is_directory(inner):
+                _describe_tree(inner, bounds, survey, marks)
+            survey.changes(inner, ABSENT)
+
+
+def _marks_in(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
+    """What is in the directory, with marks that are other ones where somebody has changed it."""
+    marks: dict[tuple[str, ...], Mark] = {}
+    with opened(entry) as directory:
+        for _, inner in children(entry, directory):
+            bounds.count(inner)
+            marks[inner.place.parts] = _mark(inner)
+            if is_directory(inner):
+                marks |= _marks_in(inner, bounds)
+    return marks
+
+
+def _mark(entry: Entry) -> Mark:
+    found = entry.stat
+    return () if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _is_same(now: os.stat_result | None, found: os.stat_result | None) -> bool:
+    """Whether nobody has written to what was found; a rename, or a second name, changes no more than its ctime."""
+    if now is None or found is None:
+        return False
+    return os.path.samestat(now, found) and (now.st_size, now.st_mtime_ns) == (found.st_size, found.st_mtime_ns)
+
+
+def _changed(entry: Entry) -> FilesError:
+    return FilesError("changed", entry.place.written, "was changed by someone else meanwhile", "List it again.")
 
 
 def _remove_directory(entry: Entry, written: str) -> None:

@@ -22,6 +22,8 @@ from servers.filesystem.edit.replacements import Edit, apply_edits
 from servers.filesystem.edit.text import Edited
 from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
 from servers.filesystem.errors import FilesError
+from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
+from servers.filesystem.history.states import file_state
 from servers.filesystem.read.charsets import encode, require_sure
 from shared.coded_errors import os_errors
 from shared.program.files.atomic import beside, discard, landed, link, prepared, rename, sync_directory
@@ -52,6 +54,12 @@ class EditResult(NamedTuple):
     tolerated: Sequence[str] = ()
 
 
+class _Options(NamedTuple):
+    dry_run: bool
+    protected: bool
+    recorder: Recorder
+
+
 class _Changed(NamedTuple):
     """A file, and what is to be in it."""
 
@@ -70,6 +78,7 @@ def edit_files(
     dry_run: bool = False,
     protected: bool = False,
     check: Callable[[], None] = lambda: None,
+    recorder: Recorder = NOT_RECORDED,
 ) -> list[EditResult]:
     """Apply the edits to all the files, or to none: a result for each.
 
@@ -79,11 +88,12 @@ def edit_files(
     """
     # Where an edit is to be of one version only, another one is no reason to try again.
     codes = ("changed",) if all(one.etag is None for one in wanted) else ()
-    return persistently(lambda: _edited(beneath, wanted, dry_run, protected, check), codes)
+    options = _Options(dry_run, protected, recorder)
+    return persistently(lambda: _edited(beneath, wanted, options, check), codes)
 
 
 def _edited(
-    beneath: RootedFiles, wanted: Sequence[FileEdits], dry_run: bool, protected: bool, check: Callable[[], None]
+    beneath: RootedFiles, wanted: Sequence[FileEdits], options: _Options, check: Callable[[], None]
 ) -> list[EditResult]:
     with ExitStack() as stack:
         entries = []
@@ -111,9 +121,20 @@ def _edited(
                 data = encode(edited.after, was.charset, written)
                 changed.append(_Changed(entry, written, was, edited, data, one.etag is not None))
             left -= len(changed[-1].was.data)
-        if dry_run:
+        if options.dry_run:
             return [_result(one, one.was.found) for one in changed]
-        return _put(changed, protected)
+        replaced = [file for file in changed if file.data != file.was.data]
+        for file in replaced:
+            with os_errors(file.written):
+                # The journal may have the old file under a second name by the time it is replaced.
+                require_replaceable(file.entry, current(file.entry), file.written, options.protected)
+
+        def describe(survey: Survey) -> None:
+            for file in replaced:
+                survey.changes(file.entry, file_state(file.data), file.was.data)
+
+        with options.recorder.recording(beneath, "edit", describe):
+            return _put(changed)
 
 
 def _result(one: _Changed, now: os.stat_result) -> EditResult:
@@ -122,7 +143,7 @@ def _result(one: _Changed, now: os.stat_result) -> EditResult:
     return EditResult(diff, now.st_size, etag_of(now), one.was.charset.name, lost, one.edited.tolerated)
 
 
-def _put(changed: Sequence[_Changed], protected: bool) -> list[EditResult]:
+def _put(changed: Sequence[_Changed]) -> list[EditResult]:
     """Replace the files whose contents are other now."""
     stats = [one.was.found for one in changed]
     numbers = [number for number, one in enumerate(changed) if one.data != one.was.data]
@@ -131,7 +152,6 @@ def _put(changed: Sequence[_Changed], protected: bool) -> list[EditResult]:
         for number in numbers:
             one = changed[number]
             with os_errors(one.written):
-                require_replaceable(one.entry, current(one.entry), one.written, protected)
                 fresh[number] = prepared(one.entry, one.data, one.was.found)
             leftovers.callback(discard, fresh[number])
         for number in numbers:

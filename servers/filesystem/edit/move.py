@@ -18,9 +18,11 @@ from typing import NamedTuple
 from servers.common.files.locks import locked
 from servers.common.files.names import components
 from servers.common.files.rooted_files import RootedFiles, missing
-from servers.filesystem.edit.delete import Bounds, children, empty, is_directory, stat_of
+from servers.filesystem.edit.delete import Bounds, Mark, children, empty, is_directory, stat_of
 from servers.filesystem.edit.preconditions import require_file_name, require_free, require_same
 from servers.filesystem.errors import FilesError
+from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
+from servers.filesystem.history.states import DIRECTORY, State, new_digest
 from shared.coded_errors import os_errors
 from shared.program.files.atomic import beside, discard, give_name, rename_to_free, sync, sync_directory, write_all
 from shared.program.files.entries import (
@@ -50,8 +52,6 @@ MAX_COPIED = 1024 * 1024 * 1024
 
 _BLOCK = 1024 * 1024
 
-Mark = tuple[int, ...]
-
 
 class Copied(NamedTuple):
     """What was copied: entries, bytes, and what of their metadata was lost."""
@@ -67,6 +67,7 @@ def move(
     destination: Place,
     checkpoint: Callable[[], None] = lambda: None,
     etag: str | None = None,
+    recorder: Recorder = NOT_RECORDED,
 ) -> None:
     """Give what is at `source` the name `destination`, which must be free; with `etag`, only while the source
     has that. `checkpoint` may raise as long as nothing has its new name.
@@ -93,12 +94,14 @@ def move(
             if not stat.S_ISDIR(found.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
-            _rename(beneath, old._replace(stat=found), new, checkpoint)
+            with recorder.recording(beneath, "move", lambda survey: survey.moves(old, new)):
+                rename_entry(beneath, old._replace(stat=found), new, checkpoint)
             sync_directory(new)
             sync_directory(old)
 
 
-def _rename(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
+def rename_entry(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
+    """Give `old` the name `new`, which is free, also on another file system. Raises what `move` raises."""
     try:
         (rename_to_free if is_directory(old) else give_name)(old, new)
     except OSError as error:
@@ -132,13 +135,20 @@ def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Calla
 
 
 @contextmanager
-def _complete(beneath: RootedFiles, old: Entry, new: Entry) -> Iterator[Entry]:
+def _complete(
+    beneath: RootedFiles,
+    old: Entry,
+    new: Entry,
+    recorder: Recorder = NOT_RECORDED,
+    describe: Callable[[Survey], None] = lambda _: None,
+) -> Iterator[Entry]:
     """The entry beside `new` at which a copy of `old` is made: it gets that name at the end, or is taken away."""
     fresh = beside(new)
     with ExitStack() as on_failure:
         on_failure.callback(_discard_all, fresh, beneath)
         yield fresh
-        (rename_to_free if is_directory(old) else give_name)(fresh, new)
+        with recorder.recording(beneath, "copy", describe):
+            (rename_to_free if is_directory(old) else give_name)(fresh, new)
         on_failure.pop_all()
 
 
@@ -148,6 +158,7 @@ def copy(
     destination: Place,
     checkpoint: Callable[[], None] = lambda: None,
     etag: str | None = None,
+    recorder: Recorder = NOT_RECORDED,
 ) -> Copied:
     """Make a copy of what is at `source` under the name `destination`, which must be free. With `etag`, only while
     the source has that.
@@ -171,7 +182,8 @@ def copy(
             if inner[: len(outer)] == outer:
                 raise FilesError("bad_path", source.written, "is a directory that would hold its own copy")
             copying = _Copying(beneath, source.written, checkpoint)
-            with _complete(beneath, old, new) as fresh:
+            copying.notes = recorder.is_on
+            with _complete(beneath, old, new, recorder, copying.describe) as fresh:
                 copying.copy(old, fresh, 1)
             sync_directory(new)
     return Copied(copying.bounds.entries, copying.size, list(copying.lost))
@@ -202,6 +214,14 @@ class _Copying:
         self._checkpoint = checkpoint
         self._is_move = is_move
         self._marks: dict[tuple[str, ...], Mark] = {}
+        self.notes = False
+        """Whether what is made is to be described."""
+        self._made: list[tuple[Place, State]] = []
+
+    def describe(self, survey: Survey) -> None:
+        """Say what is made: a directory before what is in it."""
+        for place, state in self._made:
+            survey.makes(self._beneath.roots.path(place), state)
 
     def copy(self, old: Entry, new: Entry, depth: int) -> None:
         """Copy whatever `old` is."""
@@ -215,7 +235,8 @@ class _Copying:
         if stat.S_ISDIR(mode):
             self._directory(old, new, depth)
         elif stat.S_ISLNK(mode):
-            copy_link(old, new)
+            target = copy_link(old, new)
+            self._note(new, State("link", target))
             self.lost |= dict.fromkeys(give_owner_to_link(new, old.stat))
         elif stat.S_ISREG(mode):
             self._file(old, new, durable=depth == 1 or self._is_move)
@@ -243,6 +264,7 @@ class _Copying:
             # Its owner must be able to fill it; what else it has it gets when it is full, where it has a descriptor.
             mode = stat.S_IMODE(found.st_mode) & 0o777 if source is None else first_mode(found)
             make_directory(new, mode | stat.S_IRWXU)
+            self._note(new, DIRECTORY)
             target = stack.enter_context(opened(new))
             for name, entry in children(old, source):
                 self.copy(entry, child(new, target, name), depth + 1)
@@ -258,7 +280,7 @@ class _Copying:
             self._grow(handle.stat.st_size, 0)
             target = create(new, first_mode(handle.stat))
             try:
-                self._bytes(handle, target)
+                self._note(new, self._bytes(handle, target))
                 self._finish(target, handle.stat, attributes_of(handle.descriptor))
                 if durable:
                     sync(target)
@@ -267,15 +289,24 @@ class _Copying:
         finally:
             os.close(handle.descriptor)
 
-    def _bytes(self, handle: Handle, target: int) -> None:
+    def _bytes(self, handle: Handle, target: int) -> State:
+        """Copies the bytes; the state of the copy, without its digest where that is not wanted."""
         has_holes = _has_holes(handle.stat)
+        digest, begin = new_digest(), self.size
         while block := os.read(handle.descriptor, _BLOCK):
             self._checkpoint()
             self._grow(0, len(block))
+            if self.notes:
+                digest.update(block)
             if has_holes and block == bytes(len(block)):
                 os.ftruncate(target, os.lseek(target, len(block), os.SEEK_CUR))
             else:
                 write_all(target, block)
+        return State("file", digest.hexdigest(), self.size - begin)
+
+    def _note(self, new: Entry, state: State) -> None:
+        if self.notes:
+            self._made.append((new.place, state))
 
     def _finish(self, target: int, found: os.stat_result, attributes: Attributes) -> None:
         """Gives the copy, which is open, what it has besides its bytes."""

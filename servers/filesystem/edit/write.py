@@ -21,6 +21,8 @@ from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.text import eol_of, lf
 from servers.filesystem.errors import FilesError
+from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
+from servers.filesystem.history.states import DIRECTORY, file_state
 from servers.filesystem.read.charsets import (
     UTF8,
     Charset,
@@ -81,10 +83,16 @@ class _Wanted(NamedTuple):
     text: str
     mode: Mode
     how: How
+    recorder: Recorder
 
 
 def write_file(
-    beneath: RootedFiles, place: Place, text: str, mode: Mode = "overwrite", how: How = _ANYHOW
+    beneath: RootedFiles,
+    place: Place,
+    text: str,
+    mode: Mode = "overwrite",
+    how: How = _ANYHOW,
+    recorder: Recorder = NOT_RECORDED,
 ) -> Written:
     """Put `text` at `place`, as one step: over what is there, as a new file only, or behind what is there.
 
@@ -93,15 +101,17 @@ def write_file(
     require_file_name(place)
     # Where any version will do, what others do meanwhile is a reason to try again.
     codes = () if how.etag is not None or mode == "create" else ("changed", "already_exists")
-    return persistently(lambda: _written(beneath, place, _Wanted(text, mode, how)), codes)
+    return persistently(lambda: _written(beneath, place, _Wanted(text, mode, how, recorder)), codes)
 
 
-def create_directory(beneath: RootedFiles, place: Place) -> bool:
+def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
     """Make the directory at `place` and those above it that are missing; whether any was made."""
     beneath.roots.require_writable(place)
+    places = [Place(place.root_index, place.parts[:depth], place.written) for depth in range(1, len(place.parts) + 1)]
     created = False
-    for depth in range(1, len(place.parts) + 1):
-        created |= _make(beneath, Place(place.root_index, place.parts[:depth], place.written))
+    with recorder.recording(beneath, "create_directory", partial(_describe_directories, beneath, places)):
+        for directory in places:
+            created |= _make(beneath, directory)
     return created
 
 
@@ -134,9 +144,11 @@ def _written(beneath: RootedFiles, place: Place, wanted: _Wanted) -> Written:
             return _longer(beneath, entry, wanted)
         text, charset = _as_before(beneath, entry, found, wanted)
         data = encode(text, charset, place.written)
-        # What is overwritten anyway may be any version.
-        put = None if wanted.how.etag is None or found is None else partial(exchange, found=found, data=None)
-        now = replace(entry, data, found, put=put)
+        # What is overwritten anyway may be any version, but it is undone only to the one that was noted down.
+        exact = wanted.how.etag is not None or wanted.recorder.is_on
+        put = partial(exchange, found=found, data=None) if exact and found is not None else None
+        with wanted.recorder.recording(beneath, "write", lambda survey: survey.changes(entry, file_state(data))):
+            now = replace(entry, data, found, put=put)
     lost = [] if found is None else lost_owner(found, now)
     return Written(len(data), etag_of(now), found is None, charset.name, lost)
 
@@ -177,12 +189,17 @@ def _longer(beneath: RootedFiles, entry: Entry, wanted: _Wanted) -> Written:
     require_sure(was.charset, wanted.text, was.data, was.text, written)
     text = _with_eol_of(was.text, wanted.text)
     added = encode(text, was.charset._replace(mark=b""), written)
-    if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
-        # It may only be replaced.
-        put = partial(exchange, found=was.found, data=None if wanted.how.etag else was.data)
-        now = replace(entry, was.data + added, was.found, put=put)
-    else:
-        now = _added(entry, added, was.found)
+
+    def describe(survey: Survey) -> None:
+        survey.appends(entry, was.data, file_state(was.data + added))
+
+    with wanted.recorder.recording(beneath, "append", describe):
+        if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
+            # It may only be replaced.
+            put = partial(exchange, found=was.found, data=None if wanted.how.etag else was.data)
+            now = replace(entry, was.data + added, was.found, put=put)
+        else:
+            now = _added(entry, added, was.found)
     return Written(now.st_size, etag_of(now), False, was.charset.name, lost_owner(was.found, now))
 
 
@@ -200,6 +217,19 @@ def _added(entry: Entry, data: bytes, found: os.stat_result) -> os.stat_result:
     finally:
         os.close(descriptor)
     raise FilesError("changed", entry.place.written, "was replaced by someone else meanwhile", "Read it again.")
+
+
+def _describe_directories(beneath: RootedFiles, places: Sequence[Place], survey: Survey) -> None:
+    """Notes down which of the places, each in the one before it, are going to be made."""
+    made: str | None = None
+    for place in places:
+        if made is None:
+            with beneath.locate(place) as entry:
+                made = None if entry.stat is not None or entry.linked else beneath.roots.path(entry.place)
+        else:
+            made = os.path.join(made, place.parts[-1])  # noqa: PTH118 (keeps surrogates)
+        if made is not None:
+            survey.makes(made, DIRECTORY)
 
 
 def _make(beneath: RootedFiles, place: Place) -> bool:

@@ -14,15 +14,16 @@ _BESIDE = 1_000
 """Bytes of a result for what stands beside its text."""
 
 FirstLines = Annotated[int | None, Field(ge=1, description="how many first lines")]
-FirstLine = Annotated[int | None, Field(ge=1, description="the line to begin at, 1 is the first; also with head")]
+FirstLine = Annotated[int | None, Field(ge=1, description="line to begin at, from 1; also with head")]
 LastLines = Annotated[int | None, Field(ge=1, description="how many last lines")]
-Encoding = Annotated[str | None, Field(description="charset, e.g. cp1252; else the file's")]
+Encoding = Annotated[str | None, Field(description="e.g. cp1252; else the file's")]
 Pages = Annotated[str | None, Field(description="of a document: pages such as 1,4-6, or a sheet by its name")]
 IfMatch = Annotated[str | None, Field(description="only while the file has this etag")]
-Patterns = Annotated[list[str], Field(description="globs to leave out, e.g. node_modules")]
+Patterns = Annotated[list[str], Field(description="globs, e.g. node_modules")]
 IncludeIgnored = Annotated[bool, Field(description="also what .gitignore names")]
 LimitArgument = Annotated[int | None, Field(ge=1)]
-CursorArgument = Annotated[str | None, Field(description="from an answer that was cut")]
+CursorArgument = str | None
+"""What an answer that was cut says at its end."""
 
 
 class EditOperation(BaseModel):

@@ -13,6 +13,7 @@ from ..edit import delete, edit, move, write
 from ..edit.replacements import Edit
 from ..errors import FilesError
 from ..files import Files
+from ..history.recording import Recorder
 from ..names import unbroken
 from ..read.charsets import UTF8
 from ..read.pages import fit, json_size
@@ -48,14 +49,14 @@ async def write_file(
     how: consent.Writing = content, mode, if_match
     if ctx.settings.confirm:
         how = await consent.to_write(ctx, place, how)
-    protected = ctx.settings.replace_protected
+    protected, recorder = ctx.settings.replace_protected, ctx.state.recorder()
     async with ctx.turn(brief=True):
         text, mode, etag = how
-        options = write.How(etag, protected, encoding)
-        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, place, text, mode, options)
+        arguments = place, text, mode, write.How(etag, protected, encoding), recorder
+        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, *arguments)
     ctx.state.wrote(place)
     did = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{did} {quoted(path)}: {_facts(written)}"
+    return f"{did} {quoted(path)}: {_facts(written)}{_unrecorded(recorder)}"
 
 
 @tools.tool(title="Edit file", unavailable=read_only, app=EDIT_APP)
@@ -82,7 +83,8 @@ async def edit_file(
         wanted.append(edit.FileEdits(ctx.state.place(file.path), plain, file.if_match, encoding))
     if ctx.settings.confirm and not dryRun:
         wanted = await consent.to_edit(ctx, wanted)
-    options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled
+    recorder = ctx.state.recorder()
+    options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled, recorder
     async with ctx.turn():
         edited = await to_thread.run_sync(edit.edit_files, ctx.state.beneath, wanted, *options)
     ctx.state.wrote(*(one.place for one in wanted))
@@ -94,10 +96,11 @@ async def edit_file(
         for file, one in zip(files, edited, strict=True)
     ]
     text, budget = "\n".join(parts), read_budget(ctx) - _NOTE
+    note = _unrecorded(recorder)
     if json_size(text) <= budget:
-        return text
+        return text + note
     shown = text[: fit(text, budget)]
-    return f"{shown}\n[cut: {len(shown):,} of {len(text):,} characters of the diff shown]"
+    return f"{shown}\n[cut: {len(shown):,} of {len(text):,} characters of the diff shown]{note}"
 
 
 @tools.tool(title="Create directory", unavailable=read_only, destructive=False, idempotent=True)
@@ -106,9 +109,10 @@ async def create_directory(ctx: Ctx, path: str) -> str:
     place = ctx.state.place(path)
     if ctx.settings.confirm and not await consent.to_create_directory(ctx, place):
         return _exists(path)
-    created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, place)
+    recorder = ctx.state.recorder()
+    created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, place, recorder)
     ctx.state.wrote(place)
-    return f"Created {quoted(path)}" if created else _exists(path)
+    return f"Created {quoted(path)}{_unrecorded(recorder)}" if created else _exists(path)
 
 
 @tools.tool(title="Move file", unavailable=read_only, destructive=False)
@@ -117,10 +121,12 @@ async def move_file(ctx: Ctx, source: str, destination: str) -> str:
     files = ctx.state
     places = files.place(source), files.place(destination)
     etag = await consent.to_move(ctx, *places) if ctx.settings.confirm else None
+    recorder = files.recorder()
     async with ctx.turn():
-        await to_thread.run_sync(move.move, files.beneath, *places, from_thread.check_cancelled, etag)
+        arguments = (*places, from_thread.check_cancelled, etag, recorder)
+        await to_thread.run_sync(move.move, files.beneath, *arguments)
     files.wrote(*places)
-    return f"Moved {quoted(source)} to {quoted(destination)}"
+    return f"Moved {quoted(source)} to {quoted(destination)}{_unrecorded(recorder)}"
 
 
 @tools.tool(title="Copy file", unavailable=read_only, destructive=False)
@@ -129,12 +135,13 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
     files = ctx.state
     places = files.place(source), files.place(destination)
     etag = await consent.to_copy(ctx, *places) if ctx.settings.confirm else None
-    options = from_thread.check_cancelled, etag
+    recorder = files.recorder()
+    arguments = (*places, from_thread.check_cancelled, etag, recorder)
     async with ctx.turn():
-        copied = await to_thread.run_sync(move.copy, files.beneath, *places, *options)
+        copied = await to_thread.run_sync(move.copy, files.beneath, *arguments)
     files.wrote(places[1])
     counts = f"{_entries(copied.entries)}, {copied.size:,} bytes"
-    return f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost(copied.lost)}"
+    return f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost(copied.lost)}{_unrecorded(recorder)}"
 
 
 @tools.tool(title="Delete file", unavailable=read_only)
@@ -143,14 +150,15 @@ async def delete_file(
     path: str,
     recursive: bool = False,
 ) -> str:
-    """Delete a file, a link itself, or a directory, for good. A directory that is not empty needs recursive."""
+    """Delete a file, a link itself, or a directory. A directory that is not empty needs recursive."""
     place = ctx.state.place(path)
     etag = await consent.to_delete(ctx, place, recursive) if ctx.settings.confirm else None
-    options = recursive, etag, from_thread.check_cancelled
+    recorder = ctx.state.recorder()
+    options = recursive, etag, from_thread.check_cancelled, recorder
     async with ctx.turn():
         count = await to_thread.run_sync(delete.delete, ctx.state.beneath, place, *options)
     ctx.state.wrote(place)
-    return f"Deleted {quoted(path)}: {_entries(count)}"
+    return f"Deleted {quoted(path)}: {_entries(count)}{_unrecorded(recorder)}"
 
 
 def _facts(file: write.Written | edit.EditResult) -> str:
@@ -162,6 +170,11 @@ def _facts(file: write.Written | edit.EditResult) -> str:
 def _lost(lost: Sequence[str]) -> str:
     """What files could not keep, where that is anything."""
     return f" [not kept: {displayed(', '.join(lost))}]" if lost else ""
+
+
+def _unrecorded(recorder: Recorder) -> str:
+    """Why the change can't be undone, where that is so."""
+    return f" [no undo: {displayed(recorder.note)}]" if recorder.note else ""
 
 
 def _exists(path: str) -> str:

@@ -41,8 +41,8 @@ async def read_text_file(
     encoding: Encoding = None,
     pages: Pages = None,
 ) -> Text:
-    """Read a text file, or the text of PDF, Office, OpenDocument or EPUB; or some lines. A text that was cut has in
-    its last line the cursor to go on with."""
+    """Read a text file, or the text of PDF, Office, OpenDocument or EPUB; or some lines. What was cut ends
+    with its cursor."""
     files = ctx.state
     part = Part(head, tail, offset, cursor, encoding, pages)
     read = await files.read_any_text(files.place(path), read_budget(ctx), ctx.turn, part)

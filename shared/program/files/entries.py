@@ -171,10 +171,11 @@ def remove_tree(entry: Entry) -> None:
         remove_directory(entry)
 
 
-def copy_link(old: Entry, new: Entry) -> None:
-    """Make a link that says what the link `old` says. Raises OSError."""
+def copy_link(old: Entry, new: Entry) -> str:
+    """Make a link that says what the link `old` says, and give that. Raises OSError."""
     target = SYSTEM.read_link(old.directory, old.name)
     SYSTEM.make_link(new.directory, new.name, target)
+    return target
 
 
 def is_writable(entry: Entry) -> bool:

@@ -1,0 +1,113 @@
+"""The tools that take changes back, and show them."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from anyio import to_thread
+from pydantic import Field
+
+from shared import Features
+from shared.text import displayed, quoted
+
+from ..errors import FilesError, explained
+from ..files import Files
+from ..history.changes import Change
+from ..history.recording import History
+from ..names import unbroken
+from ..read.pages import fit, json_size
+from ..settings import Settings
+from .arguments import Ctx, read_budget
+from .edit import read_only
+
+tools = Features[Files]()
+
+_NOTE = 100
+"""Bytes for the line that says where the changes were cut."""
+_PATHS = 3
+"""Paths of one change that are named."""
+
+
+def not_recorded(settings: Settings) -> str | None:
+    """Why changes can't be undone, or None where they can."""
+    return "no_undo: this server was started with --no-undo" if settings.no_undo else read_only(settings)
+
+
+@tools.tool(title="Undo", unavailable=not_recorded)
+async def undo(
+    ctx: Ctx,
+    change: Annotated[int | None, Field(description="its number; else the last")] = None,
+    since: Annotated[str | None, Field(description="all from this ISO 8601 time on")] = None,
+) -> str:
+    """Take back a change, where its files are as it left them. An undo is a change, too."""
+    from ..undo.undoing import find_changes, undo_change
+
+    if change is not None and since is not None:
+        raise FilesError("bad_undo", "", "give change or since, not both")
+    files, history = ctx.state, _history(ctx)
+    time = None if since is None else _time(since)
+    wanted = await to_thread.run_sync(find_changes, history, files.beneath, change, time)
+    if ctx.settings.confirm:
+        await ctx.confirm(f"Undo {', '.join(_named(one) for one in wanted)}?", [one.number for one in wanted])
+    lines: list[str] = []
+    for one in wanted:
+        try:
+            async with ctx.turn():
+                undone = await to_thread.run_sync(
+                    undo_change, history, files.beneath, one, ctx.settings.replace_protected
+                )
+        except FilesError as error:
+            if not lines:
+                raise
+            lines.append(f"[stopped at change {one.number}: {displayed(explained(error))}]")
+            break
+        files.wrote(*undone.places)
+        lost = f" [not kept: {displayed(', '.join(undone.lost))}]" if undone.lost else ""
+        lines.append(f"Undid {_named(one)}, by change {undone.number}{lost}")
+    return "\n".join(lines) or "There is no change since then."
+
+
+@tools.tool(title="Recent changes", unavailable=not_recorded, read_only=True)
+async def recent_changes(ctx: Ctx, limit: Annotated[int, Field(ge=1)] = 10) -> str:
+    """Show the last changes with their numbers and diffs, the latest first."""
+    from ..undo.summaries import summaries
+
+    budget = read_budget(ctx) - _NOTE
+    async with ctx.turn():
+        shown = await to_thread.run_sync(summaries, _history(ctx), ctx.state.beneath, limit, budget)
+    text = "\n".join(f"{_headline(one.change)}\n{unbroken(one.diff)}".rstrip("\n") for one in shown)
+    if json_size(text) > budget:
+        text = f"{text[: fit(text, budget)]}\n[cut: give a smaller limit]"
+    return text or "No changes."
+
+
+def _history(ctx: Ctx) -> History:
+    if ctx.state.history is None:
+        raise FilesError("no_undo", "", "no changes are kept here")
+    return ctx.state.history
+
+
+def _time(written: str) -> float:
+    """Seconds since 1970; a time without a zone is UTC."""
+    try:
+        time = datetime.fromisoformat(written)
+    except ValueError:
+        raise FilesError("bad_undo", "", f"{quoted(written)} is no time", "Write 2026-01-31T12:00:00Z.") from None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _named(change: Change) -> str:
+    paths = [quoted(path) for path in change.paths[:_PATHS]]
+    more = [f"{len(change.paths) - _PATHS:,} more"] if len(change.paths) > _PATHS else []
+    return f"change {change.number} ({change.act}: {', '.join([*paths, *more])})"
+
+
+def _headline(change: Change) -> str:
+    time = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    facts = [
+        fact
+        for fact in (change.status, f"undone by {change.undone_by}" if change.undone_by else "")
+        if fact != "done"
+    ]
+    about = f" of {change.undoes}" if change.undoes else ""
+    state = f" [{', '.join(filter(None, facts))}]" if any(facts) else ""
+    return f"{_named(change).removesuffix(')')}{about}) {time}{state}"

@@ -1,0 +1,1 @@
+"""The changes that were made, with what was there before."""

@@ -1,0 +1,239 @@
+"""The journal of changes: a SQLite database outside the allowed directories, which processes share.
+
+A change is on the disk, with what was there before, when `begin` returns, so before anything is changed. `finish`
+need not get there: what a process that was killed, or a machine that stopped, leaves `pending` is looked at by its
+paths afterwards (see `settling`). SQLite keeps the processes apart, and is whole after a crash.
+
+The oldest changes go as soon as all images take more than the limit, or when they are too old. The folder and all in
+it are for the user alone, since what files held may be secret.
+"""
+
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from filelock import FileLock, Timeout
+
+from servers.filesystem.history.changes import Change, Step
+from servers.filesystem.history.images import Image, Images
+from servers.filesystem.history.states import State
+from shared.program.files.entries import create, entry_at
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS change (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, act TEXT NOT NULL, status TEXT NOT NULL,
+    run TEXT NOT NULL, undoes INTEGER, size INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS step (
+    change INTEGER NOT NULL REFERENCES change ON DELETE CASCADE, number INTEGER NOT NULL, path BLOB NOT NULL,
+    destination BLOB, before TEXT NOT NULL, after TEXT NOT NULL, digest TEXT NOT NULL, size INTEGER, name TEXT,
+    data BLOB
+);
+CREATE INDEX IF NOT EXISTS step_of ON step (change, number);
+CREATE INDEX IF NOT EXISTS step_held ON step (digest);
+CREATE INDEX IF NOT EXISTS undo_of ON change (undoes);
+"""
+_CHANGE = """
+SELECT number, time, act, status, run, undoes,
+    (SELECT max(number) FROM change AS other WHERE other.undoes = change.number AND other.status = 'done')
+FROM change
+"""
+_STEP_BYTES = 500
+"""What a step takes besides its image."""
+_PATIENCE = 10.0
+"""Seconds to wait for other processes."""
+_DAY = 86_400.0
+
+
+class Limits(NamedTuple):
+    """How much all images take at most, in bytes, and for how many days a change is kept."""
+
+    size: int
+    days: float
+
+
+class Journal:
+    """The journal in a folder, which is made where it is missing. Thread-safe. Raises OSError, sqlite3.Error."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self.limits = limits
+        self._runs = folder / "runs"
+        for path in (folder, folder / "images", self._runs):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.run = os.urandom(8).hex()
+        """Which process, and which opening of the journal, is making a change."""
+        self.images = Images(folder / "images", self.run)
+        self._alive = FileLock(self._runs / self.run, thread_local=False)
+        self._alive.acquire()
+        self._lock = threading.RLock()
+        database = folder / "journal.db"
+        with suppress(FileExistsError):
+            os.close(create(entry_at(database), 0o600))
+        self._database = sqlite3.connect(
+            database, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=32
+        )
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA foreign_keys = ON")
+        self._database.execute("PRAGMA secure_delete = FAST")
+        with self._transaction():
+            for statement in _SCHEMA.split(";"):
+                self._database.execute(statement)
+        self._clear()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+        self._alive.release()
+        with suppress(OSError):
+            (self._runs / self.run).unlink()
+
+    def begin(self, act: str, steps: Sequence[Step], undoes: int | None = None) -> int:
+        """Note down a change that is about to be made; its number. On the disk afterwards."""
+        size = sum(_STEP_BYTES + (step.image.size if step.image else 0) for step in steps)
+        if any(step.image is not None and step.image.name is not None for step in steps):
+            self.images.settle()
+        with self._transaction(durable=True):
+            cursor = self._database.execute(
+                "INSERT INTO change (time, act, status, run, undoes, size) VALUES (?, ?, 'pending', ?, ?, ?)",
+                (time.time(), act, self.run, undoes, size),
+            )
+            number = int(cursor.lastrowid or 0)
+            self._database.executemany(
+                "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (_row(number, at, step) for at, step in enumerate(steps)),
+            )
+            unused = self._evict(number)
+        self.images.drop(unused)
+        return number
+
+    def finish(self, number: int, status: str = "done") -> None:
+        """Note down that the change is made."""
+        with self._transaction():
+            self._database.execute("UPDATE change SET status = ? WHERE number = ?", (status, number))
+
+    def forget(self, number: int, steps: Sequence[int] | None = None) -> None:
+        """Take away the change, which was not made, or these of its steps."""
+        with self._transaction():
+            unused = self._remove([number]) if steps is None else []
+            for at in steps or ():
+                query = "DELETE FROM step WHERE change = ? AND number = ? RETURNING name"
+                unused += [name for (name,) in self._database.execute(query, (number, at)).fetchall() if name]
+        self.images.drop(unused)
+
+    def changes(self) -> list[Change]:
+        """All changes, the newest first."""
+        with self._lock:
+            return [Change(*row) for row in self._database.execute(f"{_CHANGE} ORDER BY number DESC")]
+
+    def change(self, number: int) -> Change | None:
+        """The change with that number."""
+        with self._lock:
+            row = self._database.execute(f"{_CHANGE} WHERE number = ?", (number,)).fetchone()
+        return None if row is None else Change(*row)
+
+    def steps(self, number: int) -> list[Step]:
+        """The steps of a change in their order, the images that are small with their data."""
+        query = "SELECT path, before, after, size, data, name, destination FROM step WHERE change = ? ORDER BY number"
+        with self._lock:
+            return [_step(row) for row in self._database.execute(query, (number,))]
+
+    def paths(self, number: int) -> list[str]:
+        """The paths that a change concerns."""
+        query = "SELECT path, destination FROM step WHERE change = ? ORDER BY number"
+        with self._lock:
+            rows = self._database.execute(query, (number,)).fetchall()
+        return [os.fsdecode(path) for row in rows for path in row if path is not None]
+
+    def content(self, digest: str) -> bytes | None:
+        """What a file held that had this digest, where an image has it."""
+        query = (
+            "SELECT size, data, name FROM step WHERE digest = ? AND (data IS NOT NULL OR name IS NOT NULL) LIMIT 1"
+        )
+        with self._lock:
+            row = self._database.execute(query, (digest,)).fetchone()
+        with suppress(OSError):
+            return None if row is None else self.images.read(Image(*row))
+        return None
+
+    def is_alive(self, run: str) -> bool:
+        """Whether the process that is making a change still runs, and has the journal open."""
+        if run == self.run:
+            return True
+        path = self._runs / run
+        lock = FileLock(path, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return True
+        except OSError:
+            return False
+        with suppress(OSError):
+            path.unlink()
+        lock.release()
+        return False
+
+    @contextmanager
+    def _transaction(self, durable: bool = False) -> Iterator[None]:
+        with self._lock:
+            # With WAL, NORMAL leaves the database whole after a crash, but without the last transactions.
+            self._database.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._database.execute("BEGIN IMMEDIATE")
+            with ExitStack() as on_failure:
+                on_failure.callback(self._database.execute, "ROLLBACK")
+                yield
+                self._database.execute("COMMIT")
+                on_failure.pop_all()
+
+    def _evict(self, newest: int) -> list[str]:
+        """Takes away the oldest changes until the others keep to the limit; the names of their images."""
+        (left,) = self._database.execute("SELECT total(size) FROM change").fetchone()
+        numbers = []
+        if left > self.limits.size:
+            for number, size in self._database.execute("SELECT number, size FROM change ORDER BY number"):
+                if left <= self.limits.size or number == newest:
+                    break
+                numbers.append(number)
+                left -= size
+        return self._remove(numbers)
+
+    def _remove(self, numbers: Sequence[int]) -> list[str]:
+        names: list[str] = []
+        for number in numbers:
+            query = "SELECT name FROM step WHERE change = ? AND name IS NOT NULL"
+            names += [name for (name,) in self._database.execute(query, (number,))]
+            self._database.execute("DELETE FROM change WHERE number = ?", (number,))
+        return names
+
+    def _clear(self) -> None:
+        """Takes away what is too old, and what nobody uses."""
+        with self._transaction():
+            query = "SELECT number FROM change WHERE time < ?"
+            oldest = time.time() - self.limits.days * _DAY
+            unused = self._remove([number for (number,) in self._database.execute(query, (oldest,)).fetchall()])
+        self.images.drop(unused)
+        with self._lock:
+            used = [name for (name,) in self._database.execute("SELECT name FROM step WHERE name IS NOT NULL")]
+        self.images.drop_unused(used, self.is_alive)
+        for path in list(self._runs.iterdir()):
+            self.is_alive(path.name)
+
+
+def _row(change: int, at: int, step: Step) -> tuple[object, ...]:
+    image = step.image or (None, None, None)
+    size, data, name = image
+    destination = None if step.destination is None else os.fsencode(step.destination)
+    states = json.dumps(step.before), json.dumps(step.after)
+    return change, at, os.fsencode(step.path), destination, *states, step.before.content, size, name, data
+
+
+def _step(row: tuple[Any, ...]) -> Step:
+    path, before, after, size, data, name, destination = row
+    image = None if size is None else Image(size, data, name)
+    moved = None if destination is None else os.fsdecode(destination)
+    return Step(os.fsdecode(path), State(*json.loads(before)), State(*json.loads(after)), image, moved)

@@ -1,0 +1,213 @@
+"""Noting down what one call is about to change.
+
+Who changes files says which, within `recording`: they are noted down before the change is made. Where that can't be
+done the change is made all the same, and `note` says so. Without a journal nothing is noted down, and nothing read.
+"""
+
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from servers.common.files.rooted_files import RootedFiles
+from servers.filesystem.errors import FilesError
+from servers.filesystem.history.changes import MAX_STEPS, NotRecorded, Step
+from servers.filesystem.history.images import INLINE, Image
+from servers.filesystem.history.states import ABSENT, State, state_of
+from shared.coded_errors import os_errors
+from shared.program.files.entries import Entry, current
+
+if TYPE_CHECKING:
+    from servers.filesystem.history.journal import Journal
+
+
+class HistoryOptions(NamedTuple):
+    """Where the journal is, how many bytes its images take at most, and for how many days it keeps changes."""
+
+    folder: Path
+    size: int
+    days: float
+
+
+class History:
+    """The journal of a server, which is opened with the first change. Thread-safe."""
+
+    def __init__(self, options: HistoryOptions) -> None:
+        self._options = options
+        self._opening = threading.Lock()
+        self._journal: Journal | None = None
+
+    def journal(self, beneath: RootedFiles) -> "Journal":
+        """The journal, in which the changes are settled that were interrupted. Raises NotRecorded."""
+        import sqlite3
+
+        from servers.filesystem.history.journal import Journal, Limits
+        from servers.filesystem.history.settling import settle_all
+
+        with self._opening:
+            if self._journal is None:
+                try:
+                    self._journal = Journal(self._options.folder, Limits(self._options.size, self._options.days))
+                    settle_all(self._journal, beneath)
+                except (OSError, sqlite3.Error) as error:
+                    raise NotRecorded(_reason(error)) from None
+            return self._journal
+
+    def close(self) -> None:
+        """Close the journal, where it was opened."""
+        if self._journal is not None:
+            self._journal.close()
+
+
+class Survey:
+    """The paths that a change is about to concern, as they are now."""
+
+    def __init__(self, journal: "Journal", beneath: RootedFiles) -> None:
+        self.steps: list[Step] = []
+        self._journal = journal
+        self._beneath = beneath
+        self._left = journal.limits.size
+
+    def changes(self, entry: Entry, after: State, data: bytes | None = None) -> None:
+        """What is at the entry, which is `data` where that was read, is going to be `after`. Raises NotRecorded,
+        OSError, PathError."""
+        with os_errors(entry.place.written):
+            if data is None:
+                data = self._small(entry)
+            before = state_of(self._beneath, entry, data)
+        if before.is_like(after):
+            return
+        image = None
+        if before.kind == "file":
+            self._left -= before.size
+            if self._left < 0:
+                raise NotRecorded(f"more than the {self._journal.limits.size:,} bytes that the journal may take")
+            image = self._journal.images.keep(self._beneath, entry, before.size, data)
+        self._add(Step(self._path(entry), before, after, image))
+
+    def appends(self, entry: Entry, was: bytes, after: State) -> None:
+        """Something is going to be added to the file at the entry."""
+        before = state_of(self._beneath, entry, was)
+        self._add(Step(self._path(entry), before, after, Image(before.size)))
+
+    def makes(self, path: str, after: State) -> None:
+        """Something is going to be made at a path where nothing is."""
+        self._add(Step(path, ABSENT, after))
+
+    def moves(self, entry: Entry, destination: Entry) -> None:
+        """What is at the entry is going to be moved. Of a file that is not small its size stands for its content: to
+        move it takes no time, nor shall this."""
+        with os_errors(entry.place.written):
+            data, found = self._small(entry), current(entry)
+            is_large = found is not None and stat.S_ISREG(found.st_mode) and data is None
+            state = State("file", "", found.st_size) if found and is_large else state_of(self._beneath, entry, data)
+        self._add(Step(self._path(entry), state, state, None, self._path(destination)))
+
+    def drop(self) -> None:
+        """Let go of what was kept."""
+        names = [step.image.name for step in self.steps if step.image and step.image.name]
+        self._journal.images.drop(names)
+
+    def _add(self, step: Step) -> None:
+        if step.destination is None and step.before.is_like(step.after):
+            return
+        if len(self.steps) == MAX_STEPS:
+            raise NotRecorded(f"more than {MAX_STEPS:,} entries")
+        self.steps.append(step)
+
+    def _small(self, entry: Entry) -> bytes | None:
+        """What the file at the entry holds, where it is a small one."""
+        found = current(entry)
+        if found is None or not stat.S_ISREG(found.st_mode) or found.st_size > INLINE:
+            return None
+        handle = self._beneath.open_entry(entry._replace(stat=found), entry.place.written)
+        with os.fdopen(handle.descriptor, "rb") as file:
+            data = file.read(INLINE + 1)
+        return data if len(data) <= INLINE else None
+
+    def _path(self, entry: Entry) -> str:
+        return self._beneath.roots.path(entry.place)
+
+
+class Recorder:
+    """Notes down what one call changes. `note` says why a change was not noted down."""
+
+    def __init__(self, history: History | None = None) -> None:
+        self.is_on = history is not None
+        self.note = ""
+        self._history = history
+
+    @contextmanager
+    def recording(
+        self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None = None
+    ) -> Iterator[int | None]:
+        """Make a change in the block, of which `describe` says what it concerns, and give its number; None where it
+        is not noted down. Raises PathError where others change the files meanwhile."""
+        begun = self._begun(beneath, act, describe, undoes)
+        if begun is None:
+            yield None
+            return
+        journal, number = begun
+        with ExitStack() as on_failure:
+            on_failure.callback(_abandon, journal, beneath, number)
+            yield number
+            on_failure.pop_all()
+        _finish(journal, number)
+
+    def _begun(
+        self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None
+    ) -> "tuple[Journal, int] | None":
+        """The journal, and the number of the change in it; None where it is not noted down."""
+        if self._history is None:
+            return None
+        import sqlite3
+
+        try:
+            journal = self._history.journal(beneath)
+            survey = Survey(journal, beneath)
+            with ExitStack() as on_failure:
+                on_failure.callback(survey.drop)
+                describe(survey)
+                number = journal.begin(act, survey.steps, undoes) if survey.steps else None
+                on_failure.pop_all()
+            return None if number is None else (journal, number)
+        except NotRecorded as reason:
+            self.note = str(reason)
+        except FilesError as error:
+            if error.code == "changed":
+                raise
+            self.note = error.reason
+        except (OSError, sqlite3.Error) as error:
+            self.note = _reason(error)
+        return None
+
+
+NOT_RECORDED = Recorder()
+"""Notes nothing down."""
+
+
+def _abandon(journal: "Journal", beneath: RootedFiles, number: int) -> None:
+    """Sees what was made of a change that failed."""
+    import sqlite3
+
+    from servers.filesystem.history.settling import settle
+
+    # It is looked at again when this process is gone.
+    with suppress(FilesError, OSError, sqlite3.Error):
+        settle(journal, beneath, number, failed=True)
+
+
+def _finish(journal: "Journal", number: int) -> None:
+    import sqlite3
+
+    # The change is made, and is found to be when this process is gone.
+    with suppress(sqlite3.Error):
+        journal.finish(number)
+
+
+def _reason(error: Exception) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    return f"the journal can't be written ({os.strerror(number) if number else 'database error'})"

@@ -1,0 +1,64 @@
+"""Changes that were not finished: what of them was made is seen by their paths.
+
+A process may be killed, or the machine stop, at any moment. A change that is noted down and of which nothing was made
+is forgotten; of one that was made in part the steps that were made remain, and can be taken back.
+"""
+
+import os
+from contextlib import suppress
+
+from servers.common.files.rooted_files import RootedFiles
+from servers.filesystem.errors import FilesError
+from servers.filesystem.history.changes import Step
+from servers.filesystem.history.journal import Journal
+from servers.filesystem.history.states import ABSENT, State, state_of
+
+
+def settle(journal: Journal, beneath: RootedFiles, number: int, failed: bool = False) -> None:
+    """Look which steps of a pending change were made, and note that down. Raises PathError.
+
+    Where neither what was before nor what was to be is there, others have changed it: a change that `failed` was not
+    made then, one that was interrupted may have been.
+    """
+    steps = journal.steps(number)
+    idle = [at for at, step in enumerate(steps) if not _is_made(beneath, step, failed)]
+    if len(idle) == len(steps):
+        journal.forget(number)
+        return
+    journal.forget(number, idle)
+    journal.finish(number, "interrupted" if idle else "done")
+
+
+def settle_all(journal: Journal, beneath: RootedFiles) -> None:
+    """Settle the changes in these directories whose process is gone."""
+    for change in journal.changes():
+        if change.status == "pending" and not journal.is_alive(change.run):
+            # What is elsewhere is looked at by who works there.
+            with suppress(FilesError):
+                settle(journal, beneath, change.number)
+
+
+def seen(beneath: RootedFiles, path: str) -> State:
+    """What is at a path now; absent where its directory is, too. Raises PathError."""
+    try:
+        with beneath.locate(beneath.roots.place(path), follow=False) as entry:
+            return state_of(beneath, entry)
+    except FilesError as error:
+        if error.code in ("not_found", "not_a_directory"):
+            return ABSENT
+        raise
+
+
+def _stat(beneath: RootedFiles, path: str) -> os.stat_result | None:
+    with suppress(FilesError):
+        return beneath.stat(beneath.roots.place(path), follow=False)
+    return None
+
+
+def _is_made(beneath: RootedFiles, step: Step, failed: bool) -> bool:
+    if step.destination is not None:
+        source, moved = _stat(beneath, step.path), _stat(beneath, step.destination)
+        # A file has both names for a moment.
+        return moved is not None and (source is None or os.path.samestat(source, moved))
+    now = seen(beneath, step.path)
+    return now.is_like(step.after) if failed else not now.is_like(step.before)

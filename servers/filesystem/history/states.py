@@ -1,0 +1,101 @@
+"""What is at a path, by value: its kind, its content, and what it has besides.
+
+By value, because a file that undo has put back is another inode with other times, and still the one that an earlier
+change left behind.
+"""
+
+import hashlib
+import os
+import stat
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from servers.common.files.rooted_files import RootedFiles
+from shared.program.files.entries import Entry, current, opened
+from shared.program.files.metadata import Attributes, attributes_at, attributes_of
+from shared.program.files.system import SYSTEM
+
+_BLOCK = 1024 * 1024
+
+
+class State(NamedTuple):
+    """What is at a path: `kind` is absent, file, link or directory, `content` the digest of a file's bytes or the
+    target of a link; `size` in bytes; extended attributes in base64."""
+
+    kind: str
+    content: str = ""
+    size: int = 0
+    mode: int = 0
+    owner: int = 0
+    group: int = 0
+    attributes: Mapping[str, str] = {}
+
+    def is_like(self, other: "State") -> bool:
+        """Whether both are of one kind and hold the same; modes, owners and attributes may differ."""
+        return (self.kind, self.content) == (other.kind, other.content)
+
+    @property
+    def stat(self) -> os.stat_result:
+        """Mode, owner and group as the system tells them; everything else is 0."""
+        return os.stat_result((self.mode, 0, 0, 0, self.owner, self.group, self.size, 0, 0, 0))
+
+    @property
+    def raw_attributes(self) -> Attributes:
+        """The extended attributes as the system has them."""
+        return {name: b64decode(value) for name, value in self.attributes.items()}
+
+
+ABSENT = State("absent")
+DIRECTORY = State("directory")
+
+
+def digest_of(data: bytes) -> str:
+    """The digest by which the content of files is compared."""
+    return new_digest(data).hexdigest()
+
+
+def file_state(data: bytes) -> State:
+    """The state of a file that is to hold `data`."""
+    return State("file", digest_of(data), len(data))
+
+
+def state_of(beneath: RootedFiles, entry: Entry, data: bytes | None = None) -> State:
+    """What is at the entry now; `data` is what the file holds, where that was read. Raises OSError, and PathError for
+    what is neither file, directory nor link."""
+    found = current(entry)
+    if found is None:
+        return ABSENT
+    facts = found.st_mode, found.st_uid, found.st_gid
+    if stat.S_ISLNK(found.st_mode):
+        return State("link", SYSTEM.read_link(entry.directory, entry.name), 0, *facts)
+    if stat.S_ISDIR(found.st_mode):
+        with opened(entry) as descriptor:
+            attributes = {} if descriptor is None else attributes_of(descriptor)
+        return State("directory", "", 0, *facts, _as_text(attributes))
+    if data is not None:
+        return State("file", digest_of(data), len(data), *facts, _as_text(attributes_at(entry)))
+    handle = beneath.open_entry(entry._replace(stat=found), entry.place.written)
+    try:
+        digest, size = new_digest(), 0
+        for block in _blocks(handle.descriptor):
+            digest.update(block)
+            size += len(block)
+        attributes = attributes_of(handle.descriptor)
+    finally:
+        os.close(handle.descriptor)
+    return State("file", digest.hexdigest(), size, *facts, _as_text(attributes))
+
+
+def new_digest(data: bytes = b"") -> "hashlib.blake2b":
+    """The digest of the content of a file, to be fed with its bytes."""
+    return hashlib.blake2b(data, digest_size=16)
+
+
+def _blocks(descriptor: int) -> Iterator[bytes]:
+    while block := os.read(descriptor, _BLOCK):
+        yield block
+
+
+def _as_text(attributes: Attributes) -> dict[str, str]:
+    return {name: b64encode(value).decode() for name, value in attributes.items()}

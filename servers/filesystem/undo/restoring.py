@@ -1,0 +1,185 @@
+"""Bringing a path from one state to another, for undo.
+
+Each act takes the file, link or directory that it has compared, and is refused where others have put something else
+there since. As every write it is made as a whole or not at all. What is made anew gets the mode, the owner and the
+attributes that are noted down; a file that is there keeps those that it has.
+"""
+
+import os
+import re
+import stat
+from contextlib import ExitStack
+from functools import partial
+
+from servers.common.files.exchange import exchange
+from servers.common.files.locks import locked
+from servers.common.files.rooted_files import RootedFiles
+from servers.filesystem.edit.delete import Bounds, children, empty, is_directory, unlink_same
+from servers.filesystem.edit.move import rename_entry
+from servers.filesystem.edit.preconditions import require_free
+from servers.filesystem.edit.write import MAX_EDITED
+from servers.filesystem.errors import FilesError
+from servers.filesystem.history.changes import Step
+from servers.filesystem.history.states import State, state_of
+from shared.program.files.atomic import (
+    beside,
+    discard,
+    give_name,
+    prepared,
+    put_in_place,
+    rename_to_free,
+    sync,
+    sync_directory,
+    write_all,
+)
+from shared.program.files.entries import (
+    Entry,
+    create,
+    current,
+    make_directory,
+    opened,
+    remove_directory,
+    remove_tree,
+    unlink,
+)
+from shared.program.files.metadata import first_mode, give_metadata, give_owner_to_link
+from shared.program.files.system import SYSTEM
+
+_UNFINISHED = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
+
+
+def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
+    """Bring the path of the step from the state before to the one after, in which a file holds `data`; what of owner,
+    group and attributes could not be had.
+
+    Raises `changed` where something else is there, and PathError.
+    """
+    if step.destination is not None:
+        _move(beneath, step.path, step.destination, step.before)
+        return []
+    place = beneath.roots.place(step.path)
+    beneath.roots.require_writable(place)
+    with beneath.locate(place, follow=False) as named, locked(named):
+        beneath.roots.require_writable(named.place)
+        entry = named._replace(stat=current(named))
+        if not state_of(beneath, entry).is_like(step.before):
+            raise changed(step.path)
+        lost: list[str] = []
+        if step.after.kind == "absent":
+            _remove(beneath, entry)
+        elif step.after.kind == "directory":
+            lost = _make_directory(entry, step.after)
+        elif step.after.kind == "link":
+            SYSTEM.make_link(entry.directory, entry.name, step.after.content)
+            lost = give_owner_to_link(entry, step.after.stat)
+        elif entry.stat is not None:
+            found, now = entry.stat, _content(beneath, entry)
+            put_in_place(prepared(entry, data, found), entry, found, put=partial(exchange, found=found, data=now))
+        else:
+            lost = _make_file(entry, data, step.after)
+        sync_directory(entry)
+    return lost
+
+
+def finish_directory(beneath: RootedFiles, path: str, state: State) -> list[str]:
+    """Give a directory that was made anew, and that its owner may not write to, its mode; what it can't have."""
+    if state.mode & stat.S_IRWXU == stat.S_IRWXU:
+        return []
+    with beneath.locate(beneath.roots.place(path), follow=False) as entry, opened(entry) as directory:
+        return [] if directory is None else give_metadata(directory, state.stat, state.raw_attributes)
+
+
+def changed(path: str) -> FilesError:
+    """The error for a path at which something else is than the change has left there."""
+    return FilesError("changed", path, "is not as that change left it", "Undo what came later first, or edit it.")
+
+
+def is_as_moved(beneath: RootedFiles, entry: Entry, state: State) -> bool:
+    """Whether what was moved is there: a file with the same content, or of the same size where it is large; of a
+    directory or a link one that is like it."""
+    found = current(entry)
+    if found is not None and state.kind == "file" and not state.content:
+        return stat.S_ISREG(found.st_mode) and found.st_size == state.size
+    return state_of(beneath, entry).is_like(state)
+
+
+def _content(beneath: RootedFiles, entry: Entry) -> bytes | None:
+    """What the file holds, by which `exchange` sees what others add; None for one that is too large for that."""
+    handle = beneath.open_entry(entry, entry.place.written)
+    with os.fdopen(handle.descriptor, "rb") as file:
+        return file.read() if handle.stat.st_size <= MAX_EDITED else None
+
+
+def _move(beneath: RootedFiles, source: str, destination: str, state: State) -> None:
+    roots = beneath.roots
+    places = roots.place(source), roots.place(destination)
+    for place in places:
+        roots.require_writable(place)
+        roots.require_movable(place)
+    with (
+        beneath.locate(places[0], follow=False) as named,
+        beneath.locate(places[1], follow=False) as new,
+        locked(named, new),
+    ):
+        old = named._replace(stat=current(named))
+        if not is_as_moved(beneath, old, state):
+            raise changed(source)
+        there = current(new)
+        if there is not None and old.stat is not None and os.path.samestat(there, old.stat):
+            # The move was interrupted while the file had both names.
+            unlink_same(old)
+        else:
+            require_free(there, destination)
+            rename_entry(beneath, old, new, lambda: None)
+        sync_directory(new)
+        sync_directory(old)
+
+
+def _remove(beneath: RootedFiles, entry: Entry) -> None:
+    if entry.stat is not None and stat.S_ISDIR(entry.stat.st_mode):
+        beneath.roots.require_movable(entry.place)
+        _discard_unfinished(beneath, entry)
+        remove_directory(entry)
+    else:
+        unlink_same(entry)
+
+
+def _discard_unfinished(beneath: RootedFiles, entry: Entry) -> None:
+    """Takes away what a process that was killed has left in the directory under a name of `beside`."""
+    with opened(entry) as directory:
+        for name, inner in children(entry, directory):
+            if _UNFINISHED.fullmatch(name) is None:
+                continue
+            if is_directory(inner):
+                empty(inner, Bounds(beneath, entry.place.written))
+                remove_directory(inner)
+            else:
+                unlink(inner)
+
+
+def _make_directory(entry: Entry, state: State) -> list[str]:
+    fresh = beside(entry)
+    make_directory(fresh, stat.S_IRWXU)
+    with ExitStack() as on_failure:
+        on_failure.callback(remove_tree, fresh)
+        with opened(fresh) as directory:
+            # Its owner must be able to fill it.
+            fillable = state._replace(mode=state.mode | stat.S_IRWXU)
+            lost = [] if directory is None else give_metadata(directory, fillable.stat, state.raw_attributes)
+        rename_to_free(fresh, entry)
+        on_failure.pop_all()
+    return lost
+
+
+def _make_file(entry: Entry, data: bytes, state: State) -> list[str]:
+    fresh = beside(entry)
+    descriptor = create(fresh, first_mode(state.stat))
+    try:
+        write_all(descriptor, data)
+        lost = give_metadata(descriptor, state.stat, state.raw_attributes)
+        sync(descriptor)
+        give_name(fresh, entry)
+    finally:
+        os.close(descriptor)
+        discard(fresh)
+    return lost

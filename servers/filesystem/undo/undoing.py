@@ -1,0 +1,195 @@
+"""Taking back a change: all of it or nothing, and only where its files are as it left them.
+
+Undo is a change itself, noted down before it is made, so it can be taken back as well. What fails on the way is put
+back from there; where a process is killed in between, what was made of it is seen as of any change (see `settling`).
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from typing import NamedTuple
+
+from servers.common.files.rooted_files import RootedFiles
+from servers.filesystem.edit.preconditions import require_replaceable
+from servers.filesystem.errors import FilesError
+from servers.filesystem.history.changes import Change, NotRecorded, Step, unknown
+from servers.filesystem.history.journal import Journal
+from servers.filesystem.history.recording import History, Recorder, Survey
+from servers.filesystem.history.settling import seen, settle_all
+from servers.filesystem.history.states import digest_of
+from servers.filesystem.undo.restoring import changed, finish_directory, is_as_moved, restore
+from shared.coded_errors import os_errors
+from shared.program.files.entries import Place
+
+UNDO, REDO = "undo", "redo"
+
+
+class Undone(NamedTuple):
+    """The change that was taken back, the number of the one that did so, its places, and what files can't have."""
+
+    change: Change
+    number: int
+    places: list[Place]
+    lost: list[str]
+
+
+def open_journal(history: History, beneath: RootedFiles) -> Journal:
+    """The journal, in which all changes are settled that were interrupted. Raises PathError."""
+    try:
+        journal = history.journal(beneath)
+    except NotRecorded as reason:
+        raise FilesError("no_undo", "", str(reason), "Ask the operator to look at --undo-dir.") from None
+    settle_all(journal, beneath)
+    return journal
+
+
+def visible(journal: Journal, beneath: RootedFiles) -> list[Change]:
+    """The changes of which everything is in these directories, the newest first."""
+    changes = (change._replace(paths=tuple(journal.paths(change.number))) for change in journal.changes())
+    return [change for change in changes if _is_visible(beneath, change)]
+
+
+def find_changes(history: History, beneath: RootedFiles, number: int | None, since: float | None) -> list[Change]:
+    """The changes to be taken back, the newest first: that with the number, all `since` a time, else the last.
+
+    Raises PathError where there is none with that number, or none at all.
+    """
+    journal = open_journal(history, beneath)
+    if number is not None:
+        return [find_change(journal, beneath, number)]
+    changes = [one for one in visible(journal, beneath) if _is_in_effect(one)]
+    if since is not None:
+        return [one for one in changes if one.time >= since]
+    if not changes:
+        raise FilesError("not_found", "", "there is no change to undo")
+    return changes[:1]
+
+
+def find_change(journal: Journal, beneath: RootedFiles, number: int) -> Change:
+    """The change with that number, if it can be taken back. Raises PathError."""
+    found = journal.change(number)
+    change = None if found is None else found._replace(paths=tuple(journal.paths(number)))
+    if change is None or not _is_visible(beneath, change):
+        raise unknown(number)
+    if change.undone_by is not None:
+        raise FilesError("already_undone", "", f"change {number} was undone by change {change.undone_by}")
+    if change.status == "pending":
+        raise FilesError("busy", "", f"change {number} is being made", "Try again.")
+    return change
+
+
+def undo_change(history: History, beneath: RootedFiles, change: Change, protected: bool = False) -> Undone:
+    """Take back a change.
+
+    `protected` files are replaced, too. Raises `changed` where a file is another one since, `already_undone`,
+    `too_large` where that could not be undone itself, and PathError; nothing is changed then.
+    """
+    journal = open_journal(history, beneath)
+    change = find_change(journal, beneath, change.number)
+    made = journal.steps(change.number)[::-1]
+    with os_errors(""):
+        # What its images give is read before anything is changed.
+        data = [_content(journal, beneath, step) for step in made]
+    for step in made:
+        _require_as_left(beneath, step, protected)
+
+    def describe(survey: Survey) -> None:
+        for step in made:
+            _describe(beneath, step, survey)
+
+    recorder = Recorder(history)
+    act = REDO if change.act == UNDO and change.status == "done" else UNDO
+    with recorder.recording(beneath, act, describe, change.number) as number:
+        if number is None:
+            reason = f"can't be undone, since that could not be undone itself: {recorder.note}"
+            raise FilesError("too_large", "", f"change {change.number} {reason}", "Change the files by other tools.")
+        lost = _restore_all(journal, beneath, number, data)
+    paths = dict.fromkeys(path for step in made for path in step.paths)
+    return Undone(change, number, [beneath.roots.place(path) for path in paths], lost)
+
+
+def _is_in_effect(change: Change) -> bool:
+    """Whether a change was made and not taken back; of undos only one that was interrupted counts as a change."""
+    is_undone = change.undone_by is not None or change.status == "pending"
+    return not is_undone and (change.act != UNDO or change.status == "interrupted")
+
+
+def _is_visible(beneath: RootedFiles, change: Change) -> bool:
+    with suppress(FilesError):
+        places = [beneath.roots.place(path) for path in change.paths]
+        return bool(places) and not any(map(beneath.roots.denies, places))
+    return False
+
+
+def _content(journal: Journal, beneath: RootedFiles, step: Step) -> bytes:
+    """What the file of a step held before. Raises `damaged` where the journal does not have that any more."""
+    if step.image is None:
+        return b""
+    now = b""
+    if step.image.data is None and step.image.name is None:
+        with (
+            beneath.open_file(beneath.roots.place(step.path)) as handle,
+            open(handle.descriptor, "rb", closefd=False) as f,
+        ):
+            now = f.read(step.image.size)
+    data = journal.images.read(step.image, now)
+    if digest_of(data) != step.before.content:
+        if step.image.data is None and step.image.name is None:
+            raise changed(step.path)
+        raise FilesError("damaged", step.path, "what it held before is not whole in the journal any more")
+    return data
+
+
+def _require_as_left(beneath: RootedFiles, step: Step, protected: bool) -> None:
+    """Raise unless the path is as the step left it, and can be changed; `protected` files can be, too."""
+    if step.destination is not None:
+        with beneath.locate(beneath.roots.place(step.destination), follow=False) as entry:
+            if not is_as_moved(beneath, entry, step.before):
+                raise changed(step.destination)
+    elif not seen(beneath, step.path).is_like(step.after):
+        raise changed(step.path)
+    elif step.after.kind == step.before.kind == "file":
+        with beneath.locate(beneath.roots.place(step.path), follow=False) as entry:
+            require_replaceable(entry, entry.stat, step.path, protected)
+
+
+def _describe(beneath: RootedFiles, step: Step, survey: Survey) -> None:
+    roots = beneath.roots
+    if step.destination is not None:
+        with (
+            beneath.locate(roots.place(step.destination), follow=False) as old,
+            beneath.locate(roots.place(step.path), follow=False) as new,
+        ):
+            survey.moves(old, new)
+    elif step.after.kind == "absent":
+        # Its directory may not be there yet.
+        survey.makes(step.path, step.before)
+    else:
+        with beneath.locate(roots.place(step.path), follow=False) as entry:
+            survey.changes(entry, step.before)
+
+
+def _restore_all(journal: Journal, beneath: RootedFiles, number: int, data: Sequence[bytes]) -> list[str]:
+    """Make the steps of the undo with that number; what files could not have. Puts back what fails."""
+    steps = journal.steps(number)
+    lost: dict[str, None] = {}
+    done: list[Step] = []
+    with ExitStack() as on_failure:
+        on_failure.callback(_put_back, journal, beneath, done)
+        for step, content in zip(steps, data, strict=True):
+            lost |= dict.fromkeys(restore(beneath, step, content))
+            done.append(step)
+        for step in reversed(steps):
+            if step.after.kind == "directory" and step.destination is None:
+                lost |= dict.fromkeys(finish_directory(beneath, step.path, step.after))
+        on_failure.pop_all()
+    return list(lost)
+
+
+def _put_back(journal: Journal, beneath: RootedFiles, done: Sequence[Step]) -> None:
+    for step in reversed(done):
+        with suppress(FilesError, OSError):
+            data = b"" if step.image is None else journal.images.read(step.image)
+            path, destination = (step.path, None) if step.destination is None else (step.destination, step.path)
+            restore(beneath, Step(path, step.after, step.before, None, destination), data)
+            if step.before.kind == "directory" and destination is None:
+                finish_directory(beneath, path, step.before)

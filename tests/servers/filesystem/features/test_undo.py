@@ -1,0 +1,161 @@
+"""The tools that take changes back, through the protocol."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.servers.filesystem.serving import asked, inside
+from tests.servers.peers import InnerPeer, Json, text_of
+
+
+def edits(old: str, new: str) -> list[Json]:
+    return [{"oldText": old, "newText": new}]
+
+
+async def numbers(peer: InnerPeer) -> list[int]:
+    """Of the last changes, the latest first."""
+    return [int(number) for number in re.findall(r"^change (\d+)", await peer.text("recent_changes"), re.MULTILINE)]
+
+
+async def test_the_last_change_is_taken_back_and_made_again_by_the_number_of_the_undo(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("one\ntwo\n")
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("edit_file", path="a", edits=edits("one", "three"))
+        shown = await peer.text("recent_changes")
+        assert f"(edit: {file})" in shown
+        assert "-one\n+three\n two" in shown
+        assert re.fullmatch(rf"Undid change \d+ \(edit: {file}\), by change \d+", await peer.text("undo"))
+        assert file.read_text() == "one\ntwo\n"
+        undo, edit = await numbers(peer)
+        assert f"undone by {undo}]" in await peer.text("recent_changes")
+        assert (await peer.error("undo", change=edit)) == f"already_undone: change {edit} was undone by change {undo}"
+        await peer.text("undo", change=undo)
+        assert file.read_text() == "three\ntwo\n"
+
+
+async def test_undo_goes_back_step_by_step_and_not_to_and_fro(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        for text in "123":
+            await peer.text("write_file", path="a", content=text)
+        await peer.text("undo")
+        await peer.text("undo")
+        assert (tmp_path / "a").read_text() == "1"
+        await peer.text("undo")
+        assert not (tmp_path / "a").exists()
+        assert (await peer.error("undo")) == "not_found: there is no change to undo"
+
+
+async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").write_text("a")
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("move_file", source="d", destination="e")
+        await peer.text("copy_file", source="e", destination="f")
+        await peer.text("delete_file", path="e", recursive=True)
+        lines = (await peer.text("undo", since="2020-01-01")).splitlines()
+        assert len(lines) == 3
+        assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "d"]
+        assert await peer.text("undo", since="2999-01-01T00:00:00Z") == "There is no change since then."
+        assert (await peer.error("undo", since="yesterday")).startswith("bad_undo: yesterday is no time. ")
+        assert (await peer.error("undo", since="2020-01-01", change=1)).startswith("bad_undo: give change or since")
+
+
+async def test_what_others_changed_since_is_not_taken_back_and_stops_all_before_it(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("write_file", path="a", content="1")
+        await peer.text("write_file", path="b", content="1")
+        (tmp_path / "a").write_text("theirs")
+        text = await peer.text("undo", since="2020-01-01")
+        assert re.search(
+            r"^\[stopped at change \d+: changed: \S+/a: is not as that change left it", text, re.MULTILINE
+        )
+        assert (tmp_path / "a").read_text() == "theirs"
+        assert (await peer.error("undo")).startswith("changed: ")
+        assert (tmp_path / "a").read_text() == "theirs"
+        assert not (tmp_path / "b").exists()
+
+
+async def test_a_directory_that_has_come_to_hold_more_stays(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("create_directory", path="d/e")
+        (tmp_path / "d" / "theirs").touch()
+        assert await peer.error("undo")
+        assert sorted(path.name for path in tmp_path.rglob("*")) == ["d", "e", "theirs"]
+
+
+async def test_what_was_deleted_has_its_mode_and_attributes_again(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"\0\xff")
+    file.chmod(0o640)
+    os.setxattr(file, "user.note", b"x")
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("delete_file", path="a")
+        await peer.text("undo")
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (b"\0\xff", 0o640)
+    assert os.getxattr(file, "user.note") == b"x"
+
+
+async def test_a_file_keeps_the_mode_that_it_was_given_since(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("1")
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("write_file", path="a", content="2")
+        file.chmod(0o700)
+        await peer.text("undo")
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("1", 0o700)
+
+
+async def test_what_is_too_large_for_the_journal_is_changed_and_the_answer_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 1_100_000)
+    async with inside(tmp_path, "--allow-write", "--undo-size", "1") as peer:
+        text = await peer.text("write_file", path="a", content="new")
+        assert text.endswith(" [no undo: more than the 1,048,576 bytes that the journal may take]")
+        assert (await peer.error("undo")) == "not_found: there is no change to undo"
+
+
+async def test_a_journal_that_can_not_be_written_is_said_and_hinders_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    root = tmp_path / "root"
+    root.mkdir()
+    async with inside(root, "--allow-write", "--undo-dir", tmp_path / "file" / "undo") as peer:
+        note = "the journal can't be written (Not a directory)"
+        assert (await peer.text("write_file", path="a", content="1")).endswith(f" [no undo: {note}]")
+        assert (await peer.error("undo")) == f"no_undo: {note}. Ask the operator to look at --undo-dir."
+        assert (root / "a").read_text() == "1"
+
+
+async def test_changes_elsewhere_are_neither_shown_nor_taken_back(tmp_path: Path) -> None:
+    roots = [tmp_path / "one", tmp_path / "two"]
+    for root in roots:
+        root.mkdir()
+    async with inside(roots[0], "--allow-write") as peer:
+        await peer.text("write_file", path="a", content="1")
+        (number,) = await numbers(peer)
+    async with inside(roots[1], "--allow-write") as peer:
+        assert await peer.text("recent_changes") == "No changes."
+        assert (await peer.error("undo")) == "not_found: there is no change to undo"
+        error = await peer.error("undo", change=number)
+        assert error == f"not_found: there is no change {number} here. See recent_changes."
+    async with inside(roots[0]) as peer:
+        assert "undo" not in {tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]}
+
+
+@pytest.mark.parametrize("options", [["--allow-write", "--no-undo"], []])
+async def test_without_a_journal_the_tools_are_not_offered(options: list[str], tmp_path: Path) -> None:
+    async with inside(tmp_path, *options) as peer:
+        tools = {tool["name"] for tool in (await peer.request("tools/list"))["result"]["tools"]}
+        assert not tools & {"undo", "recent_changes"}
+
+
+async def test_the_user_is_asked_before_anything_is_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1")
+    async with asked(tmp_path, actions="accept decline accept") as peer:
+        await peer.call("write_file", path="a", content="2")
+        assert text_of(await peer.call("undo")).startswith("declined: ")
+        assert (tmp_path / "a").read_text() == "2"
+        await peer.call("undo")
+        assert (tmp_path / "a").read_text() == "1"
+    assert re.fullmatch(rf"Undo change \d+ \(write: {tmp_path}/a\)\?", peer.questions[-1])

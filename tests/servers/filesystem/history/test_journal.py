@@ -1,0 +1,112 @@
+"""The journal on the disk: who may read it, how large it gets, and what a killed process leaves in it."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from servers.filesystem.edit.delete import delete
+from servers.filesystem.edit.write import write_file
+from servers.filesystem.history.recording import History, HistoryOptions, Recorder, Survey
+from servers.filesystem.history.states import file_state
+from servers.filesystem.undo.undoing import find_changes, undo_change
+from tests.servers.filesystem.conftest import files, root
+from tests.servers.filesystem.undo.conftest import folder, history, recorder
+
+__all__ = ["files", "folder", "history", "recorder", "root"]
+
+LARGE = "x" * 100_000
+
+
+def place(files, name="a"):
+    return files.roots.place(name)
+
+
+def modes(folder: Path) -> set[str]:
+    return {oct(path.stat().st_mode)[-3:] for path in [folder, *folder.rglob("*")] if path.is_dir()}
+
+
+def test_the_journal_belongs_to_the_user_alone(files, root, folder, recorder) -> None:
+    (root / "a").write_text(LARGE)
+    write_file(files, place(files), "", recorder=recorder)
+    assert modes(folder) == {"700"}
+    assert oct((folder / "journal.db").stat().st_mode)[-3:] == "600"
+
+
+def test_a_large_file_is_kept_by_a_second_name_and_a_small_one_in_the_database(files, root, folder, recorder) -> None:
+    (root / "a").write_text(LARGE)
+    inode = (root / "a").stat().st_ino
+    write_file(files, place(files), "small", recorder=recorder)
+    write_file(files, place(files), "new", recorder=recorder)
+    assert [path.stat().st_ino for path in (folder / "images").iterdir()] == [inode]
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no second file system")
+def test_on_another_file_system_a_large_file_is_copied(files, root) -> None:
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
+    history = History(HistoryOptions(folder / "undo", 1024 * 1024, 7))
+    (root / "a").write_text(LARGE)
+    (root / "a").chmod(0o644)
+    delete(files, place(files), recorder=Recorder(history))
+    (image,) = (folder / "undo" / "images").iterdir()
+    assert (image.read_text(), oct(image.stat().st_mode)[-3:]) == (LARGE, "600")
+    undo_change(history, files, *find_changes(history, files, None, None))
+    assert (root / "a").read_text() == LARGE
+    history.close()
+    shutil.rmtree(folder)
+
+
+def test_the_oldest_changes_go_where_all_take_more_than_they_may(files, root, folder, history) -> None:
+    for number in range(15):
+        write_file(files, place(files), f"{number}{LARGE}", recorder=Recorder(history))
+    changes = find_changes(history, files, None, 0)
+    assert [change.number for change in changes] == list(range(15, 5, -1))
+    assert len(list((folder / "images").iterdir())) == 10
+
+
+def test_what_is_too_old_is_gone_with_the_next_start(files, root, folder, history) -> None:
+    (root / "a").write_text(LARGE)
+    write_file(files, place(files), "", recorder=Recorder(history))
+    history.close()
+    with sqlite3.connect(folder / "journal.db") as database:
+        database.execute("UPDATE change SET time = ?", (time.time() - 8 * 86_400,))
+    later = History(HistoryOptions(folder, 1024 * 1024, 7))
+    assert find_changes(later, files, None, 0) == []
+    assert list((folder / "images").iterdir()) == []
+    later.close()
+
+
+def test_a_change_of_which_nothing_was_made_is_forgotten_at_the_next_start(files, root, folder, history) -> None:
+    (root / "a").write_text(LARGE)
+    begin_and_stop(files, history)
+    assert (root / "a").stat().st_nlink == 2
+    later = History(HistoryOptions(folder, 1024 * 1024, 7))
+    assert find_changes(later, files, None, 0) == []
+    assert (root / "a").stat().st_nlink == 1
+    later.close()
+
+
+def begin_and_stop(files, history) -> None:
+    """As a process that is killed between the journal and the change."""
+    journal = history.journal(files)
+    with files.locate(place(files)) as entry:
+        survey = Survey(journal, files)
+        survey.changes(entry, file_state(b"new"))
+        journal.begin("write", survey.steps)
+    history.close()
+
+
+def test_an_image_that_was_changed_in_the_journal_is_refused(files, root, folder, history) -> None:
+    (root / "a").write_text(LARGE)
+    write_file(files, place(files), "new", recorder=Recorder(history))
+    (image,) = (folder / "images").iterdir()
+    os.truncate(image, 5)
+    (change,) = find_changes(history, files, None, None)
+    with pytest.raises(Exception, match="not whole in the journal") as caught:
+        undo_change(history, files, change)
+    assert caught.value.code == "damaged"
+    assert (root / "a").read_text() == "new"

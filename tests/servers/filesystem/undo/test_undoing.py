@@ -1,0 +1,57 @@
+"""Taking back changes."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from servers.common.files.rooted_files import RootedFiles
+from servers.common.files.roots import Roots
+from servers.filesystem.history.recording import NOT_RECORDED, History, HistoryOptions, Recorder
+from servers.filesystem.undo.undoing import find_changes, undo_change
+from tests.servers.filesystem.undo.trees import ACTS, fill, make, tree_of
+
+
+class Case:
+    """A directory with a journal, and one like it whose changes are not noted down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.other = folder / "root", folder / "other"
+        for path in (self.root, self.other):
+            path.mkdir()
+            fill(path)
+        self.files, self.plain = (RootedFiles(Roots([path], writable=True)) for path in (self.root, self.other))
+        self.history = History(HistoryOptions(folder / "undo", 8 * 1024 * 1024, 7))
+
+    def make(self, act: tuple[str, ...]) -> None:
+        recorder = Recorder(self.history)
+        assert make(self.files, act, recorder) == make(self.plain, act, NOT_RECORDED)
+        assert tree_of(self.root) == tree_of(self.other)
+
+    def close(self) -> None:
+        self.history.close()
+        self.files.close()
+        self.plain.close()
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(st.lists(ACTS, min_size=1, max_size=8))
+def test_random_changes_are_taken_back_to_the_exact_tree_and_made_again(acts) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        case = Case(Path(folder))
+        trees = [tree_of(case.root)]
+        for act in acts:
+            case.make(act)
+            if tree_of(case.root) != trees[-1]:
+                trees.append(tree_of(case.root))
+        undone = []
+        for change, tree in zip(find_changes(case.history, case.files, None, 0), reversed(trees[:-1]), strict=True):
+            undone.append(undo_change(case.history, case.files, change).number)
+            assert tree_of(case.root) == tree
+        for number, tree in zip(reversed(undone), trees[1:], strict=True):
+            undo_change(case.history, case.files, *find_changes(case.history, case.files, number, None))
+            assert tree_of(case.root) == tree
+        case.close()
