@@ -183,8 +183,10 @@ class Access:
                     if not self.policy.could_have(principal, needed.scopes):
                         raise needed.absence()
                     self.policy.require(principal, needed.scopes)
-                    # Should it become a task, whoever asks for that needs the same.
+                    # Should it become a task, whoever asks for that needs the same, and so does who comes back to
+                    # the stream of its answer, or hears what it has subscribed to.
                     context.call.scopes |= needed.scopes
+                    context.link.session.needed_scopes |= needed.scopes
             return handler(running, context, params)
 
         return handle

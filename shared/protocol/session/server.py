@@ -51,6 +51,7 @@ class ServerSession:
         "_now",
         "_signer",
         "_subscriptions",
+        "needed_scopes",
         "principal",
         "roots_changed",
         "waiting",
@@ -70,6 +71,8 @@ class ServerSession:
         and what a peer owns here, are told by it from those of the others. Alone it is 0."""
         self.principal = principal
         """Who sends what is received: the same one all the time, with what the token of this time allows."""
+        self.needed_scopes: frozenset[str] = frozenset()
+        """What the calls of the peer have needed, so that whoever reads their answers later needs it as well."""
         self.roots_changed = 0
         """How often the peer has said that its roots are others now."""
         self._identity = identity

@@ -6,6 +6,8 @@ Each method returns the refusal to answer with, or None once it has answered.
 import logging
 from functools import partial
 
+from ....auth.policy import grants
+from ....errors import InsufficientScope
 from ....protocol.http.rules import (
     EVENT_STREAM,
     LAST_EVENT_ID,
@@ -15,13 +17,14 @@ from ....protocol.http.rules import (
     check_session_message,
     check_single,
     check_version_header,
+    insufficient_scope,
     limit_exceeded,
     read_session_id,
     refuse,
     request_ids,
 )
 from ....protocol.session.batches import MAX_BATCH
-from ....protocol.wire.jsonrpc import Message, Request
+from ....protocol.wire.jsonrpc import Message, Request, failure
 from ..limits.rate_limits import Allowances
 from .reply import Http, Stage
 from .session import LOST, HttpSession
@@ -109,6 +112,9 @@ class SessionRequests:
         session = await self._find(http)
         if isinstance(session, Refusal):
             return session
+        refusal = _too_narrow(http, session)
+        if refusal is not None:
+            return refusal
         last_event = http.headers.get(LAST_EVENT_ID)
         try:
             # A GET with an id goes on with the stream of that event, also one that a POST has begun (2025-11-25,
@@ -146,6 +152,18 @@ class SessionRequests:
         if isinstance(found, Refusal):
             return found
         return check_version_header(http.headers, found[0].spoken) or found[0]
+
+
+def _too_narrow(http: Http, session: HttpSession) -> Refusal | None:
+    """403 for a token that does not allow what the calls of the session have needed, whose answers and changes it
+    would read."""
+    needed = session.connection.session.needed_scopes
+    if not needed or http.principal is None or http.principal.scopes is None:
+        return None
+    if grants(http.principal.scopes, needed):
+        return None
+    answer = failure(None, InsufficientScope(needed))
+    return Refusal(403, answer, insufficient_scope(answer, http.resource) or ())
 
 
 async def _share(sessions: Sessions, session: HttpSession, message: Message, reader: Reader | None) -> bool:

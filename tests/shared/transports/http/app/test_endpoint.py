@@ -110,6 +110,22 @@ async def test_a_request_of_a_session_without_its_scope() -> None:
         assert names_scope(challenge_of(await site.post(site.message("tools/call", ECHO), session)))
 
 
+async def test_a_narrower_token_reads_no_stream_of_a_session_that_needed_more() -> None:
+    async with guarded() as site:
+        session = await site.initialize()
+        wide, narrow = ({**session, "x-scopes": f"sample:{scope}"} for scope in ("write", "read"))
+        for headers in (wide, narrow):
+            async with site.client.stream("GET", "/mcp", headers=merged(headers)) as stream:
+                assert stream.status_code == 200
+            await site.idle()
+        assert (await site.post(site.message("tools/call", ECHO), wide)).status_code == 200
+        for resumed in ({}, {"Last-Event-ID": "0.1"}):
+            answer = await site.client.get("/mcp", headers=merged({**narrow, **resumed}))
+            assert names_scope(challenge_of(answer))
+        async with site.client.stream("GET", "/mcp", headers=merged(wide)) as stream:
+            assert stream.status_code == 200
+
+
 async def test_a_request_of_a_dialect_without_its_scope() -> None:
     async with guarded() as site:
         message = {"jsonrpc": "2.0", "id": 1, "method": "mcp/tool/execute"}
