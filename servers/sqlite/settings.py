@@ -12,6 +12,7 @@ from shared.program.settings.options import expand_home, option, positional
 
 from .engine.database import MEMORY, Source
 from .engine.deadline import Limits
+from .locations import read_location
 
 _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -32,7 +33,9 @@ class _Databases(BaseModel):
         # A path that is empty, as that of an unset shell variable, would mean the working directory.
         if isinstance(databases, list) and "" in databases:
             raise ValueError("the name of a database is empty")
-        return databases
+        if not isinstance(databases, list):
+            return databases
+        return [read_location(one) if isinstance(one, str) else one for one in databases]
 
     @field_validator("db")
     @classmethod
@@ -41,6 +44,7 @@ class _Databases(BaseModel):
             name, _, path = one.partition("=")
             if not path or _NAME.fullmatch(name) is None:
                 raise ValueError(f"{one!r} is not NAME=PATH with a name of letters, digits, '_', '.' and '-'")
+            read_location(path)
         return given
 
 
@@ -84,5 +88,5 @@ def _parse_source(given: str, writable: bool) -> Source:
     name, _, written = given.partition("=")
     path, _, mode = written.rpartition(":")
     if mode in _MODES and path:
-        return Source(name, expand_home(path), _MODES[mode])
-    return Source(name, expand_home(written), writable)
+        written, writable = path, _MODES[mode]
+    return Source(name, expand_home(read_location(written)), writable)
