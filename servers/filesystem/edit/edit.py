@@ -5,7 +5,8 @@ result is written beside its file and reaches the disk before the first file is 
 by then is seen and not lost (see `exchange`): the edits are made anew, upon what is there.
 
 Where one of several files can't be replaced, those before it get their old file back, the very same one. Only the end
-of the machine itself between two renames can leave some changed and some not; each file is whole even then.
+of the process or of the machine between two renames can leave some changed and some not. Each file is whole even
+then, and undo takes back what was made (see `history/settling`).
 """
 
 import os

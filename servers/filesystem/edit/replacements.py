@@ -41,12 +41,15 @@ _working = threading.Lock()
 class Edit(NamedTuple):
     """Old text, new text, and how many places must hold the old one, all of which are replaced; 0 means any number.
 
-    A single place must be the only one even among overlapping ones; several are counted without overlaps.
+    A single place must be the only one even among overlapping ones; several are counted without overlaps. With a
+    `line`, from 1 and None for an edit that is no hunk of a diff, the old text is whole lines, and of several places
+    the one at that line is meant.
     """
 
     old: str
     new: str
     places: int = 1
+    line: int | None = None
 
 
 def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callable[[], None] = lambda: None) -> Edited:
@@ -66,7 +69,7 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callabl
         if not edit.old:
             raise where.error("bad_edit", "the old text is empty")
         with _step():
-            changes, note = _found(body.seen, Edit(lf(edit.old), lf(edit.new), edit.places), where)
+            changes, note = _found(body.seen, edit._replace(old=lf(edit.old), new=lf(edit.new)), where)
             body.replace(changes)
         if note is not None:
             tolerated.append(note)
@@ -85,7 +88,9 @@ class _Where(NamedTuple):
 
 def _found(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
     """Where the old text is and what comes there, and what was tolerated where it is not there exactly."""
-    places = _places(text, edit.old, edit.places, step=len(edit.old))
+    places = (
+        _places(text, edit.old, edit.places, step=len(edit.old)) if edit.line is None else _hunk_places(text, edit)
+    )
     if all(_is_half_indented(text, edit, at) for at in places):
         return _found_tolerantly(text, edit, where)
     _require_count(edit.places, _lines_at(text, places), where)
@@ -126,6 +131,21 @@ def _places(text: str, wanted: str, count: int, step: int) -> list[int]:
     return places
 
 
+def _hunk_places(text: str, edit: Edit) -> list[int]:
+    """Where the lines of a hunk begin in `text`: at its line, else wherever they are."""
+    # Before the first line as well there is the end of one.
+    places = _places(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
+    if len(places) > 1 and edit.line:
+        start = 0
+        for _ in range(edit.line - 1):
+            start = text.find("\n", start) + 1
+            if not start:
+                return places
+        if text.startswith(edit.old, start):
+            return [start]
+    return places
+
+
 def _lines_at(text: str, places: Sequence[int]) -> list[int]:
     """The number, from 1, of the line that each of the places lies in."""
     breaks = (text.count("\n", start, end) for start, end in pairwise([0, *places]))
@@ -156,6 +176,8 @@ def _found_tolerantly(text: str, edit: Edit, where: _Where) -> tuple[list[Replac
     if not places:
         raise _no_match(lines, wanted, where)
     numbers = _lines_at(hay, places)
+    if edit.line in numbers:
+        numbers = [edit.line]
     _require_count(edit.places, numbers, where)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     # A last line that had no end keeps none, and one that had is replaced by what has one.

@@ -32,7 +32,7 @@ class EditOperation(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     oldText: Annotated[str, Field(min_length=1, description="exact; else the same but for indentation")]  # noqa: N815
-    newText: Annotated[str, Field(description="what to put in its place")]  # noqa: N815
+    newText: str  # noqa: N815
     count: Annotated[int, Field(ge=0, description="places that hold it, all replaced; 0: any")] = 1
 
 

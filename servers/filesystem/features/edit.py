@@ -10,6 +10,7 @@ from shared import Features
 from shared.text import displayed, quoted
 
 from ..edit import delete, edit, move, write
+from ..edit.patch import read_patch
 from ..edit.replacements import Edit
 from ..errors import FilesError
 from ..files import Files
@@ -66,21 +67,24 @@ async def edit_file(
     edits: Annotated[list[EditOperation], Field(min_length=1, description="made one upon the other")] | None = None,
     dryRun: Annotated[bool, Field(description="only show the changes")] = False,  # noqa: N803
     if_match: IfMatch = None,
-    files: Annotated[
-        list[FileToEdit], Field(min_length=1, max_length=100, description="instead of path, edits and if_match")
-    ]
+    files: Annotated[list[FileToEdit], Field(min_length=1, max_length=100, description="instead of path and edits")]
     | None = None,
     encoding: Encoding = None,
+    patch: Annotated[str | None, Field(description="unified diff, instead of these")] = None,
 ) -> str:
     """Replace passages of text files, each named by its old text: all edits are made, or none. Gives a diff."""
-    if path is not None and edits is not None and files is None:
+    if path is not None and edits is not None and files is None and patch is None:
         files = [FileToEdit(path=path, edits=edits, if_match=if_match)]
-    elif files is None or not (path is None and edits is None and if_match is None):
-        raise FilesError("bad_edit", path or "", "give either path and edits, or files")
-    wanted: list[edit.FileEdits] = []
-    for file in files:
-        plain = [Edit(one.oldText, one.newText, one.count) for one in file.edits]
-        wanted.append(edit.FileEdits(ctx.state.place(file.path), plain, file.if_match, encoding))
+    elif (files is None) == (patch is None) or not (path is None and edits is None and if_match is None):
+        raise FilesError("bad_edit", path or "", "give either path and edits, or files, or patch")
+    wanted = (
+        [
+            edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding)
+            for file in read_patch(patch or "")
+        ]
+        if files is None
+        else _given(ctx, files, encoding)
+    )
     if ctx.settings.confirm and not dryRun:
         wanted = await consent.to_edit(ctx, wanted)
     recorder = ctx.state.recorder()
@@ -88,12 +92,13 @@ async def edit_file(
     async with ctx.turn():
         edited = await to_thread.run_sync(edit.edit_files, ctx.state.beneath, wanted, *options)
     ctx.state.wrote(*(one.place for one in wanted))
-    show_edit(ctx, [one.path for one in files], edited, applied=not dryRun)
+    paths = [one.place.written for one in wanted]
+    show_edit(ctx, paths, edited, applied=not dryRun)
     parts = [
-        f"{quoted(file.path)}: {_facts(one)}\n"
+        f"{quoted(written)}: {_facts(one)}\n"
         + "".join(f"[{note}]\n" for note in one.tolerated)
         + (unbroken(one.diff) or "no change")
-        for file, one in zip(files, edited, strict=True)
+        for written, one in zip(paths, edited, strict=True)
     ]
     text, budget = "\n".join(parts), read_budget(ctx) - _NOTE
     note = _unrecorded(recorder)
@@ -159,6 +164,14 @@ async def delete_file(
         count = await to_thread.run_sync(delete.delete, ctx.state.beneath, place, *options)
     ctx.state.wrote(place)
     return f"Deleted {quoted(path)}: {_entries(count)}{_unrecorded(recorder)}"
+
+
+def _given(ctx: Ctx, files: Sequence[FileToEdit], encoding: str | None) -> list[edit.FileEdits]:
+    wanted: list[edit.FileEdits] = []
+    for file in files:
+        edits = [Edit(one.oldText, one.newText, one.count) for one in file.edits]
+        wanted.append(edit.FileEdits(ctx.state.place(file.path), edits, file.if_match, encoding))
+    return wanted
 
 
 def _facts(file: write.Written | edit.EditResult) -> str:

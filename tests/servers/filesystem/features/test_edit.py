@@ -134,3 +134,19 @@ async def test_f11_the_operator_may_allow_protected_files(tmp_path: Path, option
     (tmp_path / "a").chmod(0o444)
     async with inside(tmp_path, "--allow-write", *option) as peer:
         assert (await peer.text("write_file", path="a", content="b")).startswith(said)
+
+
+async def test_a_patch_changes_all_of_its_files_or_none_and_is_undone_as_one(tmp_path: Path) -> None:
+    files = [tmp_path / "a", tmp_path / "b"]
+    for file in files:
+        file.write_text("one\ntwo\n")
+    patch = "".join(f"--- a/{file.name}\n+++ b/{file.name}\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n" for file in files)
+    async with inside(tmp_path, "--allow-write") as peer:
+        error = await peer.error("edit_file", patch=patch.replace("b/b\n@@ -1,2 +1,2 @@\n one", "b/b\n@@ @@\n four"))
+        assert error.startswith("no_match: b: ")
+        assert [file.read_text() for file in files] == ["one\ntwo\n"] * 2
+        await peer.text("edit_file", patch=patch)
+        assert [file.read_text() for file in files] == ["one\nthree\n"] * 2
+        await peer.text("undo")
+        assert [file.read_text() for file in files] == ["one\ntwo\n"] * 2
+        assert (await peer.error("edit_file", patch=patch, path="a")).startswith("bad_edit: a: give either path and")

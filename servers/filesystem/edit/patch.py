@@ -1,0 +1,112 @@
+"""Unified diffs as edits: each hunk is the old text and the new one of an edit, and says at which line it belongs.
+
+Read the way models write them: the counts of a hunk may be wrong, an empty line may lack its blank, and a hunk may
+have no line numbers. What is more than a change of files that exist is refused.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import NamedTuple
+
+from servers.filesystem.edit.replacements import Edit
+from servers.filesystem.errors import FilesError
+
+MAX_FILES = 100
+"""Files that one patch changes."""
+
+_HUNK = re.compile(r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*")
+_NOWHERE = "/dev/null"
+_NO_END = "\\"
+"""Begins the line after one that has no line end, as the last of a file."""
+_REFUSED = {
+    "rename from": "renames a file: use move_file",
+    "copy from": "copies a file: use copy_file",
+    "new mode": "changes a mode, which no tool does",
+    "GIT binary patch": "changes a binary file, which no tool does",
+}
+
+
+class FilePatch(NamedTuple):
+    """The hunks of one file."""
+
+    path: str
+    edits: list[Edit]
+
+
+def read_patch(text: str) -> list[FilePatch]:
+    """The files of a unified diff, in its order. Raises `bad_patch`."""
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    files: list[FilePatch] = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        refused = next((reason for start, reason in _REFUSED.items() if line.startswith(start)), None)
+        if refused is not None:
+            raise _bad(at, refused)
+        if _begins_file(lines, at):
+            files.append(FilePatch(_path(lines, at), []))
+            at += 2
+        elif _HUNK.fullmatch(line):
+            if not files:
+                raise _bad(at, "stands before the line of its file, +++ b/PATH")
+            end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
+            files[-1].edits.append(_edit(lines, at, end))
+            at = end
+        else:
+            # What git says between files, and the words of a mail.
+            at += 1
+    if len(files) > MAX_FILES:
+        raise FilesError("bad_patch", "", f"it has more than {MAX_FILES} files", "Make several patches of it.")
+    if not files or not all(file.edits for file in files):
+        raise FilesError("bad_patch", files[-1].path if files else "", "there is no hunk", "Write a unified diff.")
+    return files
+
+
+def _begins_file(lines: list[str], at: int) -> bool:
+    starts = [line[:4] for line in lines[at : at + 3]]
+    return starts[:2] == ["--- ", "+++ "] and starts[-1].startswith("@@")
+
+
+def _ends_hunk(lines: list[str], at: int) -> bool:
+    # No line of a hunk begins so, but one that is taken away may be "-- ".
+    return lines[at][:1] not in (" ", "+", "-", _NO_END, "") or _begins_file(lines, at)
+
+
+def _path(lines: list[str], at: int) -> str:
+    old, new = (line[4:].split("\t")[0].rstrip() for line in lines[at : at + 2])
+    if old == _NOWHERE:
+        raise _bad(at, "makes a new file: use write_file")
+    if new == _NOWHERE:
+        raise _bad(at, "deletes a file: use delete_file")
+    if new.startswith('"'):
+        raise _bad(at + 1, "has a name in quotes: use edits")
+    if old.startswith("a/") and new.startswith("b/"):
+        old, new = old[2:], new[2:]
+    if old != new:
+        raise _bad(at + 1, "names another file than the line before")
+    return new
+
+
+def _edit(lines: list[str], at: int, end: int) -> Edit:
+    body = lines[at + 1 : end]
+    # Between two hunks, and after the last, models leave empty lines.
+    while body and not body[-1]:
+        body.pop()
+    old = "".join(line for mark, line in _marked(body) if mark != "+")
+    if not old:
+        raise _bad(at, "has no line by which its place is known: give lines around what is added")
+    match = _HUNK.fullmatch(lines[at])
+    new = "".join(line for mark, line in _marked(body) if mark != "-")
+    return Edit(old, new, line=int(match[1]) if match and match[1] else 0)
+
+
+def _marked(body: list[str]) -> Iterator[tuple[str, str]]:
+    """The marks and lines of a hunk; a line that has no end is the last of its file."""
+    for line, after in zip_longest(body, body[1:], fillvalue=""):
+        if not line.startswith(_NO_END):
+            yield line[:1], line[1:] if after.startswith(_NO_END) else f"{line[1:]}\n"
+
+
+def _bad(at: int, reason: str) -> FilesError:
+    return FilesError("bad_patch", "", f"line {at + 1} of the patch {reason}")

@@ -1,0 +1,102 @@
+"""Unified diffs as edits."""
+
+import difflib
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servers.filesystem.edit.patch import read_patch
+from servers.filesystem.edit.replacements import apply_edits
+from servers.filesystem.errors import FilesError
+from tests.servers.filesystem.editing_files import code
+
+HEADER = "--- a/f\n+++ b/f\n"
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "\n", "-- \n", "  c\n", "++ d\n"]), max_size=12)
+
+
+def applied(text: str, patch: str) -> str:
+    (file,) = read_patch(patch)
+    return apply_edits(text, file.edits).after
+
+
+def hunk(*lines: str, at: str = "") -> str:
+    return f"{HEADER}@@{at} @@\n" + "".join(f"{line}\n" for line in lines)
+
+
+@given(LINES, LINES)
+def test_what_difflib_makes_of_two_texts_makes_the_one_of_the_other(before: list[str], after: list[str]) -> None:
+    patch = "".join(difflib.unified_diff(["first\n", *before], ["first\n", *after], "a/f", "b/f"))
+    if patch:
+        assert applied("".join(["first\n", *before]), patch) == "".join(["first\n", *after])
+
+
+def test_what_git_makes_of_several_files_is_read(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        options = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        return subprocess.run(
+            ["git", *options, *arguments], cwd=tmp_path, capture_output=True, check=True, text=True
+        ).stdout
+
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"{name}\nsame\nend")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "all")
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"{name}\nother\nend\n")
+    files = read_patch(git("diff"))
+    assert [file.path for file in files] == ["one", "two"]
+    for file in files:
+        assert apply_edits(f"{file.path}\nsame\nend", file.edits).after == (tmp_path / file.path).read_text()
+
+
+def test_of_several_places_the_one_at_the_line_of_the_hunk_is_meant() -> None:
+    text = "a\nb\n" * 4
+    assert applied(text, hunk(" a", "-b", "+c", at=" -5,2 +5,2")) == "a\nb\na\nb\na\nc\na\nb\n"
+    (file,) = read_patch(hunk(" a", "-b", "+c", at=" -2,2 +2,2"))
+    assert code(apply_edits, text, file.edits) == "ambiguous_match"
+
+
+def test_a_hunk_is_found_elsewhere_than_it_says_and_with_other_indentation() -> None:
+    assert applied("x\n" * 9 + "a\nb\n", hunk(" a", "-b", "+c", at=" -1,2 +1,2")) == "x\n" * 9 + "a\nc\n"
+    assert applied("if a:\n\tb\n\tc\n", hunk(" if a:", "-    b", "+    d", "     c")) == "if a:\n\td\n\tc\n"
+
+
+def test_whole_lines_are_meant_and_no_end_of_one() -> None:
+    assert applied("xa\na\n", hunk("-a", "+b")) == "xa\nb\n"
+
+
+def test_line_ends_of_the_file_stay() -> None:
+    assert applied("a\r\nb\r\n", hunk(" a", "-b", "+c")) == "a\r\nc\r\n"
+
+
+def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
+    assert applied("a\n\nb\n", hunk(" a", "", "-b", "+c", at=" -1,9 +1,9")) == "a\n\nc\n"
+    patch = hunk("-a", "+b") + "\n@@ -5 +5 @@\n-c\n+d\n"
+    assert applied("a\nx\nx\nx\nc\n", patch) == "b\nx\nx\nx\nd\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "reason"),
+    [
+        ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n", "line 1 of the patch makes a new file: use write_file"),
+        ("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "line 1 of the patch deletes a file: use delete_file"),
+        ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "line 2 of the patch names another file than the line before"),
+        ("diff --git a/f b/g\nrename from f\nrename to g\n", "line 2 of the patch renames a file: use move_file"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch stands before the line of its file, +++ b/PATH"),
+        (
+            HEADER + "@@ -1,0 +2 @@\n+b\n",
+            "line 3 of the patch has no line by which its place is known: give lines around",
+        ),
+        ("a\nb\n", "there is no hunk"),
+        ("".join(f"--- f{number}\n+++ f{number}\n@@\n-a\n" for number in range(101)), "it has more than 100 files"),
+    ],
+)
+def test_what_is_no_change_of_files_is_refused(patch: str, reason: str) -> None:
+    with pytest.raises(FilesError) as caught:
+        read_patch(patch)
+    assert caught.value.code == "bad_patch"
+    assert reason in str(caught.value)
