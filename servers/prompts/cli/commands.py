@@ -159,7 +159,7 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
     """
     library = open_library(root)
     skills: dict[str, dict[str, bytes]] = {}
-    chosen = _choose(library, names)
+    chosen = choose_names(library, names)
     for name in chosen:
         try:
             skills[name] = library.export(name)
@@ -167,11 +167,7 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
             report_failure(root, library.path(name), error)
     if len(skills) < len(chosen):
         return 1
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        raise UsageError(f"{target} is no directory, and can't be made one") from None
-    folder = Folder(target)
+    folder = open_target(target)
     old = [f"{name}/{path}" for name, files in skills.items() for path in find_differing(folder, name, files)]
     if old and not force:
         for path in old:
@@ -188,7 +184,17 @@ def export(root: Path, names: Sequence[str] | None, target: Path, force: bool) -
     return 0
 
 
-def _choose(library: Library, names: Sequence[str] | None) -> Sequence[str]:
+def open_target(target: Path) -> Folder:
+    """The folder to write to, which is made where it is missing. Raises UsageError."""
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise UsageError(f"{target} is no directory, and can't be made one") from None
+    return Folder(target)
+
+
+def choose_names(library: Library, names: Sequence[str] | None) -> Sequence[str]:
+    """The names that were given, or all. Raises UsageError."""
     if names is None:
         return library.names
     unknown = [one for one in names if one not in library]

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from servers.prompts.cli.commands import UsageError, export, lint, render, test
+from servers.prompts.cli.host_commands import export_commands
 from servers.prompts.cli.remote import open_remote, update
 from servers.prompts.remote.address import Address, is_address, parse_address
+from servers.prompts.templates.host_commands import HOSTS
 from shared.program.line_parser import LineParser
 
 _DIR = "folder of prompts, or the URL of a library in git"
@@ -44,7 +46,10 @@ def _run(options: Namespace) -> int:
             return render(options.dir, options.name, options.values)
         case "update":
             return update(options.addresses)
-    return export(options.dir, None if options.all else options.names, options.to, force=options.force)
+    names, to = None if options.all else options.names, options.to
+    if options.host is not None:
+        return export_commands(options.dir, names, to, HOSTS[options.host], force=options.force)
+    return export(options.dir, names, to, force=options.force)
 
 
 def _build_parser() -> ArgumentParser:
@@ -68,11 +73,15 @@ def _build_parser() -> ArgumentParser:
     testing.add_argument("dirs", type=_parse_directory, nargs="+", metavar="DIR", help=_DIR)
     testing.add_argument("--update", action="store_true", help="write what comes now into the examples that differ")
 
-    exporting = commands.add_parser("export", help="write prompts as skills: directories with a SKILL.md")
+    exporting = commands.add_parser("export", help="write prompts as skills, or as commands of a host")
     exporting.add_argument("dir", type=_parse_directory, metavar="DIR", help=_DIR)
     exporting.add_argument("names", nargs="*", metavar="NAME", help="of a prompt")
     exporting.add_argument("--all", action="store_true", help="all prompts of the folder")
-    exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="where the directories go")
+    exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="where they go")
+    hosts = ", ".join(HOSTS)
+    exporting.add_argument(
+        "--as", dest="host", choices=HOSTS, metavar="HOST", help=f"write commands of: {hosts}; without it skills"
+    )
     exporting.add_argument("--force", action="store_true", help="replace files that are there and differ")
 
     updating = commands.add_parser("update", help="fetch libraries in git, and say which commits they are")

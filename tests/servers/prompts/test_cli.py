@@ -278,3 +278,25 @@ def test_the_help_of_the_server_names_the_commands() -> None:
     command = [sys.executable, "-m", "servers.prompts", "--help"]
     shown = " ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
     assert shown.endswith(HELP)
+
+
+def test_export_as_commands_of_a_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = tmp_path / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "fix.md").write_text("---\ndescription: Fix it.\nmodel: opus\n---\nFix $ARGUMENTS.\n")
+    target = tmp_path / "out"
+    words = ["export", str(commands), "--all", "--as", "gemini", "--to", str(target)]
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"{target / 'fix.toml'}: without model\n1 command written, 0 unchanged\n"
+    assert (target / "fix.toml").read_text() == 'description = "Fix it."\nprompt = """\nFix {{args}}.\n"""\n'
+    assert main(words) == 0
+    assert capsys.readouterr().out == "0 commands written, 1 unchanged\n"
+    (target / "fix.toml").write_text("other")
+    assert main(words) == 1
+    assert "there is another file already" in capsys.readouterr().out
+    assert main([*words, "--force"]) == 0
+    (commands / "two.md").write_text("Fix $0 on $1.")
+    (target / "fix.toml").unlink()
+    assert main(words) == 1
+    assert "can't take its arguments apart" in capsys.readouterr().out
+    assert not (target / "fix.toml").exists()

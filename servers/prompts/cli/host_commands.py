@@ -1,0 +1,56 @@
+"""`export --as HOST`: prompts as the commands of a host."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from servers.prompts.cli.commands import choose_names, format_count, open_library, open_target, report_failure, say
+from servers.prompts.errors import PromptError
+from servers.prompts.format.front_matter import MOST_BYTES
+from servers.prompts.library.folder import Folder
+from servers.prompts.templates.host_commands import Command, Host, write_command
+from servers.prompts.write.files import put
+
+
+def export_commands(root: Path, names: Sequence[str] | None, target: Path, host: Host, force: bool) -> int:
+    """Writes the prompts of these names (None: all) as files in `target`, and prints what of each is lost.
+
+    1 where one can't be a command of the host, or would replace what differs: then none is written. Raises
+    UsageError.
+    """
+    library = open_library(root)
+    commands: dict[str, Command] = {}
+    failures = 0
+    for name in choose_names(library, names):
+        try:
+            path = name + host.ending
+            commands[path] = write_command(library.rendering(name), library.source(name), host)
+        except PromptError as error:
+            failures += 1
+            report_failure(root, library.path(name), error)
+    folder = open_target(target) if not failures else None
+    if folder is None:
+        return 1
+    there = {path: found for path in commands if (found := _read(folder, path)) is not None}
+    differing = [path for path, found in there.items() if found != commands[path].data]
+    if differing and not force:
+        for path in differing:
+            say(f"{target / path}: there is another file already (--force replaces it)")
+        return 1
+    written = [path for path in commands if path not in there or path in differing]
+    for path in written:
+        try:
+            put(folder, path, commands[path].data, lambda _: None)
+        except PromptError as error:
+            report_failure(target, path, error)
+            return 1
+        losses = commands[path].losses
+        say(f"{target / path}" + (f": without {', '.join(losses)}" if losses else ""))
+    say(f"{format_count(len(written), 'command')} written, {len(commands) - len(written)} unchanged")
+    return 0
+
+
+def _read(folder: Folder, path: str) -> bytes | None:
+    with suppress(PromptError):
+        return folder.read(path, MOST_BYTES)
+    return None

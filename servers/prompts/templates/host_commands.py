@@ -1,0 +1,206 @@
+"""A prompt as the command of a host.
+
+The text is what the prompt says where the host's own placeholders are given for its arguments. Whether that command
+says the same is then tried: both are rendered with the same words. So a template that does more with an argument than
+to write it, or a text in which the host would see a placeholder that is none, is refused and never written wrongly.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from servers.prompts.arguments import parse_value
+from servers.prompts.errors import PromptError
+from servers.prompts.format.commands import parse_command, parse_toml_command
+from servers.prompts.format.definitions import Argument, Prompt, Syntax
+from servers.prompts.format.front_matter import parse_document
+from servers.prompts.templates.rendering import Rendering, Text
+from shared.yaml import write_yaml
+
+_ALL = "arguments"
+_FRONT = re.compile(r"(---[ \t]*\n)(.*?)(^---[ \t]*\n)", re.DOTALL | re.MULTILINE)
+_KEY = re.compile(r"^([A-Za-z][\w-]*):", re.MULTILINE)
+_MOST_CODEX_WORDS = 9
+
+Place = Callable[[int, Argument], str]
+"""The placeholder for an argument that has this number, from 0."""
+
+
+class Host(NamedTuple):
+    """How a host writes its commands."""
+
+    title: str
+    syntax: Syntax
+    ending: str
+    """Of the names of files."""
+    keys: tuple[str, ...]
+    """What it knows in front matter, of what other hosts know as well."""
+    all: str | None
+    """The placeholder for all that is typed; None where the host has none."""
+    word: Place | None = None
+    """For an argument that is a word of what is typed."""
+    named: Place | None = None
+    """For an argument that has a name."""
+
+
+def _place_codex_word(number: int, argument: Argument) -> str:
+    if number >= _MOST_CODEX_WORDS:
+        raise PromptError("bad_prompt", f"Codex numbers {_MOST_CODEX_WORDS} words, and it has more")
+    return f"${number + 1}"
+
+
+def _place_input(number: int, argument: Argument) -> str:
+    said = re.sub(r"[{}\n]+", " ", argument.description or "")[:500].strip()
+    return f"${{input:{argument.name}:{said}}}" if said else f"${{input:{argument.name}}}"
+
+
+_HINTED = ("description", "argument-hint")
+HOSTS = {
+    "claude": Host(
+        "Claude Code",
+        "claude",
+        ".md",
+        _HINTED,
+        "$ARGUMENTS",
+        lambda number, _: f"${number}",
+        lambda _, argument: f"${argument.name}",
+    ),
+    "codex": Host(
+        "Codex", "codex", ".md", _HINTED, "$ARGUMENTS", _place_codex_word, lambda _, one: f"${one.name.upper()}"
+    ),
+    "cursor": Host("Cursor", "plain", ".md", (), None),
+    "gemini": Host("Gemini CLI", "gemini", ".toml", ("description",), "{{args}}"),
+    "opencode": Host(
+        "opencode", "opencode", ".md", ("description",), "$ARGUMENTS", lambda number, _: f"${number + 1}"
+    ),
+    "vscode": Host(
+        "VS Code", "vscode", ".prompt.md", ("description",), "${input:arguments}", _place_input, _place_input
+    ),
+}
+"""By the names that the command line has for them."""
+
+
+class Command(NamedTuple):
+    """The file of a command."""
+
+    data: bytes
+    losses: tuple[str, ...]
+    """What of the prompt it does not have."""
+
+
+def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
+    """The command that says what a prompt says, whose file has `data`. Raises PromptError where the host can't say
+    it."""
+    prompt = rendering.prompt
+    if prompt.syntax == host.syntax:
+        return Command(data, ())
+    places = _choose_places(prompt, host)
+    text = _render(rendering, places)
+    front, losses = _choose_front(prompt, data, host)
+    if host.named is not None and host.syntax == "claude" and not prompt.words and _ALL not in places and places:
+        front += write_yaml({"arguments": list(places)})
+    written = _write(prompt, host, front, text, data)
+    command = parse_toml_command(written, prompt.name) if host.syntax == "gemini" else _parse(written, prompt, host)
+    theirs = Rendering(command, _read_nothing)
+    _require_same(rendering, theirs, host)
+    return Command(written, (*losses, *_find_unsaid(rendering, theirs)))
+
+
+def _read_nothing(path: str, most: int) -> bytes:
+    raise PromptError("not_found", f"a command of a host has no file {path[:200]!r}")
+
+
+def _parse(written: bytes, prompt: Prompt, host: Host) -> Prompt:
+    return parse_command(parse_document(written), prompt.name, host.syntax)
+
+
+def _choose_places(prompt: Prompt, host: Host) -> dict[str, str]:
+    """The host's placeholder for each argument. Raises PromptError."""
+    arguments = prompt.arguments
+    if (
+        len(arguments) == 1
+        and host.all is not None
+        and (arguments[0].name == _ALL or host.word is host.named is None)
+    ):
+        return {arguments[0].name: host.all}
+    place = (host.word if prompt.words and not prompt.declared else host.named) or host.word
+    if arguments and place is None:
+        names = ", ".join(argument.name for argument in arguments)
+        raise PromptError("bad_prompt", f"commands of {host.title} can't take its arguments apart: {names}")
+    ordered = prompt.words or tuple(argument.name for argument in arguments)
+    known = {argument.name: argument for argument in arguments}
+    return {name: place(number, known[name]) for number, name in enumerate(ordered)} if place else {}
+
+
+def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
+    """The one text that a prompt is. Raises PromptError where it has something else."""
+    messages = rendering.render(values)
+    if len(messages) != 1 or not isinstance(messages[0].content, Text):
+        raise PromptError("bad_prompt", "a command is one text, and it has several messages, or files in them")
+    return messages[0].content.text
+
+
+def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:
+    """The front matter for the host, as it is written where it is written already, and what is lost of it."""
+    found = _FRONT.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
+    if found is None:
+        lost = [key for key, value in (("title", prompt.title), ("tags", prompt.tags)) if value]
+        lost += [f"the {key} of arguments" for key in ("type", "default", "enum") if _declares(prompt.arguments, key)]
+        is_described = prompt.syntax in ("jinja", "gemini")
+        written = is_described and "description" in host.keys
+        lost += ["description"] if is_described and not written else []
+        return write_yaml({"description": prompt.description}) if written else "", tuple(lost)
+    starts = [one.start() for one in _KEY.finditer(found[2])]
+    parts = [found[2][start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
+    kept = [part for part in parts if part.partition(":")[0] in host.keys]
+    return "".join(kept), tuple(key for part in parts if (key := part.partition(":")[0]) not in host.keys)
+
+
+def _declares(arguments: Sequence[Argument], key: str) -> bool:
+    return any(getattr(argument, key) not in (None, (), "string") for argument in arguments)
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8-sig").replace("\r\n", "\n")
+
+
+def _write(prompt: Prompt, host: Host, front: str, text: str, data: bytes) -> bytes:
+    if host.syntax == "gemini":
+        described = f"description = {json.dumps(prompt.description, ensure_ascii=False)}\n"
+        escaped = text.replace("\\", "\\\\").replace('"""', '""\\"')
+        return f'{described}prompt = """\n{escaped}\n"""\n'.encode()
+    before, after = "\n" if front else "", "\n"
+    if prompt.syntax not in ("jinja", "gemini"):
+        whole = _decode(data)
+        found = _FRONT.match(whole)
+        body = whole[found.end() :] if found else whole
+        before = body[: len(body) - len(body.lstrip())]
+        after = body[len(body.rstrip()) :]
+    return f"{f'---{chr(10)}{front}---{chr(10)}' if front else ''}{before}{text}{after}".encode()
+
+
+def _require_same(ours: Rendering, theirs: Rendering, host: Host) -> None:
+    """Raises PromptError where a command says something else than the prompt for the same words."""
+    names = ours.prompt.words or tuple(argument.name for argument in ours.prompt.arguments)
+    arguments = theirs.prompt.words or tuple(argument.name for argument in theirs.prompt.arguments)
+    for probe in ("word{}", "{}-other"):
+        words = [probe.format(number) for number in range(len(names))]
+        said = _render(ours, dict(zip(names, words, strict=True)))
+        same = len(arguments) == len(names) and said == _render(theirs, dict(zip(arguments, words, strict=True)))
+        if not same:
+            reason = f"as a command of {host.title} it would say something else"
+            raise PromptError("bad_prompt", reason, "Export it as a skill: without --as.")
+
+
+def _find_unsaid(ours: Rendering, theirs: Rendering) -> tuple[str, ...]:
+    """What is lost of a template where somebody gives only what is required: hosts have no defaults."""
+    arguments = ours.prompt.arguments
+    if ours.prompt.syntax != "jinja" or all(argument.required for argument in arguments):
+        return ()
+    given = {argument.name: argument.name for argument in arguments if argument.required}
+    values = {argument.name: given.get(argument.name) or parse_value(argument, "") for argument in arguments}
+    names = dict(zip(given, (argument.name for argument in theirs.prompt.arguments), strict=False))
+    theirs_given = {names[name]: value for name, value in given.items()}
+    same = _render(ours, values) == _render(theirs, theirs_given)
+    return () if same else ("what it says where optional arguments are left out",)

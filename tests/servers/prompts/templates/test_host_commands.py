@@ -1,0 +1,116 @@
+"""Prompts as commands of hosts, and back."""
+
+from pathlib import Path
+
+import pytest
+
+from servers.prompts.errors import PromptError
+from servers.prompts.library.library import Library
+from servers.prompts.templates.host_commands import HOSTS, Command, write_command
+from tests.servers.prompts.folders import write
+
+FOLDERS = {
+    "claude": ".claude/commands/a.md",
+    "codex": ".codex/prompts/a.md",
+    "cursor": ".cursor/commands/a.md",
+    "gemini": ".gemini/commands/a.toml",
+    "opencode": ".opencode/command/a.md",
+    "vscode": ".github/prompts/a.prompt.md",
+    "ours": "a.md",
+}
+TEMPLATE = """---
+description: Review code.
+arguments:
+  - name: code
+    required: true
+  - name: focus
+    default: everything
+---
+Review {{ code }}, and look for {{ focus }}.
+"""
+
+
+def convert(tmp_path: Path, source: str, text: str | bytes, target: str) -> Command:
+    folder = tmp_path / f"{source}-{target}"
+    write(folder, {FOLDERS[source]: text})
+    library = Library(folder)
+    library.look()
+    (name,) = library.names
+    return write_command(library.rendering(name), library.source(name), HOSTS[target])
+
+
+FRONT = "---\ndescription: 'Fix: it'\n---\n\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text"),
+    [
+        ("claude", "codex", "---\ndescription: 'Fix: it'\nargument-hint: <a> [b]\n---\n\nFix $0 on $1.\n\n"),
+        ("claude", "codex", f"{FRONT}Look at $ARGUMENTS now"),
+        ("claude", "opencode", f"{FRONT}Fix $0 on $1.\n"),
+        ("claude", "vscode", f"{FRONT}Look at $ARGUMENTS now.\n"),
+        ("codex", "claude", "Fix $1 on $2, twice: $1.\n"),
+        ("opencode", "codex", f"{FRONT}Look at $ARGUMENTS now.\n"),
+        ("claude", "gemini", '---\ndescription: Say "it"\n---\n\nLook at $ARGUMENTS, \\ and """.\n'),
+        ("claude", "cursor", "Say it.\n"),
+    ],
+)
+def test_there_and_back_is_the_same_file(tmp_path: Path, source: str, target: str, text: str) -> None:
+    there = convert(tmp_path, source, text, target)
+    back = convert(tmp_path, target, there.data, source)
+    assert (there.losses, back.losses) == ((), ())
+    assert back.data.decode() == text
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_the_own_host_gets_the_file_as_it_is(tmp_path: Path, host: str) -> None:
+    text = 'prompt = "x"\n' if host == "gemini" else "---\r\nmodel: x\r\n---\r\nSay it."
+    assert convert(tmp_path, host, text, host) == Command(text.encode(), ())
+
+
+def test_what_is_lost_is_said(tmp_path: Path) -> None:
+    text = "---\ndescription: It\nmodel: opus\nallowed-tools: Bash\n---\nSay $ARGUMENTS.\n"
+    assert convert(tmp_path, "claude", text, "codex").losses == ("model", "allowed-tools")
+    assert convert(tmp_path, "claude", text, "gemini").losses == ("model", "allowed-tools")
+
+
+def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
+    lost = ("the default of arguments", "what it says where optional arguments are left out")
+    made = convert(tmp_path, "ours", TEMPLATE, "claude")
+    assert made.data.decode() == (
+        "---\ndescription: Review code.\narguments:\n- code\n- focus\n---\n\nReview $code, and look for $focus.\n"
+    )
+    assert made.losses == lost
+    assert b"Review $CODE, and look for $FOCUS." in convert(tmp_path, "ours", TEMPLATE, "codex").data
+    assert b"Review ${input:code}, and" in convert(tmp_path, "ours", TEMPLATE, "vscode").data
+    assert b"Review $1, and look for $2." in convert(tmp_path, "ours", TEMPLATE, "opencode").data
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text", "reason"),
+    [
+        ("claude", "gemini", "Fix $0 on $1.", "commands of Gemini CLI can't take its arguments apart: arg0, arg1"),
+        ("claude", "cursor", "Look at $ARGUMENTS.", "commands of Cursor can't take its arguments apart: arguments"),
+        ("claude", "codex", r"Fix $0, for \$1.", "as a command of Codex it would say something else"),
+        ("claude", "codex", "Fix $ARGUMENTS[1], $ARGUMENTS.", "as a command of Codex it would say something else"),
+        ("claude", "vscode", "Fix $ARGUMENTS in ${input:x}.", "as a command of VS Code it would say something else"),
+        ("opencode", "codex", "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10", "Codex numbers 9 words, and it has more"),
+        ("ours", "claude", TEMPLATE.replace("{{ focus }}", "{{ focus|upper }}"), "it would say something else"),
+        (
+            "ours",
+            "claude",
+            TEMPLATE.replace("Review {{", "$0 {{"),
+            "would say something else",
+        ),
+        (
+            "ours",
+            "claude",
+            TEMPLATE.replace("---\nReview", "messages:\n  - text: Hello\n---\nReview"),
+            "a command is one text, and it has several messages",
+        ),
+    ],
+)
+def test_what_can_not_be_said_is_refused(tmp_path: Path, source: str, target: str, text: str, reason: str) -> None:
+    with pytest.raises(PromptError) as raised:
+        convert(tmp_path, source, text, target)
+    assert reason in str(raised.value)
