@@ -11,19 +11,22 @@ The decorators give the function back unchanged, so it can be called in a test w
 can't be served raises DeclarationError at once, so when its module is imported.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import signature
+from typing import Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
+from ..errors import DeclarationError
 from ..protocol.methods import Method
 from ..protocol.types.base import Params
 from .completion import Completer, Completions
 from .dispatch.context import Context
 from .prompts import Prompts, PromptSource, RegisteredPrompt
-from .resources import Lister, RegisteredResource, ResourceOptions, Resources
-from .tools import RegisteredTool, ToolOptions, Tools
+from .resources import Lister, RegisteredResource, ResourceKeywords, ResourceOptions, Resources
+from .tools import RegisteredTool, ToolKeywords, ToolOptions, Tools
 
 State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
+Options = TypeVar("Options")
 
 AnyRun: TypeAlias = Any
 """A `Run`. It knows what is declared, so no type of what is declared can name it."""
@@ -44,23 +47,32 @@ class Features(Generic[State]):
         self.methods: list[Method] = []
         self.handlers: dict[str, Handler] = {}
 
-    def tool(self, **options: Any) -> Callable[[F], F]:
-        """Makes a function a tool. The options are the fields of `ToolOptions`."""
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(self, function: None = None, /, **options: Unpack[ToolKeywords]) -> Callable[[F], F]: ...
+    def tool(self, function: Any = None, /, **options: Unpack[ToolKeywords]) -> Any:
+        """Makes a function a tool, with parentheses or without. A `def` runs in a thread. The options are the fields
+        of `ToolOptions`."""
+        checked = _check_options(ToolOptions, options, "a tool")
 
         def declare(function: F) -> F:
             self.require_changeable()
-            self.tools.add(RegisteredTool(function, ToolOptions(**options)))
+            self.tools.add(RegisteredTool(function, checked))
             return function
 
-        return declare
+        return declare if function is None else declare(_check_function(function, "@tool(name=...)"))
 
-    def resource(self, uri: str, **options: Any) -> Callable[[F], F]:
-        """Makes a function the reader of `uri`, which may be an RFC 6570 template. The options are the fields
-        of `ResourceOptions`."""
+    def resource(self, uri: str, **options: Unpack[ResourceKeywords]) -> Callable[[F], F]:
+        """Makes a function the reader of `uri`, which may be an RFC 6570 template. A `def` runs in a thread. The
+        options are the fields of `ResourceOptions`."""
+        if not isinstance(uri, str):
+            raise DeclarationError('a resource is declared with its URI: @resource("notes://today")')
+        checked = _check_options(ResourceOptions, options, "a resource")
 
         def declare(function: F) -> F:
             self.require_changeable()
-            self.resources.add(RegisteredResource(uri, function, ResourceOptions(**options)))
+            self.resources.add(RegisteredResource(uri, function, checked))
             return function
 
         return declare
@@ -71,15 +83,22 @@ class Features(Generic[State]):
         self.resources.listers.append(lister)
         return lister
 
-    def prompt(self, *, name: str | None = None, title: str | None = None) -> Callable[[F], F]:
-        """Makes a function a prompt; its parameters are the prompt's arguments."""
+    @overload
+    def prompt(self, function: F, /) -> F: ...
+    @overload
+    def prompt(
+        self, function: None = None, /, *, name: str | None = None, title: str | None = None
+    ) -> Callable[[F], F]: ...
+    def prompt(self, function: Any = None, /, *, name: str | None = None, title: str | None = None) -> Any:
+        """Makes a function a prompt, with parentheses or without; its parameters are the prompt's arguments. A `def`
+        runs in a thread."""
 
         def declare(function: F) -> F:
             self.require_changeable()
             self.prompts.add(RegisteredPrompt(function, name, title))
             return function
 
-        return declare
+        return declare if function is None else declare(_check_function(function, "@prompt(name=...)"))
 
     def prompts_from(self, source: PromptSource) -> None:
         """Has the server serve the prompts of `source` as well, after those that are declared, and complete their
@@ -130,3 +149,18 @@ class Features(Generic[State]):
 
     def require_changeable(self) -> None:
         """Raises DeclarationError where nothing may be declared any more; here it always may."""
+
+
+def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], what: str) -> Options:
+    try:
+        return kind(**options)
+    except TypeError:
+        known = signature(kind).parameters
+        unknown = ", ".join(repr(name) for name in options if name not in known)
+        raise DeclarationError(f"{what} has no option {unknown}; there are: {', '.join(known)}") from None
+
+
+def _check_function(function: Any, form: str) -> Any:
+    if not callable(function):
+        raise DeclarationError(f"options are given by name: {form}")
+    return function

@@ -15,7 +15,7 @@ from copy import deepcopy
 from dataclasses import is_dataclass
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema
@@ -27,9 +27,11 @@ from ..protocol.types.content import Content
 from ..protocol.types.tools import CallToolResult
 from .argument_coercion import coerce
 from .argument_errors import MOST_ERRORS, describe, shortened
+from .threads import in_thread
 
 _UNIONS = (Union, UnionType, Annotated)
 _CONTENT = (Content, CallToolResult)
+_TEXT = (str, NoneType)
 _AS_IN_JSON = (str, int, bool, NoneType)
 _COERCIONS = 4
 """How often arguments are put into another form: an array that comes as a string may hold one that does, too."""
@@ -87,12 +89,13 @@ class Function:
     """A handler's function and what is known of it."""
 
     def __init__(self, function: Callable[..., Any], what: str, context: type) -> None:
-        self.call = function
+        self.call = function if inspect.iscoroutinefunction(function) else in_thread(function)
         self.name = getattr(function, "__name__", "")
+        self._declared = function
         self.doc = inspect.cleandoc(function.__doc__ or "")
         self._what = f"{what} {self.name!r}"
-        if not inspect.iscoroutinefunction(function):
-            raise DeclarationError(f"{self._what} must be an `async def`")
+        if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+            raise DeclarationError(f"{self._what} yields; it must return its whole result")
         try:
             self.hints = get_type_hints(function, include_extras=True)
         except NameError as error:
@@ -184,7 +187,7 @@ class Function:
 
     def _parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        for name, parameter in inspect.signature(self.call).parameters.items():
+        for name, parameter in inspect.signature(self._declared).parameters.items():
             if name == self._context_name:
                 continue
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
@@ -220,6 +223,15 @@ def is_data(hint: Any) -> bool:
         return False
     known = base in (dict, int, float, bool) or is_dataclass(base) or is_typeddict(base)
     return known or (isinstance(base, type) and issubclass(base, BaseModel))
+
+
+def is_sendable(hint: Any) -> bool:
+    """Whether values of this type are content or data, as far as that can be told."""
+    base = get_origin(hint) or hint
+    if base in (*_UNIONS, list, tuple, Literal):
+        parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
+        return is_data(hint) or all(is_sendable(part) if base is not Literal else True for part in parts)
+    return is_data(hint) or base in (Any, ...) or (isinstance(base, type) and issubclass(base, _TEXT + _CONTENT))
 
 
 def _is_content(hint: Any) -> bool:

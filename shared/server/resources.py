@@ -1,7 +1,7 @@
 """The resources of a server: fixed ones, templates, and what `resources/list` shows of them."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, TypedDict
 
 from ..errors import DeclarationError, ResourceNotFound
 from ..protocol.records import record
@@ -25,6 +25,17 @@ class ResourceOptions:
     annotations: Annotations | None = None
     icons: list[Icon] | None = None
     meta: Meta | None = None
+
+
+class ResourceKeywords(TypedDict, total=False):
+    """The fields of `ResourceOptions`, as a decorator takes them."""
+
+    name: str | None
+    title: str | None
+    mime_type: str | None
+    annotations: Annotations | None
+    icons: list[Icon] | None
+    meta: Meta | None
 
 
 class RegisteredResource:

@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
-from pydantic import PydanticUserError, TypeAdapter
-
 from ..errors import DeclarationError, ToolError
 from ..protocol.records import record
 from ..protocol.types.base import Meta, Wire
 from ..protocol.types.tools import CallToolResult
 from ..protocol.wire.jsonrpc import Prepared, json_of
-from .functions import is_data, output_schema
+from .functions import is_data, is_sendable
+from .output import Output, format_type, make_refusal
 
 Value = TypeVar("Value")
 
@@ -51,26 +50,28 @@ class Result:
 
     def __init__(self, returns: Any, what: str) -> None:
         inner = get_args(returns)[0] if get_origin(returns) is Data else returns
-        self._type = inner
+        if returns is None:
+            raise DeclarationError(
+                f"{what} has no return type, which says what its result is: `-> str`, or `-> None`"
+            )
+        if inner is returns and returns is not Text and not is_sendable(returns):
+            name = format_type(returns)
+            raise DeclarationError(f"{what} can't return {name}: return text, content blocks, or typed data")
         self._what = what
+        self._returns = returns
+        self._output = Output(inner, what)
         self._is_data = returns is not Text and (inner is not returns or is_data(returns))
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the data; None where text is the payload. Raises DeclarationError for a type that can't
         be sent."""
-        return output_schema(self._adapter) if self._is_data else None
-
-    @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
-        try:
-            return TypeAdapter(self._type)
-        except PydanticUserError as error:
-            raise DeclarationError(f"{self._what}: its return type can't be sent: {error}") from error
+        return self._output.schema if self._is_data else None
 
     def to_wire(self, value: Any, limit: int, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """`value` as a result of the newest version, with what is for its page alone where that has room. Raises
-        ToolError where it has more than `limit` bytes of JSON: hosts drop what is larger."""
+        ToolError where it is not what the tool declares, or has more than `limit` bytes of JSON: hosts drop what is
+        larger."""
         if view is not None:
             return with_view(self.to_wire(value, limit), view, limit)
         # It fits however it is escaped, so nothing is encoded twice to know its size.
@@ -82,19 +83,25 @@ class Result:
 
     def _built(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
+            if self._is_data and not value.is_error:
+                raise make_refusal(self._what, value, self._returns)
             return {"content": [], **value.to_wire()}
-        if isinstance(value, Text):
-            return {"content": content_of(value.text), "_meta": value.meta}
         if not self._is_data:
-            return {"content": content_of(value)}
-        if isinstance(value, Data) and value.is_json:
-            return {"content": [{"type": "text", "text": value.text}], "structuredContent": value.value}
-        text = value.text if isinstance(value, Data) else None
-        data = self._adapter.dump_python(
-            value.value if isinstance(value, Data) else value, mode="json", by_alias=True
-        )
-        shown = json_of(data).decode() if text is None else text
-        return {"content": [{"type": "text", "text": shown}], "structuredContent": data}
+            if isinstance(value, Text):
+                return {"content": content_of(value.text), "_meta": value.meta}
+            try:
+                return {"content": content_of(value)}
+            except TypeError:
+                raise make_refusal(self._what, value, self._returns) from None
+        if not isinstance(value, Data):
+            data, text = self._output.dump(value)
+            return {"content": [{"type": "text", "text": text.decode()}], "structuredContent": data}
+        if value.is_json:
+            self._output.check(value.value)
+            data = value.value
+        else:
+            data, _ = self._output.dump(value.value)
+        return {"content": [{"type": "text", "text": value.text}], "structuredContent": data}
 
 
 def content_of(value: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import cached_property
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, TypedDict
 
 from ..errors import DeclarationError, ToolError, UnknownTool
 from ..protocol.records import record
@@ -46,6 +46,26 @@ class ToolOptions:
     at_once: Callable[..., Any] | None = None
     """A plain function that takes what the tool's function takes and gives its value, where it has that in a moment
     and without waiting; else None, and the tool's function is called. Nothing cancels it, and others wait for it."""
+
+
+class ToolKeywords(TypedDict, total=False):
+    """The fields of `ToolOptions`, as a decorator takes them."""
+
+    name: str | None
+    title: str | None
+    description: str | None
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    icons: list[Icon] | None
+    meta: Meta | None
+    task: TaskSupport | None
+    scopes: Collection[str] | None
+    input_schema: dict[str, Any] | None
+    app: str | None
+    unavailable: Unavailable | None
+    at_once: Callable[..., Any] | None
 
 
 class RegisteredTool:

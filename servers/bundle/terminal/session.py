@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from servers.gateway.proxy.remote import connect_as_user
 from shared.client.client import Client
 from shared.client.connect import connect
 from shared.client.options import ClientOptions
-from shared.errors import McpError, PeerError
+from shared.errors import InternalError, McpError, PeerError
 from shared.program.messages import exit_with_error, needs_extra
 from shared.text import plain
 
@@ -32,6 +32,9 @@ Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 """Opens the session."""
 _KEPT = 3
 """Lines of what the server wrote to stderr that are shown where there is no connection."""
+_MOST_LINES = 200
+"""Lines that are kept, for a traceback."""
+_TRACEBACK = "Traceback (most recent call last)"
 _LETS_NOBODY_IN = (401, 403)
 
 
@@ -50,6 +53,11 @@ class Talk:
     def say(self, text: str) -> None:
         """Tells people something, beside the output."""
         sys.stderr.write(f"{self.program}: {plain('; '.join(text.splitlines()))}\n")
+        sys.stderr.flush()
+
+    def _show(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            sys.stderr.write(f"{plain(line)}\n")
         sys.stderr.flush()
 
     async def bounded(self, answer: Awaitable[Answer]) -> Answer:
@@ -90,6 +98,8 @@ class Talk:
             return MISUSED
         except (OSError, McpError) as error:
             self.say(phase.told(server.name, error, log.last_words))
+            if isinstance(error, PeerError) and error.code == InternalError.code:
+                self._show(log.traceback)
             return REFUSED if phase.is_open and isinstance(error, McpError) else UNREACHED
 
     @asynccontextmanager
@@ -151,17 +161,25 @@ class _Log(logging.Handler):
     def __init__(self, talk: Talk) -> None:
         super().__init__(logging.INFO)
         self._talk = talk
-        self._lines: deque[str] = deque(maxlen=_KEPT)
+        self._lines: deque[str] = deque(maxlen=_MOST_LINES)
 
     @property
     def last_words(self) -> str:
         """What the server wrote last to stderr."""
-        return " | ".join(self._lines)
+        words = [" ".join(line.split()) for line in self._lines]
+        return " | ".join([line for line in words if line][-_KEPT:])
+
+    @property
+    def traceback(self) -> list[str]:
+        """The lines of the last traceback that the server wrote to stderr; none where it wrote none."""
+        lines = list(self._lines)
+        begins = [number for number, line in enumerate(lines) if line.startswith(_TRACEBACK)]
+        return lines[begins[-1] :] if begins else []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Takes one record."""
         text = record.getMessage()
         if record.name == "shared.transports.process":
-            self._lines.extend(filter(None, [" ".join(text.partition(": ")[2].split())]))
+            self._lines.append(text.partition(": ")[2])
         if self._talk.is_verbose or record.levelno >= logging.WARNING:
             self._talk.say(text)

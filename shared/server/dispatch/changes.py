@@ -9,6 +9,7 @@ says under which key changes of the resource are published; `on_unsubscribe` whe
 may be interested in its changes.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, ExitStack
@@ -30,6 +31,8 @@ Subscribed = Callable[[Any, str], Awaitable[str]]
 Wanted = Callable[[], Awaitable[None]]
 Unsubscribed = Callable[[str], Awaitable[None]]
 Heard = Callable[[Change], Iterable[str]]
+
+log = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
@@ -56,6 +59,7 @@ class Changes:
         change: of one that is `written`, all that it concerns. A server that looks for changes itself looks then, and
         gives none. It neither waits nor raises."""
         self._wanted = False
+        self._is_warned = False
         self._listeners: dict[Listener, None] = {}
         self._holders: Counter[str] = Counter()
         self._shares: Counter[str] = Counter()
@@ -76,6 +80,9 @@ class Changes:
     def resource(self, key: str, part: str | None = None) -> None:
         """The resource known under `key` changed, or the `part` of it that has this URI; what a read gives is new
         from now on."""
+        if self.on_subscribe is None and not self._is_warned:
+            self._is_warned = True
+            log.warning("nobody can hear that %s changed: the server has no `on_subscribe`", key)
         # Nobody here may have subscribed, and a client of another replica all the same.
         if key in self._holders or self.share is not None:
             self._publish(Change("resource", key, part))

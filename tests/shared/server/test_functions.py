@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -150,7 +151,8 @@ def test_texts_may_stand_for_other_types_where_everything_is_text():
         read(many).bind_text({"path": "a", "count": "seven"})
 
 
-def not_async() -> None: ...
+async def yielding() -> AsyncIterator[int]:
+    yield 1
 
 
 async def untyped(a) -> None: ...
@@ -178,7 +180,7 @@ async def dumped(model_dump: int) -> None: ...
 
 
 def test_an_impossible_declaration_is_refused_by_name():
-    for function in (not_async, untyped, starred, keywords, positional, unknown, private, configured, dumped):
+    for function in (yielding, untyped, starred, keywords, positional, unknown, private, configured, dumped):
         with pytest.raises(DeclarationError, match=f"tool '{function.__name__}'"):
             _ = read(function).schema
 

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -114,3 +115,30 @@ REFUSED = [
 
 def test_what_can_not_be_done_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert [words for words, why in REFUSED if why not in refused(capsys, main, *words)] == []
+
+
+FAILING = """
+import sys
+sys.path.insert(0, {root!r})
+from shared import Implementation, Server
+from shared.program.run import run
+app = Server[None](Implementation(name="notes", version="1"))
+@app.tool
+def fail() -> str:
+    "Fail."
+    raise ValueError("what only its author sees")
+run(app)
+"""
+
+
+@pytest.mark.slow
+def test_an_internal_error_of_a_server_that_was_started_comes_with_its_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "notes.py"
+    program.write_text(FAILING.format(root=str(ROOT)))
+    assert main(["call", "-", "fail", "--", sys.executable, str(program)]) == 1
+    first, second, *_, last = capsys.readouterr().err.splitlines()
+    assert first.endswith(" refuses: internal error")
+    assert second == "Traceback (most recent call last):"
+    assert last == "ValueError: what only its author sees"

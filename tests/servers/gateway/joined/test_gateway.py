@@ -154,3 +154,19 @@ async def test_where_none_of_them_has_tasks_none_are_declared_and_none_made() ->
         answer = await peer.request("tools/call", {"name": "say", "arguments": {}, "task": {}})
         assert text_in(answer["result"]) == "other say"
         assert (await peer.request("tasks/get", {"taskId": "1"}))["error"]["code"] == -32601
+
+
+@both_eras
+async def test_a_result_that_breaks_its_schema_is_not_sent_on(version: str) -> None:
+    server = small("a")
+
+    @server.tool
+    async def count() -> dict[str, int]:
+        """Count."""
+        return {"a": "x"}  # type: ignore[dict-item]
+
+    async with joined(Door("a", server)) as running, talking(running, version) as peer:
+        result = (await peer.request("tools/call", {"name": "count", "arguments": {}}))["result"]
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith("tool 'count' returned dict, declared dict[str, int]: a: ")
+    assert "structuredContent" not in result

@@ -1,0 +1,50 @@
+"""A plain `def` as a function that waits for nothing: it runs in a thread.
+
+A call that is cancelled, or whose time is up, is over at once. Its thread can't be ended: it goes on to the end of
+the function, or to `anyio.from_thread.check_cancelled`, and has its place among those that may run until then.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial, wraps
+from typing import Any
+
+import anyio
+from anyio import CapacityLimiter, from_thread, to_thread
+from anyio.lowlevel import RunVar
+
+_MOST = 40
+"""Threads of such functions at a time; further calls wait for a place."""
+_places: RunVar[CapacityLimiter] = RunVar("places for functions in threads")
+
+
+def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
+    """A coroutine function that calls `function` in a thread."""
+
+    @wraps(function)
+    async def call(**arguments: Any) -> Any:
+        places, borrower = _get_places(), object()
+        await places.acquire_on_behalf_of(borrower)
+        work = partial(_work, partial(function, **arguments), partial(places.release_on_behalf_of, borrower))
+        # A limiter of its own, since the one of AnyIO gives a place back when nobody waits for the thread any more.
+        return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
+
+    return call
+
+
+def _get_places() -> CapacityLimiter:
+    places = _places.get(None)
+    if places is None:
+        places = CapacityLimiter(_MOST)
+        _places.set(places)
+    return places
+
+
+def _work(function: Callable[[], Any], release: Callable[[], None]) -> Any:
+    try:
+        return function()
+    finally:
+        try:
+            from_thread.run_sync(release)
+        except (RuntimeError, anyio.get_cancelled_exc_class()):
+            # The loop is closed, and with it its limiter.
+            pass

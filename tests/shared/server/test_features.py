@@ -1,0 +1,171 @@
+"""Declaring tools, resources and prompts: the forms of the decorators, and what they refuse."""
+
+import threading
+from typing import Any, get_type_hints
+
+import anyio
+import pytest
+from anyio import from_thread
+
+from shared import Context, Implementation, Server
+from shared.errors import DeclarationError
+from shared.server.resources import ResourceKeywords, ResourceOptions
+from shared.server.tools import ToolKeywords, ToolOptions
+from tests.shared.server.peer import ERAS, PATIENCE, talking
+
+Json = dict[str, Any]
+
+
+def made() -> Server[None]:
+    return Server(Implementation(name="made", version="1"))
+
+
+def test_the_options_of_decorators_are_those_that_are_read() -> None:
+    assert get_type_hints(ToolKeywords).keys() == get_type_hints(ToolOptions).keys()
+    assert get_type_hints(ResourceKeywords).keys() == get_type_hints(ResourceOptions).keys()
+
+
+def test_decorators_take_parentheses_or_none() -> None:
+    app = made()
+
+    @app.tool
+    async def first() -> str:
+        """One."""
+        return "1"
+
+    @app.tool(title="Second")
+    async def second() -> str:
+        """Two."""
+        return "2"
+
+    @app.prompt
+    async def third() -> str:
+        """Three."""
+        return "3"
+
+    assert (app.tools.get("first"), first.__name__) != (None, "")
+    assert [tool.name for tool in app.tools.all()] == ["first", "second"]
+    assert [prompt.name for prompt in app.prompts.all()] == ["third"]
+
+
+def test_what_can_not_be_declared_is_said() -> None:
+    app = made()
+    with pytest.raises(DeclarationError, match="a tool has no option 'readonly'; there are: name, title"):
+        app.tool(readonly=True)  # type: ignore[call-overload]
+    with pytest.raises(DeclarationError, match="options are given by name"):
+        app.tool("count")  # type: ignore[call-overload]
+    with pytest.raises(DeclarationError, match="with its URI"):
+        app.resource(made)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("returns", "reason"),
+    [
+        (None, "tool 'count' has no return type"),
+        (bytes, "tool 'count' can't return bytes"),
+        (object, "tool 'count' can't return object"),
+        (str | bytes, "tool 'count' can't return str | bytes"),
+    ],
+)
+def test_a_return_type_that_can_not_be_sent_is_refused(returns: Any, reason: str) -> None:
+    async def count() -> None:
+        """Counts."""
+
+    if returns is None:
+        del count.__annotations__["return"]
+    else:
+        count.__annotations__["return"] = returns
+    with pytest.raises(DeclarationError) as raised:
+        made().tool(count)
+    assert reason in str(raised.value)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_plain_functions_run_in_a_thread(era: str) -> None:
+    app = made()
+
+    @app.tool
+    def where(ctx: Context[None], word: str) -> str:
+        """Say where it runs."""
+        from_thread.run(ctx.progress, 1)
+        return f"{word} {threading.current_thread() is threading.main_thread()}"
+
+    @app.resource("made://{name}")
+    def read(name: str) -> str:
+        """Read it."""
+        return name
+
+    @app.prompt
+    def ask(name: str) -> str:
+        """Ask it."""
+        return name
+
+    assert read("x") == "x"
+    async with talking(app, era) as peer:
+        result = (await peer.request("tools/call", {"name": "where", "arguments": {"word": "main:"}}))["result"]
+        assert result["content"][0]["text"] == "main: False"
+        assert (await peer.request("resources/read", {"uri": "made://x"}))["result"]["contents"][0]["text"] == "x"
+        prompt = await peer.request("prompts/get", {"name": "ask", "arguments": {"name": "y"}})
+        assert prompt["result"]["messages"][0]["content"]["text"] == "y"
+
+
+async def test_a_call_that_is_cancelled_ends_at_once_and_its_thread_with_its_next_look() -> None:
+    app = made()
+    began, go_on, ended = threading.Event(), threading.Event(), threading.Event()
+
+    @app.tool
+    def hang() -> str:
+        """Hang."""
+        began.set()
+        go_on.wait(PATIENCE)
+        try:
+            from_thread.check_cancelled()
+        finally:
+            ended.set()
+        return "never"
+
+    with anyio.fail_after(PATIENCE):
+        async with app.open() as run:
+            function = run.features.tools.find("hang", None).function.call
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(function)
+                await anyio.to_thread.run_sync(began.wait)
+                tasks.cancel_scope.cancel()
+            assert not ended.is_set()
+            go_on.set()
+            await anyio.to_thread.run_sync(ended.wait)
+
+
+async def test_threads_have_places_until_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.server.threads._MOST", 1)
+    app = made()
+    go_on = threading.Event()
+    counted: list[int] = []
+
+    @app.tool
+    def work(number: int) -> None:
+        """Work."""
+        counted.append(number)
+        go_on.wait(PATIENCE)
+
+    function = app.tools.find("work", None).function.call
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: function(number=1))
+            while not counted:
+                await anyio.sleep(0)
+            tasks.cancel_scope.cancel()
+        with anyio.move_on_after(0.05):
+            await function(number=2)
+        assert counted == [1]
+        go_on.set()
+        await function(number=3)
+    assert counted == [1, 3]
+
+
+async def test_changes_that_nobody_can_hear_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with made().open() as run:
+        run.changes.resource("made://a")
+        run.changes.resource("made://b")
+    assert caplog.text.count("nobody can hear that made://a changed: the server has no `on_subscribe`") == 1
+    assert "made://b" not in caplog.text

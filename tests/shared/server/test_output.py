@@ -1,0 +1,143 @@
+"""What a tool returns keeps to the schema that it declares, or is not sent."""
+
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, field_serializer
+from typing_extensions import TypedDict
+
+from shared import CallToolResult, Data, Implementation, Server
+from shared.errors import ToolError
+from shared.server.results import Result
+from tests.shared.server.peer import ERAS, talking
+
+PLENTY = 100_000
+
+
+class Size(BaseModel):
+    width: Annotated[int, Field(ge=0)]
+    depth: float | None = None
+    inner: "Size | None" = None
+
+
+class Row(TypedDict):
+    name: str
+    count: int
+
+
+@dataclass
+class Weight:
+    grams: int
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Shouted(BaseModel):
+    word: str
+
+    @field_serializer("word")
+    def _shout(self, word: str) -> list[str]:
+        return [word.upper()]
+
+
+WRONG: list[tuple[Any, Any, str]] = [
+    (dict[str, int], {"a": "x"}, "returned dict, declared dict[str, int]: a: Input should be a valid integer"),
+    (int, "abc", "returned str, declared int: Input should be a valid integer"),
+    (int, True, "returned bool, declared int: Input should be a valid integer"),
+    (list[int], None, "returned NoneType, declared list[int]: Input should be a valid"),
+    (float, float("nan"), "returned float, declared float: Input should be a valid number"),
+    (Annotated[int, Field(ge=0)], -1, "Input should be greater than or equal to 0"),
+    (Size, Size.model_construct(width="x"), "returned Size, declared Size: width: Input should be a valid integer"),
+    (Size, Size.model_construct(depth=1.0), "width: Field required"),
+    (Size, Size(width=1).model_copy(update={"width": -1}), "width: Input should be greater than or equal to 0"),
+    (Size, Size(width=1, inner=Size.model_construct(width=None)), "inner: width: Input should be a valid integer"),
+    (list[Weight], [Weight("x")], "0: grams: Input should be a valid integer"),  # type: ignore[arg-type]
+    (Row, {"name": "a"}, "returned dict, declared Row: count: Field required"),
+    (dict[str, Any], {"a": object()}, "returned dict, declared dict[str, typing.Any]"),
+    (Shouted, Shouted.model_construct(word=5), "returned Shouted, declared Shouted"),
+    (Size, CallToolResult(content=[]), "returned CallToolResult, declared"),
+    (str, 5, "returned int, declared str"),
+    (Data[Row], Data({"name": "a"}, "text"), "count: Field required"),
+    (Data[Row], Data({"name": "a"}, "text", is_json=True), "count: Field required"),
+]
+RIGHT: list[tuple[Any, Any, Any]] = [
+    (Size, Size(width=1, inner=Size(width=2)), {"width": 1, "depth": None} | {"inner": {"width": 2, "depth": None}}),
+    (list[date], [date(2026, 1, 2)], ["2026-01-02"]),
+    (dict[Colour, int], {Colour.RED: 1}, {"red": 1}),
+    (dict[int, float], {1: 2}, {"1": 2.0}),
+    (tuple[Literal["a"], bool], ("a", True), ["a", True]),
+    (Shouted, Shouted(word="a"), {"word": ["A"]}),
+    (Row, {"name": "a", "count": 1}, {"name": "a", "count": 1}),
+]
+
+
+@pytest.mark.parametrize(("declared", "value", "reason"), WRONG)
+def test_what_breaks_its_type_is_refused(declared: Any, value: Any, reason: str) -> None:
+    with pytest.raises(ToolError) as raised:
+        Result(declared, "tool 'a'").to_wire(value, PLENTY)
+    assert str(raised.value).startswith("tool 'a' returned ")
+    assert reason in str(raised.value)
+
+
+@pytest.mark.parametrize(("declared", "value", "sent"), RIGHT)
+def test_what_keeps_to_it_is_sent(declared: Any, value: Any, sent: Any) -> None:
+    result = _unnested(Result(declared, "tool 'a'").to_wire(value, PLENTY)["structuredContent"])
+    assert result == sent
+
+
+def _unnested(data: Any) -> Any:
+    """The data without the empty `inner` of a size."""
+    if isinstance(data, dict):
+        return {key: _unnested(value) for key, value in data.items() if key != "inner" or value is not None}
+    return data
+
+
+TYPES = [int, float, bool, list[int], dict[str, int], tuple[int, str], int | None, Size, Weight, Row, list[Size]]
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=3),
+    st.builds(Weight, st.one_of(st.integers(), st.text(max_size=2))),
+    st.builds(lambda **fields: Size.model_construct(**fields), width=st.one_of(st.integers(), st.none())),
+    st.fixed_dictionaries({}, optional={"name": st.text(max_size=2), "count": st.one_of(st.integers(), st.text())}),
+)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=3), st.tuples(inner, inner)), max_leaves=4
+)
+
+
+@given(st.sampled_from(TYPES), VALUES)
+def test_nothing_that_is_sent_breaks_its_schema(declared: Any, value: Any) -> None:
+    result = Result(declared, "tool 'a'")
+    try:
+        sent = result.to_wire(value, PLENTY)
+    except ToolError:
+        return
+    assert jsonschema_rs.validator_for(result.schema or {}).is_valid(sent["structuredContent"])
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_client_and_the_log_are_told(era: str, caplog: pytest.LogCaptureFixture) -> None:
+    app: Server[None] = Server(Implementation(name="made", version="1"))
+
+    @app.tool
+    async def count() -> int:
+        """Counts."""
+        return "abc"  # type: ignore[return-value]
+
+    async with talking(app, era) as peer:
+        result = (await peer.request("tools/call", {"name": "count", "arguments": {}}))["result"]
+    said = "tool 'count' returned str, declared int: Input should be a valid integer"
+    assert (result["isError"], result["content"][0]["text"]) == (True, said)
+    assert "structuredContent" not in result
+    assert said in caplog.text
