@@ -4,6 +4,7 @@ Each principal has a memo of its own; whom nobody authenticated share one.
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Callable
 
 from .errors import SqlError
 
@@ -44,9 +45,11 @@ class Insights:
 
 
 class Memos:
-    """The insights of each principal, by its key."""
+    """The insights of each principal, by its key, in one replica of a server."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_replicas: Callable[[], bool] = lambda: False) -> None:
+        self.has_replicas = has_replicas
+        """Whether there are others, which keep memos of their own."""
         self._by_owner: OrderedDict[str, Insights] = OrderedDict()
 
     def of(self, owner: str) -> Insights:

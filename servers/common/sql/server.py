@@ -77,7 +77,8 @@ async def serve(
     opening.changes.on_heard = lambda change: watch.hear(change.uri or "")
     with Exports(settings.max_export) as exports:
         turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
-        opened = Opened(databases, watch, exports, settings, Memos(), turns, dialect)
+        memos = Memos(lambda: opening.blobs is not None)
+        opened = Opened(databases, watch, exports, settings, memos, turns, dialect)
         await group.start(canned.serve, opening, opened)
         yield opened
     group.cancel_scope.cancel()

@@ -10,6 +10,7 @@ from ..texts import shorten
 from ..uris import INSIGHTS
 from .context import Ctx, Opened
 
+_ELSEWHERE = "\n\nThese are the insights of one replica; the others have what was appended there."
 _SHOWN = 1_000
 """Characters that a question shows."""
 
@@ -28,7 +29,8 @@ def _owner(ctx: Ctx) -> str:
 @features.resource(INSIGHTS, name="insights", title="What was found out", mime_type="text/markdown")
 async def read_insights(ctx: Ctx) -> str:
     """The findings that append_insight added since the server started."""
-    return ctx.state.memos.of(_owner(ctx)).memo()
+    memo = ctx.state.memos.of(_owner(ctx)).memo()
+    return memo + _ELSEWHERE if ctx.state.memos.has_replicas() else memo
 
 
 @features.tool(title="Append insight", destructive=False)

@@ -58,6 +58,19 @@ async def test_an_export_says_that_it_is_of_another_replica(file: Path) -> None:
     assert "result" in found.json()
 
 
+async def test_a_memo_says_that_it_is_of_one_replica(file: Path) -> None:
+    async with replicas(file, 2) as (here, there):
+        session = await here.initialize()
+        await called(here, session, "append_insight", insight="prices rise")
+        answers = [
+            await site.post(site.message("resources/read", {"uri": "memo://insights"}), session)
+            for site in (here, there)
+        ]
+    memos = [answer.json()["result"]["contents"][0]["text"] for answer in answers]
+    assert ["prices rise" in memo for memo in memos] == [True, False]
+    assert all("of one replica" in memo for memo in memos)
+
+
 def test_what_nobody_has_named_is_not_elsewhere() -> None:
     names = HeldNames()
     for name in (names.new(), "", "made up", "0123456789abcde", f"{HeldNames().new()}x", "ä" * 16):
