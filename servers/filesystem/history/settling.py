@@ -13,6 +13,8 @@ from servers.filesystem.history.changes import Step
 from servers.filesystem.history.journal import Journal
 from servers.filesystem.history.states import ABSENT, State, state_of
 
+_MISSING = ("not_found", "not_a_directory")
+
 
 def settle(journal: Journal, beneath: RootedFiles, number: int, failed: bool = False) -> None:
     """Look which steps of a pending change were made, and note that down. Raises PathError.
@@ -44,15 +46,18 @@ def seen(beneath: RootedFiles, path: str) -> State:
         with beneath.locate(beneath.roots.place(path), follow=False) as entry:
             return state_of(beneath, entry)
     except FilesError as error:
-        if error.code in ("not_found", "not_a_directory"):
+        if error.code in _MISSING:
             return ABSENT
         raise
 
 
 def _stat(beneath: RootedFiles, path: str) -> os.stat_result | None:
-    with suppress(FilesError):
+    try:
         return beneath.stat(beneath.roots.place(path), follow=False)
-    return None
+    except FilesError as error:
+        if error.code in _MISSING:
+            return None
+        raise
 
 
 def _is_made(beneath: RootedFiles, step: Step, failed: bool) -> bool:

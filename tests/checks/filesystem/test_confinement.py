@@ -74,6 +74,7 @@ async def test_f13_no_tool_reads_a_device(tmp_path: Path) -> None:
 
 ACT_ON_LINKS = {"get_file_info", "move_file", "copy_file", "delete_file"}
 """Tools to which a link is a thing of its own, which is inside."""
+WITHOUT_PATH = {"list_allowed_directories", "changes", "undo", "recent_changes"}
 
 
 async def test_f18_no_tool_and_no_link_gets_out_of_the_roots_of_a_client(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ async def test_f18_no_tool_and_no_link_gets_out_of_the_roots_of_a_client(tmp_pat
         wire.answers["roots/list"] = lambda _: roots
         for tool in (await wire.request("tools/list", {}))["result"]["tools"]:
             name, schema = tool["name"], {"required": ["path", "edits"], **tool["inputSchema"]}
-            for path in beyond if name not in ("list_allowed_directories", "changes") else ():
+            for path in beyond if name not in WITHOUT_PATH else ():
                 if name not in ACT_ON_LINKS or "/" in path:
                     call = {"name": name, "arguments": filled(schema, path, name)}
                     text = text_of((await wire.request("tools/call", call))["result"])

@@ -8,6 +8,7 @@ import pytest
 
 from tests.servers.filesystem.serving import asked, inside
 from tests.servers.peers import InnerPeer, Json, text_of
+from tests.shared.program.files.test_metadata import ACL, DENIED, needs_root
 
 
 def edits(old: str, new: str) -> list[Json]:
@@ -159,3 +160,48 @@ async def test_the_user_is_asked_before_anything_is_taken_back(tmp_path: Path) -
         await peer.call("undo")
         assert (tmp_path / "a").read_text() == "1"
     assert re.fullmatch(rf"Undo change \d+ \(write: {tmp_path}/a\)\?", peer.questions[-1])
+
+
+@needs_root
+async def test_what_was_deleted_has_its_owner_and_access_control_list_again(tmp_path: Path) -> None:
+    folder, file = tmp_path / "d", tmp_path / "d" / "a"
+    folder.mkdir()
+    file.touch()
+    for path in (file, folder):
+        os.chown(path, 12_345, 12_346)
+        os.setxattr(path, ACL, DENIED)
+    before = [(path.stat().st_uid, path.stat().st_gid, path.stat().st_mode) for path in (folder, file)]
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("delete_file", path="d", recursive=True)
+        await peer.text("undo")
+    assert [(path.stat().st_uid, path.stat().st_gid, path.stat().st_mode) for path in (folder, file)] == before
+    assert {os.getxattr(path, ACL) for path in (folder, file)} == {DENIED}
+
+
+async def test_nothing_is_taken_back_where_only_reading_is_allowed(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    async with inside(tmp_path / "one", "--allow-write") as peer:
+        await peer.text("write_file", path="a", content="1")
+        (number,) = await numbers(peer)
+    async with inside("--root", f"{tmp_path}/one:ro", "--root", f"{tmp_path}/two:rw") as peer:
+        assert (await peer.error("undo", change=number)).startswith("read_only: ")
+    assert (tmp_path / "one" / "a").read_text() == "1"
+
+
+async def test_what_is_denied_by_now_is_neither_shown_nor_taken_back(tmp_path: Path) -> None:
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("write_file", path="a", content="1")
+        (number,) = await numbers(peer)
+    async with inside(tmp_path, "--allow-write", "--deny", "a") as peer:
+        assert await peer.text("recent_changes") == "No changes."
+        assert (await peer.error("undo", change=number)).startswith("not_found: ")
+
+
+async def test_a_moved_file_that_is_another_one_by_now_is_not_moved_back(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    async with inside(tmp_path, "--allow-write") as peer:
+        await peer.text("move_file", source="a", destination="b")
+        (tmp_path / "b").write_text("theirs")
+        assert (await peer.error("undo")).startswith("changed: ")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
