@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -153,7 +154,11 @@ class Settings(BaseModel):
         """The journal of changes; None where there is to be none."""
         if self.no_undo or not self.writes:
             return None
-        folder = expand_home(self.undo_dir) if self.undo_dir else Path(state_folder(this_machine())) / "undo"
+        folder = None if self.undo_dir is None else expand_home(self.undo_dir)
+        if folder is None:
+            # Without a home there is a note in each answer.
+            with suppress(ValueError):
+                folder = Path(state_folder(this_machine())) / "undo"
         return HistoryOptions(folder, self.undo_size * _MEGABYTE, self.undo_days)
 
     @cached_property

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 
 class HistoryOptions(NamedTuple):
-    """Where the journal is, how many bytes its images take at most, and for how many days it keeps changes."""
+    """Where the journal is, None where nobody knows, how many bytes its images take at most, and for how many days it
+    keeps changes."""
 
-    folder: Path
+    folder: Path | None
     size: int
     days: float
 
@@ -49,6 +50,8 @@ class History:
 
         with self._opening:
             if self._journal is None:
+                if self._options.folder is None:
+                    raise NotRecorded("there is no home directory for the journal")
                 try:
                     self._journal = Journal(self._options.folder, Limits(self._options.size, self._options.days))
                     settle_all(self._journal, beneath)

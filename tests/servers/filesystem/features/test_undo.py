@@ -205,3 +205,16 @@ async def test_a_moved_file_that_is_another_one_by_now_is_not_moved_back(tmp_pat
         (tmp_path / "b").write_text("theirs")
         assert (await peer.error("undo")).startswith("changed: ")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["theirs"]
+
+
+async def test_without_a_home_for_the_journal_changes_are_made_and_the_answer_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", no_home)
+    async with inside(tmp_path, "--allow-write") as peer:
+        text = await peer.text("write_file", path="a", content="1")
+        assert text.endswith(" [no undo: there is no home directory for the journal]")
+
+
+def no_home() -> Path:
+    raise RuntimeError("Could not determine home directory.")
