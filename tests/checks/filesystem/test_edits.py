@@ -18,6 +18,8 @@ import yaml
 
 from servers.filesystem.edit.replacements import Edit, apply_edits
 from servers.filesystem.errors import FilesError
+from tests.checks.benchmarks.peers import NPM
+from tests.wire import Wire
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -166,29 +168,73 @@ def outside(case: Meant, after: str) -> bool:
     return after.startswith(before) and after.endswith(behind)
 
 
-def test_edits_with_other_white_space(capsys: Any) -> None:
+class Attempt(NamedTuple):
+    """An edit as it is asked for, in a way that is not that of the file."""
+
+    case: Meant
+    way: str
+    old: str
+    new: str
+
+    def fault(self, after: str) -> str | None:
+        """What the edit has broken of the file; None where nothing is."""
+        if not outside(self.case, after):
+            return "changes other lines"
+        broken = is_right(self.case.language, self.case.result) and not is_right(self.case.language, after)
+        return "breaks the syntax" if broken else None
+
+
+def attempts() -> Iterator[Attempt]:
     chosen = random.Random(1)
-    outcomes: dict[str, Counter[str]] = {way: Counter() for way in (*WAYS, "mixed")}
-    wrong = []
     for case in meant(COUNT):
         way = chosen.choice([*WAYS, "mixed"])
         if way == "mixed":
-            old, new = mixed(chosen, case.old), case.new
+            yield Attempt(case, way, mixed(chosen, case.old), case.new)
         else:
-            old, new = (WAYS[way](text) for text in (case.old, case.new))
+            yield Attempt(case, way, WAYS[way](case.old), WAYS[way](case.new))
+
+
+def test_edits_with_other_white_space(capsys: Any) -> None:
+    outcomes: dict[str, Counter[str]] = {way: Counter() for way in (*WAYS, "mixed")}
+    wrong = []
+    for attempt in attempts():
+        case, way, old, new = attempt
         try:
             after = apply_edits(case.text, [Edit(old, new)]).after
         except FilesError as error:
             outcomes[way][error.code] += 1
             continue
         outcomes[way]["as meant" if after == case.result else "otherwise"] += 1
-        if not outside(case, after):
-            wrong.append((way, case.language, old, new, "changes other lines"))
-        elif is_right(case.language, case.result) and not is_right(case.language, after):
-            wrong.append((way, case.language, old, new, after[len(case.text.partition(case.old)[0]) :][:300]))
+        if fault := attempt.fault(after):
+            wrong.append((way, case.language, old, new, fault, after[len(case.text.partition(case.old)[0]) :][:300]))
     with capsys.disabled():
         print("", *(f"{way}: {dict(counts)}" for way, counts in outcomes.items()), sep="\n")
     assert wrong == []
+
+
+async def test_the_same_edits_by_the_official_server(
+    tmp_path: Path, pytestconfig: pytest.Config, capsys: Any
+) -> None:
+    if not pytestconfig.getoption("peers"):
+        pytest.skip("runs with --peers")
+    outcomes: Counter[str] = Counter()
+    file = tmp_path / "file"
+    async with Wire(NPM.stdio(tmp_path), check=False) as wire:
+        await wire.initialize()
+        for attempt in attempts():
+            case = attempt.case
+            file.write_bytes(case.text.encode())
+            edits = [{"oldText": attempt.old, "newText": attempt.new}]
+            arguments = {"name": "edit_file", "arguments": {"path": str(file), "edits": edits}}
+            answer = await wire.request("tools/call", arguments)
+            after = file.read_bytes().decode()
+            if answer.get("result", {"isError": True}).get("isError"):
+                outcomes["refused"] += 1
+            else:
+                outcomes[attempt.fault(after) or ("as meant" if after == case.result else "otherwise")] += 1
+    with capsys.disabled():
+        print(f"\nthe official server: {dict(outcomes)}")
+    assert outcomes.total() == COUNT
 
 
 def test_hints_name_the_place_that_was_meant(capsys: Any) -> None:
