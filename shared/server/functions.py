@@ -27,6 +27,7 @@ from ..protocol.types.content import Content
 from ..protocol.types.tools import CallToolResult
 from .argument_coercion import coerce
 from .argument_errors import MOST_ERRORS, describe, shortened
+from .inline_definitions import inline_definitions
 from .threads import in_thread
 
 _UNIONS = (Union, UnionType, Annotated)
@@ -85,6 +86,18 @@ class JsonSchema(GenerateJsonSchema):
         return made
 
 
+class ArgumentSchema(JsonSchema):
+    """The same for arguments: that a switch is off, or a list empty, unless it is given, nobody needs to be told."""
+
+    def default_schema(self, schema: Any) -> Any:
+        """The schema with its default, unless that is what is meant by nothing."""
+        made = super().default_schema(schema)
+        default = made.get("default")
+        if default is False or default in ("", [], {}):
+            del made["default"]
+        return made
+
+
 class Function:
     """A handler's function and what is known of it."""
 
@@ -109,7 +122,11 @@ class Function:
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments; its root is an object. Raises DeclarationError for a type that JSON can't
         carry."""
-        made: dict[str, Any] = self._model.model_json_schema(schema_generator=JsonSchema)
+        return inline_definitions(self._schema_with_definitions)
+
+    @cached_property
+    def _schema_with_definitions(self) -> dict[str, Any]:
+        made: dict[str, Any] = self._model.model_json_schema(schema_generator=ArgumentSchema)
         made.setdefault("properties", {})
         return made
 
@@ -147,7 +164,7 @@ class Function:
         try:
             checked = self._model.model_validate_strings(arguments)
         except ValidationError as error:
-            raise InvalidArguments(describe(error, self.schema)) from None
+            raise InvalidArguments(describe(error, self._schema_with_definitions)) from None
         bound = vars(checked)
         if self._context_name is not None:
             bound[self._context_name] = context
@@ -166,7 +183,7 @@ class Function:
                 return self._model.model_validate_json(to_json(arguments), strict=True)
             except ValidationError as next_error:
                 error = next_error
-        raise InvalidArguments(describe(error, self.schema))
+        raise InvalidArguments(describe(error, self._schema_with_definitions))
 
     def _looks_coercible(self, arguments: Any) -> bool:
         """Whether the beginning of arguments of which very many values are wrong has another form that may fit."""
@@ -182,7 +199,7 @@ class Function:
         try:
             self._model.model_validate_json(to_json(shortened(arguments, self._fields)), strict=True)
         except ValidationError as error:
-            return f"{count:,} values are wrong, such as {describe(error, self.schema)}"
+            return f"{count:,} values are wrong, such as {describe(error, self._schema_with_definitions)}"
         return f"{count:,} values are wrong, none of them among the first; send fewer at once to see which"
 
     def _parameters(self) -> dict[str, Any]:

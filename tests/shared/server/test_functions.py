@@ -87,7 +87,19 @@ def test_the_schema_says_what_the_declaration_says():
 def test_no_titles_are_made_up_and_docstrings_of_models_stay_home():
     schema = read(many).schema
     assert "title" not in schema
-    assert schema["$defs"]["Point"].keys() == {"properties", "required", "type"}
+    assert schema["properties"]["point"].keys() == {"properties", "required", "type"}
+    assert "$defs" not in schema
+
+
+def test_a_default_that_is_nothing_is_left_out():
+    async def search(word: str = "", deep: bool = False, wide: bool = True, names: list[str] = [], count: int = 0):  # noqa: B006
+        """Search."""
+
+    properties = read(search).schema["properties"]
+    assert {name: one["default"] for name, one in properties.items() if "default" in one} == {
+        "wide": True,
+        "count": 0,
+    }
 
 
 def test_arguments_become_what_the_function_takes():
