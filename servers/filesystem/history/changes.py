@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from servers.filesystem.errors import FilesError
 from servers.filesystem.history.images import Image
 from servers.filesystem.history.states import State
 
@@ -45,8 +44,3 @@ class Change(NamedTuple):
     undoes: int | None
     undone_by: int | None
     paths: tuple[str, ...] = ()
-
-
-def unknown(number: int) -> FilesError:
-    """The error for a change that is not in the journal, or not in the caller's directories."""
-    return FilesError("not_found", "", f"there is no change {number} here", "See recent_changes.")

@@ -5,6 +5,7 @@ there since. As every write it is made as a whole or not at all. What is made an
 attributes that are noted down; a file that is there keeps those that it has.
 """
 
+import errno
 import os
 import re
 import stat
@@ -139,7 +140,13 @@ def _remove(beneath: RootedFiles, entry: Entry) -> None:
     if entry.stat is not None and stat.S_ISDIR(entry.stat.st_mode):
         beneath.roots.require_movable(entry.place)
         _discard_unfinished(beneath, entry)
-        remove_directory(entry)
+        try:
+            remove_directory(entry)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            reason = "holds more than that change left in it"
+            raise FilesError("changed", entry.place.written, reason, "Undo what came later first.") from None
     else:
         unlink_same(entry)
 

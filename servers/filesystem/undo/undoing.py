@@ -11,7 +11,7 @@ from typing import NamedTuple
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.preconditions import require_replaceable
 from servers.filesystem.errors import FilesError
-from servers.filesystem.history.changes import Change, NotRecorded, Step, unknown
+from servers.filesystem.history.changes import Change, NotRecorded, Step
 from servers.filesystem.history.journal import Journal
 from servers.filesystem.history.recording import History, Recorder, Survey
 from servers.filesystem.history.settling import seen, settle_all
@@ -69,7 +69,7 @@ def find_change(journal: Journal, beneath: RootedFiles, number: int) -> Change:
     found = journal.change(number)
     change = None if found is None else found._replace(paths=tuple(journal.paths(number)))
     if change is None or not _is_visible(beneath, change):
-        raise unknown(number)
+        raise FilesError("not_found", "", f"there is no change {number} here", "See recent_changes.")
     if change.undone_by is not None:
         raise FilesError("already_undone", "", f"change {number} was undone by change {change.undone_by}")
     if change.status == "pending":
